@@ -1,0 +1,169 @@
+from google.protobuf import duration_pb2 as _duration_pb2
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class GetInfoRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class GetInfoResponse(_message.Message):
+    __slots__ = ("version", "store", "embedder", "embedding_dimension", "llm", "start_time", "limits", "backup")
+    class LimitsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    STORE_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDER_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDING_DIMENSION_FIELD_NUMBER: _ClassVar[int]
+    LLM_FIELD_NUMBER: _ClassVar[int]
+    START_TIME_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
+    BACKUP_FIELD_NUMBER: _ClassVar[int]
+    version: str
+    store: str
+    embedder: str
+    embedding_dimension: int
+    llm: str
+    start_time: _timestamp_pb2.Timestamp
+    limits: _containers.ScalarMap[str, int]
+    backup: BackupProgress
+    def __init__(self, version: _Optional[str] = ..., store: _Optional[str] = ..., embedder: _Optional[str] = ..., embedding_dimension: _Optional[int] = ..., llm: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., limits: _Optional[_Mapping[str, int]] = ..., backup: _Optional[_Union[BackupProgress, _Mapping]] = ...) -> None: ...
+
+class BackupProgress(_message.Message):
+    __slots__ = ("name", "done_bytes", "total_bytes")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DONE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_BYTES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    done_bytes: int
+    total_bytes: int
+    def __init__(self, name: _Optional[str] = ..., done_bytes: _Optional[int] = ..., total_bytes: _Optional[int] = ...) -> None: ...
+
+class ListNamespacesRequest(_message.Message):
+    __slots__ = ("prefix", "page_size", "page_token")
+    PREFIX_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    prefix: str
+    page_size: int
+    page_token: str
+    def __init__(self, prefix: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListNamespacesResponse(_message.Message):
+    __slots__ = ("namespaces", "next_page_token")
+    NAMESPACES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    namespaces: _containers.RepeatedCompositeFieldContainer[NamespaceSummary]
+    next_page_token: str
+    def __init__(self, namespaces: _Optional[_Iterable[_Union[NamespaceSummary, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class NamespaceSummary(_message.Message):
+    __slots__ = ("namespace", "item_count", "revision", "create_time")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    ITEM_COUNT_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    item_count: int
+    revision: int
+    create_time: _timestamp_pb2.Timestamp
+    def __init__(self, namespace: _Optional[str] = ..., item_count: _Optional[int] = ..., revision: _Optional[int] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class GetNamespaceStatsRequest(_message.Message):
+    __slots__ = ("namespace",)
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    def __init__(self, namespace: _Optional[str] = ...) -> None: ...
+
+class GetNamespaceStatsResponse(_message.Message):
+    __slots__ = ("namespace", "revision", "item_count", "state_count", "embedded_count", "embedding_dimension", "embedding_model", "create_time", "index")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    ITEM_COUNT_FIELD_NUMBER: _ClassVar[int]
+    STATE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDING_DIMENSION_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDING_MODEL_FIELD_NUMBER: _ClassVar[int]
+    CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    revision: int
+    item_count: int
+    state_count: int
+    embedded_count: int
+    embedding_dimension: int
+    embedding_model: str
+    create_time: _timestamp_pb2.Timestamp
+    index: IndexStats
+    def __init__(self, namespace: _Optional[str] = ..., revision: _Optional[int] = ..., item_count: _Optional[int] = ..., state_count: _Optional[int] = ..., embedded_count: _Optional[int] = ..., embedding_dimension: _Optional[int] = ..., embedding_model: _Optional[str] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., index: _Optional[_Union[IndexStats, _Mapping]] = ...) -> None: ...
+
+class IndexStats(_message.Message):
+    __slots__ = ("loaded", "kind", "graph_count", "exact_count", "memory_bytes", "ef_search")
+    LOADED_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    GRAPH_COUNT_FIELD_NUMBER: _ClassVar[int]
+    EXACT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    EF_SEARCH_FIELD_NUMBER: _ClassVar[int]
+    loaded: bool
+    kind: str
+    graph_count: int
+    exact_count: int
+    memory_bytes: int
+    ef_search: int
+    def __init__(self, loaded: bool = ..., kind: _Optional[str] = ..., graph_count: _Optional[int] = ..., exact_count: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., ef_search: _Optional[int] = ...) -> None: ...
+
+class DeleteNamespaceRequest(_message.Message):
+    __slots__ = ("namespace",)
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    def __init__(self, namespace: _Optional[str] = ...) -> None: ...
+
+class DeleteNamespaceResponse(_message.Message):
+    __slots__ = ("removed_item_count", "removed_state_count")
+    REMOVED_ITEM_COUNT_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_STATE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    removed_item_count: int
+    removed_state_count: int
+    def __init__(self, removed_item_count: _Optional[int] = ..., removed_state_count: _Optional[int] = ...) -> None: ...
+
+class FlushRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class FlushResponse(_message.Message):
+    __slots__ = ("duration",)
+    DURATION_FIELD_NUMBER: _ClassVar[int]
+    duration: _duration_pb2.Duration
+    def __init__(self, duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+
+class BackupRequest(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class BackupResponse(_message.Message):
+    __slots__ = ("name", "size_bytes", "checksum", "namespace_count", "item_count", "duration")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CHECKSUM_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    ITEM_COUNT_FIELD_NUMBER: _ClassVar[int]
+    DURATION_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    size_bytes: int
+    checksum: str
+    namespace_count: int
+    item_count: int
+    duration: _duration_pb2.Duration
+    def __init__(self, name: _Optional[str] = ..., size_bytes: _Optional[int] = ..., checksum: _Optional[str] = ..., namespace_count: _Optional[int] = ..., item_count: _Optional[int] = ..., duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...

@@ -1,0 +1,3 @@
+"""The memory server."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,538 @@
+from google.protobuf import duration_pb2 as _duration_pb2
+from google.protobuf import field_mask_pb2 as _field_mask_pb2
+from google.protobuf import struct_pb2 as _struct_pb2
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from memory_service.v1 import state_pb2 as _state_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Role(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ROLE_UNSPECIFIED: _ClassVar[Role]
+    ROLE_SYSTEM: _ClassVar[Role]
+    ROLE_USER: _ClassVar[Role]
+    ROLE_ASSISTANT: _ClassVar[Role]
+    ROLE_TOOL: _ClassVar[Role]
+
+class OnDuplicate(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ON_DUPLICATE_UNSPECIFIED: _ClassVar[OnDuplicate]
+    ON_DUPLICATE_FAIL: _ClassVar[OnDuplicate]
+    ON_DUPLICATE_SKIP: _ClassVar[OnDuplicate]
+    ON_DUPLICATE_REPLACE: _ClassVar[OnDuplicate]
+
+class RetrieveMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RETRIEVE_MODE_UNSPECIFIED: _ClassVar[RetrieveMode]
+    RETRIEVE_MODE_HYBRID: _ClassVar[RetrieveMode]
+    RETRIEVE_MODE_VECTOR: _ClassVar[RetrieveMode]
+    RETRIEVE_MODE_LEXICAL: _ClassVar[RetrieveMode]
+
+class DegradationReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    DEGRADATION_REASON_UNSPECIFIED: _ClassVar[DegradationReason]
+    DEGRADATION_REASON_NO_EMBEDDER: _ClassVar[DegradationReason]
+    DEGRADATION_REASON_EMBEDDER_UNAVAILABLE: _ClassVar[DegradationReason]
+    DEGRADATION_REASON_FOREIGN_VECTORS: _ClassVar[DegradationReason]
+
+class ChangeType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CHANGE_TYPE_UNSPECIFIED: _ClassVar[ChangeType]
+    CHANGE_TYPE_ITEM_ADDED: _ClassVar[ChangeType]
+    CHANGE_TYPE_ITEM_UPDATED: _ClassVar[ChangeType]
+    CHANGE_TYPE_ITEM_DELETED: _ClassVar[ChangeType]
+    CHANGE_TYPE_ITEM_EXPIRED: _ClassVar[ChangeType]
+    CHANGE_TYPE_RESET: _ClassVar[ChangeType]
+    CHANGE_TYPE_STATE_SAVED: _ClassVar[ChangeType]
+    CHANGE_TYPE_STATE_DELETED: _ClassVar[ChangeType]
+    CHANGE_TYPE_STATE_EXPIRED: _ClassVar[ChangeType]
+    CHANGE_TYPE_STATE_CLEARED: _ClassVar[ChangeType]
+ROLE_UNSPECIFIED: Role
+ROLE_SYSTEM: Role
+ROLE_USER: Role
+ROLE_ASSISTANT: Role
+ROLE_TOOL: Role
+ON_DUPLICATE_UNSPECIFIED: OnDuplicate
+ON_DUPLICATE_FAIL: OnDuplicate
+ON_DUPLICATE_SKIP: OnDuplicate
+ON_DUPLICATE_REPLACE: OnDuplicate
+RETRIEVE_MODE_UNSPECIFIED: RetrieveMode
+RETRIEVE_MODE_HYBRID: RetrieveMode
+RETRIEVE_MODE_VECTOR: RetrieveMode
+RETRIEVE_MODE_LEXICAL: RetrieveMode
+DEGRADATION_REASON_UNSPECIFIED: DegradationReason
+DEGRADATION_REASON_NO_EMBEDDER: DegradationReason
+DEGRADATION_REASON_EMBEDDER_UNAVAILABLE: DegradationReason
+DEGRADATION_REASON_FOREIGN_VECTORS: DegradationReason
+CHANGE_TYPE_UNSPECIFIED: ChangeType
+CHANGE_TYPE_ITEM_ADDED: ChangeType
+CHANGE_TYPE_ITEM_UPDATED: ChangeType
+CHANGE_TYPE_ITEM_DELETED: ChangeType
+CHANGE_TYPE_ITEM_EXPIRED: ChangeType
+CHANGE_TYPE_RESET: ChangeType
+CHANGE_TYPE_STATE_SAVED: ChangeType
+CHANGE_TYPE_STATE_DELETED: ChangeType
+CHANGE_TYPE_STATE_EXPIRED: ChangeType
+CHANGE_TYPE_STATE_CLEARED: ChangeType
+
+class MemoryItem(_message.Message):
+    __slots__ = ("id", "session_id", "chat_message", "tool_call_result", "text", "data", "create_time", "update_time", "expire_time", "labels", "metadata", "embedding", "revision", "ttl")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    CHAT_MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    TOOL_CALL_RESULT_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDING_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    TTL_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    session_id: str
+    chat_message: ChatMessage
+    tool_call_result: ToolCallResult
+    text: str
+    data: _struct_pb2.Struct
+    create_time: _timestamp_pb2.Timestamp
+    update_time: _timestamp_pb2.Timestamp
+    expire_time: _timestamp_pb2.Timestamp
+    labels: _containers.ScalarMap[str, str]
+    metadata: _struct_pb2.Struct
+    embedding: Embedding
+    revision: int
+    ttl: _duration_pb2.Duration
+    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., chat_message: _Optional[_Union[ChatMessage, _Mapping]] = ..., tool_call_result: _Optional[_Union[ToolCallResult, _Mapping]] = ..., text: _Optional[str] = ..., data: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., embedding: _Optional[_Union[Embedding, _Mapping]] = ..., revision: _Optional[int] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+
+class Embedding(_message.Message):
+    __slots__ = ("values",)
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    values: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, values: _Optional[_Iterable[float]] = ...) -> None: ...
+
+class ChatMessage(_message.Message):
+    __slots__ = ("message_id", "role", "name", "model", "parts", "create_time")
+    MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    message_id: str
+    role: Role
+    name: str
+    model: Model
+    parts: _containers.RepeatedCompositeFieldContainer[Part]
+    create_time: _timestamp_pb2.Timestamp
+    def __init__(self, message_id: _Optional[str] = ..., role: _Optional[_Union[Role, str]] = ..., name: _Optional[str] = ..., model: _Optional[_Union[Model, _Mapping]] = ..., parts: _Optional[_Iterable[_Union[Part, _Mapping]]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class Model(_message.Message):
+    __slots__ = ("provider", "id")
+    PROVIDER_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    provider: str
+    id: str
+    def __init__(self, provider: _Optional[str] = ..., id: _Optional[str] = ...) -> None: ...
+
+class Part(_message.Message):
+    __slots__ = ("text", "data", "binary", "tool_call", "tool_call_result")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    BINARY_FIELD_NUMBER: _ClassVar[int]
+    TOOL_CALL_FIELD_NUMBER: _ClassVar[int]
+    TOOL_CALL_RESULT_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    data: _struct_pb2.Struct
+    binary: BinaryPart
+    tool_call: ToolCall
+    tool_call_result: ToolCallResult
+    def __init__(self, text: _Optional[str] = ..., data: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., binary: _Optional[_Union[BinaryPart, _Mapping]] = ..., tool_call: _Optional[_Union[ToolCall, _Mapping]] = ..., tool_call_result: _Optional[_Union[ToolCallResult, _Mapping]] = ...) -> None: ...
+
+class BinaryPart(_message.Message):
+    __slots__ = ("name", "url", "mime_type", "content", "content_length")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    URL_FIELD_NUMBER: _ClassVar[int]
+    MIME_TYPE_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_LENGTH_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    url: str
+    mime_type: str
+    content: bytes
+    content_length: int
+    def __init__(self, name: _Optional[str] = ..., url: _Optional[str] = ..., mime_type: _Optional[str] = ..., content: _Optional[bytes] = ..., content_length: _Optional[int] = ...) -> None: ...
+
+class ToolCall(_message.Message):
+    __slots__ = ("tool_call_id", "name", "arguments")
+    TOOL_CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ARGUMENTS_FIELD_NUMBER: _ClassVar[int]
+    tool_call_id: str
+    name: str
+    arguments: _struct_pb2.Struct
+    def __init__(self, tool_call_id: _Optional[str] = ..., name: _Optional[str] = ..., arguments: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
+
+class ToolCallResult(_message.Message):
+    __slots__ = ("tool_call_id", "name", "result", "is_error")
+    TOOL_CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    IS_ERROR_FIELD_NUMBER: _ClassVar[int]
+    tool_call_id: str
+    name: str
+    result: _struct_pb2.Value
+    is_error: bool
+    def __init__(self, tool_call_id: _Optional[str] = ..., name: _Optional[str] = ..., result: _Optional[_Union[_struct_pb2.Value, _Mapping]] = ..., is_error: bool = ...) -> None: ...
+
+class AddRequest(_message.Message):
+    __slots__ = ("namespace", "item", "request_id")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    item: MemoryItem
+    request_id: str
+    def __init__(self, namespace: _Optional[str] = ..., item: _Optional[_Union[MemoryItem, _Mapping]] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class AddResponse(_message.Message):
+    __slots__ = ("item", "revision", "degraded")
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    DEGRADED_FIELD_NUMBER: _ClassVar[int]
+    item: MemoryItem
+    revision: int
+    degraded: _containers.RepeatedCompositeFieldContainer[Degradation]
+    def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ...) -> None: ...
+
+class BatchAddRequest(_message.Message):
+    __slots__ = ("namespace", "items", "request_id")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    items: _containers.RepeatedCompositeFieldContainer[MemoryItem]
+    request_id: str
+    def __init__(self, namespace: _Optional[str] = ..., items: _Optional[_Iterable[_Union[MemoryItem, _Mapping]]] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class BatchAddResponse(_message.Message):
+    __slots__ = ("items", "revision", "degraded")
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    DEGRADED_FIELD_NUMBER: _ClassVar[int]
+    items: _containers.RepeatedCompositeFieldContainer[MemoryItem]
+    revision: int
+    degraded: _containers.RepeatedCompositeFieldContainer[Degradation]
+    def __init__(self, items: _Optional[_Iterable[_Union[MemoryItem, _Mapping]]] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ...) -> None: ...
+
+class ImportRequest(_message.Message):
+    __slots__ = ("namespace", "items", "states", "on_duplicate")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    STATES_FIELD_NUMBER: _ClassVar[int]
+    ON_DUPLICATE_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    items: _containers.RepeatedCompositeFieldContainer[MemoryItem]
+    states: _containers.RepeatedCompositeFieldContainer[_state_pb2.StateEntry]
+    on_duplicate: OnDuplicate
+    def __init__(self, namespace: _Optional[str] = ..., items: _Optional[_Iterable[_Union[MemoryItem, _Mapping]]] = ..., states: _Optional[_Iterable[_Union[_state_pb2.StateEntry, _Mapping]]] = ..., on_duplicate: _Optional[_Union[OnDuplicate, str]] = ...) -> None: ...
+
+class ImportResponse(_message.Message):
+    __slots__ = ("imported_count", "skipped_count", "imported_state_count", "skipped_state_count", "revision", "degraded")
+    IMPORTED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    SKIPPED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    IMPORTED_STATE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    SKIPPED_STATE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    DEGRADED_FIELD_NUMBER: _ClassVar[int]
+    imported_count: int
+    skipped_count: int
+    imported_state_count: int
+    skipped_state_count: int
+    revision: int
+    degraded: _containers.RepeatedCompositeFieldContainer[Degradation]
+    def __init__(self, imported_count: _Optional[int] = ..., skipped_count: _Optional[int] = ..., imported_state_count: _Optional[int] = ..., skipped_state_count: _Optional[int] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ...) -> None: ...
+
+class RetrieveOptions(_message.Message):
+    __slots__ = ("limit", "query_text", "query_embedding", "session_id", "filter", "labels", "start_time", "end_time", "min_score", "mode", "context_window", "explain", "include_embedding", "page_size", "page_token")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    QUERY_TEXT_FIELD_NUMBER: _ClassVar[int]
+    QUERY_EMBEDDING_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    START_TIME_FIELD_NUMBER: _ClassVar[int]
+    END_TIME_FIELD_NUMBER: _ClassVar[int]
+    MIN_SCORE_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_WINDOW_FIELD_NUMBER: _ClassVar[int]
+    EXPLAIN_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_EMBEDDING_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    limit: int
+    query_text: str
+    query_embedding: Embedding
+    session_id: str
+    filter: str
+    labels: _containers.ScalarMap[str, str]
+    start_time: _timestamp_pb2.Timestamp
+    end_time: _timestamp_pb2.Timestamp
+    min_score: float
+    mode: RetrieveMode
+    context_window: int
+    explain: bool
+    include_embedding: bool
+    page_size: int
+    page_token: str
+    def __init__(self, limit: _Optional[int] = ..., query_text: _Optional[str] = ..., query_embedding: _Optional[_Union[Embedding, _Mapping]] = ..., session_id: _Optional[str] = ..., filter: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RetrieveMode, str]] = ..., context_window: _Optional[int] = ..., explain: bool = ..., include_embedding: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class RetrieveRequest(_message.Message):
+    __slots__ = ("namespace", "options")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    options: RetrieveOptions
+    def __init__(self, namespace: _Optional[str] = ..., options: _Optional[_Union[RetrieveOptions, _Mapping]] = ...) -> None: ...
+
+class RetrieveResponse(_message.Message):
+    __slots__ = ("results", "next_page_token", "degraded", "revision")
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    DEGRADED_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[RetrieveResult]
+    next_page_token: str
+    degraded: _containers.RepeatedCompositeFieldContainer[Degradation]
+    revision: int
+    def __init__(self, results: _Optional[_Iterable[_Union[RetrieveResult, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class RetrieveResult(_message.Message):
+    __slots__ = ("item", "score", "explanation")
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    EXPLANATION_FIELD_NUMBER: _ClassVar[int]
+    item: MemoryItem
+    score: float
+    explanation: Explanation
+    def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., score: _Optional[float] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ...) -> None: ...
+
+class Explanation(_message.Message):
+    __slots__ = ("contributions",)
+    CONTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
+    contributions: _containers.RepeatedCompositeFieldContainer[Contribution]
+    def __init__(self, contributions: _Optional[_Iterable[_Union[Contribution, _Mapping]]] = ...) -> None: ...
+
+class Contribution(_message.Message):
+    __slots__ = ("channel", "raw_score", "weight", "scale", "contribution")
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    RAW_SCORE_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    SCALE_FIELD_NUMBER: _ClassVar[int]
+    CONTRIBUTION_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    raw_score: float
+    weight: float
+    scale: float
+    contribution: float
+    def __init__(self, channel: _Optional[str] = ..., raw_score: _Optional[float] = ..., weight: _Optional[float] = ..., scale: _Optional[float] = ..., contribution: _Optional[float] = ...) -> None: ...
+
+class Degradation(_message.Message):
+    __slots__ = ("reason", "message")
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    reason: DegradationReason
+    message: str
+    def __init__(self, reason: _Optional[_Union[DegradationReason, str]] = ..., message: _Optional[str] = ...) -> None: ...
+
+class GetRequest(_message.Message):
+    __slots__ = ("namespace", "id", "include_embedding")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_EMBEDDING_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    id: str
+    include_embedding: bool
+    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., include_embedding: bool = ...) -> None: ...
+
+class GetResponse(_message.Message):
+    __slots__ = ("item",)
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    item: MemoryItem
+    def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ...) -> None: ...
+
+class ListRequest(_message.Message):
+    __slots__ = ("namespace", "page_size", "page_token", "session_id", "labels", "start_time", "end_time", "filter", "newest_first", "include_embedding")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    START_TIME_FIELD_NUMBER: _ClassVar[int]
+    END_TIME_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    NEWEST_FIRST_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_EMBEDDING_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    page_size: int
+    page_token: str
+    session_id: str
+    labels: _containers.ScalarMap[str, str]
+    start_time: _timestamp_pb2.Timestamp
+    end_time: _timestamp_pb2.Timestamp
+    filter: str
+    newest_first: bool
+    include_embedding: bool
+    def __init__(self, namespace: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., filter: _Optional[str] = ..., newest_first: bool = ..., include_embedding: bool = ...) -> None: ...
+
+class ListResponse(_message.Message):
+    __slots__ = ("items", "next_page_token", "revision")
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    items: _containers.RepeatedCompositeFieldContainer[MemoryItem]
+    next_page_token: str
+    revision: int
+    def __init__(self, items: _Optional[_Iterable[_Union[MemoryItem, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class UpdateRequest(_message.Message):
+    __slots__ = ("namespace", "item", "update_mask", "expected_revision", "request_id")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_REVISION_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    item: MemoryItem
+    update_mask: _field_mask_pb2.FieldMask
+    expected_revision: int
+    request_id: str
+    def __init__(self, namespace: _Optional[str] = ..., item: _Optional[_Union[MemoryItem, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ..., expected_revision: _Optional[int] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class UpdateResponse(_message.Message):
+    __slots__ = ("item", "revision", "degraded")
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    DEGRADED_FIELD_NUMBER: _ClassVar[int]
+    item: MemoryItem
+    revision: int
+    degraded: _containers.RepeatedCompositeFieldContainer[Degradation]
+    def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ...) -> None: ...
+
+class DeleteRequest(_message.Message):
+    __slots__ = ("namespace", "id", "expected_revision", "request_id")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_REVISION_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    id: str
+    expected_revision: int
+    request_id: str
+    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., expected_revision: _Optional[int] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class DeleteResponse(_message.Message):
+    __slots__ = ("revision",)
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    revision: int
+    def __init__(self, revision: _Optional[int] = ...) -> None: ...
+
+class ResetRequest(_message.Message):
+    __slots__ = ("namespace", "request_id")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    request_id: str
+    def __init__(self, namespace: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class ResetResponse(_message.Message):
+    __slots__ = ("removed_count", "removed_state_count", "revision")
+    REMOVED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_STATE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    removed_count: int
+    removed_state_count: int
+    revision: int
+    def __init__(self, removed_count: _Optional[int] = ..., removed_state_count: _Optional[int] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class WatchRequest(_message.Message):
+    __slots__ = ("namespace", "after_revision", "heartbeat_interval")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_REVISION_FIELD_NUMBER: _ClassVar[int]
+    HEARTBEAT_INTERVAL_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    after_revision: int
+    heartbeat_interval: _duration_pb2.Duration
+    def __init__(self, namespace: _Optional[str] = ..., after_revision: _Optional[int] = ..., heartbeat_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+
+class WatchResponse(_message.Message):
+    __slots__ = ("change", "revision")
+    CHANGE_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    change: Change
+    revision: int
+    def __init__(self, change: _Optional[_Union[Change, _Mapping]] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class Change(_message.Message):
+    __slots__ = ("type", "revision", "item_id", "item", "state_key", "state")
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    ITEM_ID_FIELD_NUMBER: _ClassVar[int]
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    STATE_KEY_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    type: ChangeType
+    revision: int
+    item_id: str
+    item: MemoryItem
+    state_key: str
+    state: _state_pb2.StateEntry
+    def __init__(self, type: _Optional[_Union[ChangeType, str]] = ..., revision: _Optional[int] = ..., item_id: _Optional[str] = ..., item: _Optional[_Union[MemoryItem, _Mapping]] = ..., state_key: _Optional[str] = ..., state: _Optional[_Union[_state_pb2.StateEntry, _Mapping]] = ...) -> None: ...
+
+class ExportRequest(_message.Message):
+    __slots__ = ("namespace", "after_revision", "include_embedding")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_REVISION_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_EMBEDDING_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    after_revision: int
+    include_embedding: bool
+    def __init__(self, namespace: _Optional[str] = ..., after_revision: _Optional[int] = ..., include_embedding: bool = ...) -> None: ...
+
+class ExportResponse(_message.Message):
+    __slots__ = ("item", "state", "revision")
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    item: MemoryItem
+    state: _state_pb2.StateEntry
+    revision: int
+    def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., state: _Optional[_Union[_state_pb2.StateEntry, _Mapping]] = ..., revision: _Optional[int] = ...) -> None: ...
