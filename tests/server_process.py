@@ -1,0 +1,98 @@
+"""A real server process for tests and benchmarks: started on port 0, ended by its own id."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_LISTENING = re.compile(r"listening on (\S+)")
+
+
+class ServerProcess:
+    """`memory-service serve` in a process of its own.
+
+    Use it as a context manager, or call `start` and one of `terminate` and `kill`. `address` is
+    the "host:port" it listens on; `log` holds the last lines it wrote to stderr.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path | str | None = None,
+        *,
+        flags: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        command: Sequence[str] = (sys.executable, "-m", "memory_service", "serve"),
+    ) -> None:
+        store = [] if data_dir is None else ["--data-dir", str(data_dir)]
+        self._command = [*command, "--address", "127.0.0.1:0", *store, *flags]
+        # Settings of the caller's shell must not reach the server under test.
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MEMORY_SERVICE_", "OPENAI_"))}
+        self._env = {**inherited, **(env or {})}
+        self.log: deque[str] = deque(maxlen=1000)
+        self.address = ""
+
+    def start(self, timeout_s: float = 60) -> ServerProcess:
+        """Starts the server and returns when it listens; raises RuntimeError with its log if it ends."""
+        self.process = subprocess.Popen(
+            self._command, env=self._env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        # Both pipes are drained all the time, or a talkative server would block on a full one.
+        self._drain = threading.Thread(target=self._drain_stderr, daemon=True)
+        self._drain.start()
+        watchdog = threading.Timer(timeout_s, self.process.kill)
+        watchdog.start()
+        try:
+            assert self.process.stdout is not None
+            for line in self.process.stdout:
+                if match := _LISTENING.search(line):
+                    self.address = match[1]
+                    break
+            else:
+                self.process.wait()
+                self._drain.join()
+                raise RuntimeError(
+                    f"the server ended with {self.process.returncode}:\n" + "\n".join(self.log)
+                )
+        finally:
+            watchdog.cancel()
+        threading.Thread(target=self.process.stdout.read, daemon=True).start()
+        return self
+
+    def _drain_stderr(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.log.append(line.rstrip("\n"))
+
+    def kill(self) -> None:
+        """Ends the server as a crash would (SIGKILL)."""
+        self.process.kill()
+        self.process.wait()
+
+    def terminate(self, timeout_s: float = 60) -> int:
+        """Asks the server to drain and stop (SIGTERM) and returns its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout_s)
+
+    def cpu_seconds(self) -> float:
+        """CPU time that the server has used so far, user and system, of all its threads."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def resident_bytes(self) -> int:
+        """Memory of the server that is in RAM."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def __enter__(self) -> ServerProcess:
+        return self.start()
+
+    def __exit__(self, *exc: object) -> None:
+        if self.process.poll() is None:
+            self.kill()
