@@ -39,6 +39,8 @@ class DegradationReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     DEGRADATION_REASON_NO_EMBEDDER: _ClassVar[DegradationReason]
     DEGRADATION_REASON_EMBEDDER_UNAVAILABLE: _ClassVar[DegradationReason]
     DEGRADATION_REASON_FOREIGN_VECTORS: _ClassVar[DegradationReason]
+    DEGRADATION_REASON_NO_LLM: _ClassVar[DegradationReason]
+    DEGRADATION_REASON_LLM_UNAVAILABLE: _ClassVar[DegradationReason]
 
 class ChangeType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -69,6 +71,8 @@ DEGRADATION_REASON_UNSPECIFIED: DegradationReason
 DEGRADATION_REASON_NO_EMBEDDER: DegradationReason
 DEGRADATION_REASON_EMBEDDER_UNAVAILABLE: DegradationReason
 DEGRADATION_REASON_FOREIGN_VECTORS: DegradationReason
+DEGRADATION_REASON_NO_LLM: DegradationReason
+DEGRADATION_REASON_LLM_UNAVAILABLE: DegradationReason
 CHANGE_TYPE_UNSPECIFIED: ChangeType
 CHANGE_TYPE_ITEM_ADDED: ChangeType
 CHANGE_TYPE_ITEM_UPDATED: ChangeType
