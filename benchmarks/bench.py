@@ -1,0 +1,153 @@
+"""What the rows share: data sets, reference graphs and filled data folders, each made once."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.client import Client
+from benchmarks.items import import_messages, retrieve_requests
+from benchmarks.processes import ServerProcess, memory_server, stop
+from benchmarks.search import ExactSearch, GraphSearch, Search
+from benchmarks.settings import SETTLE_TIMEOUT_S, Sizes
+from benchmarks.table import count
+from benchmarks.vectors import Dataset, Kind, make_dataset
+from memory_service.v1 import admin_pb2
+
+NAMESPACE = "stored"
+"""The namespace that a filled data folder holds."""
+
+_POLL_S = 0.2
+_QUIET_S = 1.2
+_QUIET_CPU_S = 0.1
+
+
+def progress(message: str) -> None:
+    """Tells on stderr what is being done: a run takes minutes."""
+    print(f"{time.strftime('%H:%M:%S')} {message}", file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True)
+class Settled:
+    """How a namespace is searched once its index has stopped changing."""
+
+    kind: str
+    graph_count: int
+    exact_count: int
+    seconds: float
+    """Time from the call of `settle` to the last change of the index."""
+    quiet: bool
+    """False: it was still changing when the time was up."""
+
+
+async def settle(client: Client, server: ServerProcess, namespace: str = NAMESPACE) -> Settled:
+    """Waits until the index of a namespace stops changing and its server has nothing more to do."""
+    began = changed = quiet_since = time.perf_counter()
+    shape, cpu = _shape((await client.stats(namespace)).index), server.cpu_seconds()
+    while True:
+        await asyncio.sleep(_POLL_S)
+        before, shape = shape, _shape((await client.stats(namespace)).index)
+        now, used = time.perf_counter(), server.cpu_seconds()
+        if shape != before:
+            changed = now
+        if shape != before or used - cpu > _QUIET_CPU_S:
+            quiet_since, cpu = now, used
+        quiet = now - quiet_since > _QUIET_S
+        if quiet or now - began > SETTLE_TIMEOUT_S:
+            return Settled(*shape, seconds=changed - began, quiet=quiet)
+
+
+def _shape(index: admin_pb2.IndexStats) -> tuple[str, int, int]:
+    return index.kind, index.graph_count, index.exact_count
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A data folder with one namespace of items, left by a server that was stopped with SIGTERM."""
+
+    data_dir: Path
+    import_s: float
+    """Time from the first message of the Import to its answer."""
+    settled: Settled
+    """How long after the answer the index went on changing."""
+
+
+class Bench:
+    """One run of the benchmarks."""
+
+    def __init__(self, sizes: Sizes, kind: Kind, work_dir: Path, locomo: Path | None) -> None:
+        self.sizes = sizes
+        self.locomo = locomo
+        self._kind: Kind = kind
+        self._work_dir = work_dir
+        self._datasets: dict[int, Dataset] = {}
+        self._graphs: dict[int, GraphSearch] = {}
+        self._filled: dict[int, Filled] = {}
+        self._folders = 0
+
+    def dataset(self, size: int) -> Dataset:
+        """The vectors of the namespace of that size."""
+        if size not in self._datasets:
+            self._datasets[size] = make_dataset(self._kind, size, self.sizes.queries)
+        return self._datasets[size]
+
+    def graph(self, size: int) -> GraphSearch:
+        """The reference's graph over these vectors, built while nothing else runs."""
+        if size not in self._graphs:
+            self._graphs[size] = self.build_graph(size)
+        return self._graphs[size]
+
+    def build_graph(self, size: int) -> GraphSearch:
+        """Builds that graph anew."""
+        progress(f"building hnswlib's own graph of {count(size)} vectors")
+        return GraphSearch(self.dataset(size).stored)
+
+    def search(self, size: int, kind: str) -> Search:
+        """The bare search that does what an index of this kind does."""
+        return self.graph(size) if kind == "hnsw" else ExactSearch(self.dataset(size).stored)
+
+    def requests(self, size: int) -> list[bytes]:
+        """The queries of that size, ready to send."""
+        return retrieve_requests(NAMESPACE, self.dataset(size).queries)
+
+    def new_folder(self) -> Path:
+        """A data folder that does not exist yet."""
+        self._folders += 1
+        return self._work_dir / f"data-{self._folders}"
+
+    async def filled(self, size: int) -> Filled:
+        """A data folder with that many items; not to be changed, so copy it before writing."""
+        if size not in self._filled:
+            self._filled[size] = await self.fill(size)
+        return self._filled[size]
+
+    async def copy_of_filled(self, size: int) -> Path:
+        """A folder like that of `filled` which may be changed."""
+        filled = await self.filled(size)
+        folder = self.new_folder()
+        shutil.copytree(filled.data_dir, folder)
+        return folder
+
+    def discard(self, folder: Path) -> None:
+        """Removes a data folder that is not needed any more: together they would be gigabytes."""
+        shutil.rmtree(folder)
+
+    async def fill(self, size: int) -> Filled:
+        """Imports that many items into a new folder."""
+        progress(f"importing {count(size)} items")
+        folder = self.new_folder()
+        messages = list(import_messages(NAMESPACE, size, self.dataset(size).stored))
+        with memory_server(folder) as server:
+            async with Client(server.address) as client:
+                began = time.perf_counter()
+                answer = await client.import_all(messages)
+                import_s = time.perf_counter() - began
+                if answer.imported_count != size:
+                    raise RuntimeError(f"imported {answer.imported_count} items of {size}")
+                settled = await settle(client, server)
+            stop(server)
+        return Filled(folder, import_s, settled)

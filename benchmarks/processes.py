@@ -1,0 +1,30 @@
+"""The processes that are measured: the memory server and the bare server."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(_ROOT / "tests"))
+
+from server_process import ServerProcess  # noqa: E402 - found only on the path set above
+
+__all__ = ["ServerProcess", "bare_server", "memory_server", "stop"]
+
+
+def memory_server(data_dir: Path) -> ServerProcess:
+    """The server under test with its default store and embedder; not started yet."""
+    return ServerProcess(data_dir)
+
+
+def bare_server() -> ServerProcess:
+    """The server that answers from a constant; not started yet."""
+    return ServerProcess(command=(sys.executable, "-m", "benchmarks.bare_server"))
+
+
+def stop(server: ServerProcess) -> None:
+    """Stops a server with SIGTERM, as an operator does; raises if it does not end well."""
+    code = server.terminate()
+    if code != 0:
+        raise RuntimeError(f"the server ended with {code} after SIGTERM:\n" + "\n".join(server.log))

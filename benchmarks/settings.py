@@ -1,0 +1,83 @@
+"""How much is measured: every size, count and time limit of the benchmarks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DIMENSION = 256
+"""Dimension of every vector: that of the server's built-in embedder."""
+
+LIMIT = 10
+"""Results wanted from every search, the k of recall@k."""
+
+RECALL_MIN = 0.99
+"""Recall that a search has to reach, the server's and the reference's."""
+
+GRAPH_M = 16
+GRAPH_EF_CONSTRUCTION = 200
+"""How the reference builds its HNSW graph."""
+
+GRAPH_EF = (10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
+"""Search widths that the reference may use; it takes the smallest that reaches RECALL_MIN."""
+
+RETRIEVE_IN_FLIGHT = 16
+ADD_IN_FLIGHT = 32
+ADD_NAMESPACES = 100
+IMPORT_BATCH = 500
+
+CALL_TIMEOUT_S = 60.0
+BURST_TIMEOUT_S = 30.0
+"""A burst of calls ends after this time even if not all calls were made."""
+IMPORT_TIMEOUT_S = 600.0
+SETTLE_TIMEOUT_S = 300.0
+FILL_TIMEOUT_S = 240.0
+"""Filling many namespaces ends after this time; the row reports how many there were."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What one run measures; the two runs there are follow below."""
+
+    stored: tuple[int, ...]
+    """Items in a namespace, for the rows that go by size; the last one is also imported and timed."""
+    queries: int
+    """Distinct queries per size."""
+    calls: int
+    """Calls per burst; CPU per call is read from a clock of 10 ms."""
+    rounds: int
+    """Times that a measurement and its reference take turns; the best of each counts."""
+    add_seconds: float
+    """Length of one burst of writes."""
+    add_into: int
+    """Items in the namespace that is already full when writes to it are measured."""
+    namespaces: int
+    """How many small namespaces there are."""
+    namespace_items: int
+    """Items in each small namespace."""
+    namespace_sample: int
+    """Small namespaces that are searched."""
+
+
+FULL = Sizes(
+    stored=(1_000, 10_000, 100_000),
+    queries=500,
+    calls=5_000,
+    rounds=3,
+    add_seconds=3.0,
+    add_into=100_000,
+    namespaces=10_000,
+    namespace_items=100,
+    namespace_sample=2_000,
+)
+
+QUICK = Sizes(
+    stored=(1_000, 5_000, 20_000),
+    queries=200,
+    calls=2_500,
+    rounds=2,
+    add_seconds=1.0,
+    add_into=10_000,
+    namespaces=500,
+    namespace_items=100,
+    namespace_sample=200,
+)

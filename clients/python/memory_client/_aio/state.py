@@ -1,0 +1,86 @@
+"""The methods of a client that keep an agent's named values."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+from memory_client._aio.transport import Bound
+from memory_client._calls import state
+from memory_client.models import Removed, StateEntry
+
+
+class StateMethods(Bound):
+    """State: named JSON values with versions. All in the client's namespace."""
+
+    async def save_state(
+        self,
+        key: str,
+        value: Any,
+        *,
+        expected_version: int | None = None,
+        ttl: timedelta | float | None = None,
+        description: str | None = None,
+        request_id: str | None = None,
+    ) -> StateEntry:
+        """Write a value under a key, creating the key or raising its version.
+
+        Args:
+            key: 1 to 512 bytes.
+            value: Any JSON value, at most 1 MiB.
+            expected_version: Write only if this is the key's version; 0: only if there is no such key.
+            ttl: How long the entry lives, a timedelta or seconds. None: until it is deleted.
+            description: What the value is for. None: the present description stays.
+            request_id: Applied once, however often it is sent. None: a new one for this call.
+
+        Returns:
+            The entry as it now stands, without its value.
+
+        Raises:
+            Conflict: The key has another version; `metadata["current_version"]` tells which.
+        """
+        call = state.save_state(
+            self._namespace,
+            key,
+            value,
+            expected_version=expected_version,
+            ttl=ttl,
+            description=description,
+            request_id=request_id,
+        )
+        return await self._transport.unary(call)
+
+    async def load_state(self, key: str) -> StateEntry:
+        """Return the entry of a key, with its value.
+
+        Raises:
+            NotFound: There is no such key.
+        """
+        return await self._transport.unary(state.load_state(self._namespace, key))
+
+    def list_state_keys(
+        self, *, include_preview: bool = False, page_size: int = 0
+    ) -> AsyncIterator[StateEntry]:
+        """Yield all entries without their values, ordered by key, page by page."""
+        return self._transport.entries(state.list_state_keys(self._namespace, include_preview, page_size))
+
+    def search_state(self, pattern: str, *, page_size: int = 0) -> AsyncIterator[StateEntry]:
+        """Yield the entries whose whole key matches a glob such as "plan/*", with values, by key."""
+        return self._transport.entries(state.search_state(self._namespace, pattern, page_size))
+
+    async def delete_state(
+        self, key: str, *, expected_version: int | None = None, request_id: str | None = None
+    ) -> int:
+        """Remove a key; return the namespace's revision.
+
+        Raises:
+            NotFound: There is no such key.
+            Conflict: The key has another version than `expected_version`.
+        """
+        call = state.delete_state(self._namespace, key, expected_version, request_id)
+        return await self._transport.unary(call)
+
+    async def clear_state(self, *, request_id: str | None = None) -> Removed:
+        """Remove every key of the namespace and leave its items alone."""
+        return await self._transport.unary(state.clear_state(self._namespace, request_id))

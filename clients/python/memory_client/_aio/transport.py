@@ -1,0 +1,147 @@
+"""Runs calls over an asynchronous channel."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Callable
+from contextlib import aclosing
+from typing import Any
+
+import grpc
+
+from memory_client._calls.call import Call, Event, Page, T, paged
+from memory_client._calls.memory import UNSET, Unset
+from memory_client._calls.resume import Resumption
+from memory_client._status import error_from_call
+from memory_client.errors import Unavailable
+from memory_client.options import ClientOptions
+
+
+class Transport:
+    """A channel to the server, opened by the first call, inside the event loop that it belongs to."""
+
+    def __init__(self, options: ClientOptions) -> None:
+        self.options = options
+        self._metadata = options.metadata()
+        self._channel: grpc.aio.Channel | None = None
+        self._closed = False
+        self._methods: dict[str, Any] = {}
+
+    async def unary(self, call: Call[T], timeout_s: float | Unset | None = UNSET) -> T:
+        """Run a call that has one response; the timeout is the client's unless one is given."""
+        method = self._method("unary_unary", call)
+        try:
+            response = await method(call.request, **self._settings(timeout_s))
+        except grpc.aio.AioRpcError as error:
+            raise error_from_call(error) from None
+        return call.read(response)
+
+    async def pages(self, first: Call[Page[T]]) -> AsyncIterator[Page[T]]:
+        """Yield all pages of an answer, each fetched when it is asked for."""
+        call: Call[Page[T]] | None = first
+        while call is not None:
+            page = await self.unary(call)
+            yield page
+            call = paged(call, page)
+
+    async def entries(self, first: Call[Page[T]]) -> AsyncIterator[T]:
+        """Yield the entries of all pages of an answer."""
+        async for page in self.pages(first):
+            for entry in page.entries:
+                yield entry
+
+    async def stream(self, call: Call[T]) -> AsyncIterator[T]:
+        """Yield the responses of a call that has many. Closing the iterator ends the call."""
+        responses = self._method("unary_stream", call)(call.request, **self._settings(None))
+        try:
+            async for response in responses:
+                yield call.read(response)
+        except grpc.aio.AioRpcError as error:
+            raise error_from_call(error) from None
+        finally:
+            responses.cancel()
+
+    async def resumed(
+        self, call_after: Callable[[int | None], Call[Event[T]]], resumption: Resumption
+    ) -> AsyncIterator[T]:
+        """Yield the values of a stream that is taken up again where it broke."""
+        while True:
+            try:
+                stream: Any = self.stream(call_after(resumption.position))
+                async with aclosing(stream):
+                    async for event in stream:
+                        if resumption.accept(event):
+                            yield event.value
+                return
+            except Unavailable:
+                delay = resumption.delay_after_break()
+                if delay is None:
+                    raise
+            await asyncio.sleep(delay)
+
+    async def upload(self, call: Call[T], requests: AsyncIterable[Any], timeout_s: float | None) -> T:
+        """Run a call with many requests. An exception of `requests` ends the upload and is raised here."""
+        stream = self._method("stream_unary", call)(**self._settings(timeout_s))
+        failure: Exception | None = None
+        try:
+            try:
+                async for request in requests:
+                    await stream.write(request)
+            except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                pass  # The server ended the call: the response says why.
+            except Exception as error:
+                # As in the synchronous client: what was sent before is written, in good order.
+                failure = error
+            if not stream.done():
+                await stream.done_writing()
+            response = await stream
+        except grpc.aio.AioRpcError as error:
+            raise (failure or error_from_call(error)) from None
+        finally:
+            stream.cancel()
+        if failure is not None:
+            raise failure
+        return call.read(response)
+
+    async def close(self) -> None:
+        """End all calls and close the channel."""
+        self._closed = True
+        if self._channel is not None:
+            await self._channel.close()
+
+    def _open(self) -> grpc.aio.Channel:
+        if self._closed:
+            raise ValueError("the client is closed")
+        if self._channel is None:
+            arguments = self.options.channel_arguments()
+            if self.options.tls:
+                credentials = grpc.ssl_channel_credentials(self.options.root_certificates)
+                self._channel = grpc.aio.secure_channel(self.options.address, credentials, options=arguments)
+            else:
+                self._channel = grpc.aio.insecure_channel(self.options.address, options=arguments)
+        return self._channel
+
+    def _method(self, kind: str, call: Call[Any]) -> Any:
+        channel = self._open()
+        method = self._methods.get(call.method)
+        if method is None:
+            method = self._methods[call.method] = getattr(channel, kind)(
+                call.method,
+                request_serializer=lambda request: request.SerializeToString(),
+                response_deserializer=call.response_type.FromString,
+            )
+        return method
+
+    def _settings(self, timeout_s: float | Unset | None) -> dict[str, Any]:
+        return {
+            "timeout": self.options.timeout_s if timeout_s is UNSET else timeout_s,
+            "metadata": self._metadata,
+            "wait_for_ready": self.options.wait_for_ready,
+        }
+
+
+class Bound:
+    """What the methods of a client need: a transport, and the namespace they act on."""
+
+    _transport: Transport
+    _namespace: str

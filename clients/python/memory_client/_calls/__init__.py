@@ -1,0 +1,1 @@
+"""The RPCs without their transport: what both clients share."""

@@ -1,0 +1,142 @@
+"""The calls of AdminService and of gRPC's health service."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from google.protobuf.wrappers_pb2 import Int32Value, StringValue
+
+from memory_client._calls.call import Call, Page
+from memory_client._gen.memory_service.v1 import admin_pb2
+from memory_client.convert import time_to
+from memory_client.models import (
+    BackupProgress,
+    BackupSummary,
+    HealthStatus,
+    IndexStats,
+    NamespaceStats,
+    NamespaceSummary,
+    Removed,
+    ServerInfo,
+)
+from memory_client.values import duration_to
+
+_SERVICE = "/memory_service.v1.AdminService/"
+
+
+def info() -> Call[ServerInfo]:
+    """Call GetInfo."""
+    return Call(_SERVICE + "GetInfo", admin_pb2.GetInfoRequest(), admin_pb2.GetInfoResponse, _info)
+
+
+def _info(response: admin_pb2.GetInfoResponse) -> ServerInfo:
+    backup = response.backup
+    return ServerInfo(
+        version=response.version,
+        store=response.store,
+        embedder=response.embedder,
+        embedding_dimension=response.embedding_dimension,
+        llm=response.llm,
+        start_time=time_to(response, "start_time"),
+        limits=dict(response.limits),
+        backup=BackupProgress(backup.name, backup.done_bytes, backup.total_bytes)
+        if response.HasField("backup")
+        else None,
+    )
+
+
+def list_namespaces(prefix: str, page_size: int) -> Call[Page[NamespaceSummary]]:
+    """Call ListNamespaces for its first page."""
+    request = admin_pb2.ListNamespacesRequest(prefix=prefix, page_size=page_size)
+
+    def read(response: admin_pb2.ListNamespacesResponse) -> Page[NamespaceSummary]:
+        summaries = [
+            NamespaceSummary(
+                namespace=entry.namespace,
+                item_count=entry.item_count,
+                revision=entry.revision,
+                create_time=time_to(entry, "create_time"),
+            )
+            for entry in response.namespaces
+        ]
+        return Page(summaries, response.next_page_token, response)
+
+    return Call(_SERVICE + "ListNamespaces", request, admin_pb2.ListNamespacesResponse, read)
+
+
+def namespace_stats(namespace: str) -> Call[NamespaceStats]:
+    """Call GetNamespaceStats."""
+    request = admin_pb2.GetNamespaceStatsRequest(namespace=namespace)
+    return Call(_SERVICE + "GetNamespaceStats", request, admin_pb2.GetNamespaceStatsResponse, _stats)
+
+
+def _stats(response: admin_pb2.GetNamespaceStatsResponse) -> NamespaceStats:
+    index = response.index
+    return NamespaceStats(
+        namespace=response.namespace,
+        revision=response.revision,
+        item_count=response.item_count,
+        state_count=response.state_count,
+        embedded_count=response.embedded_count,
+        embedding_dimension=response.embedding_dimension,
+        embedding_model=response.embedding_model,
+        create_time=time_to(response, "create_time"),
+        index=IndexStats(
+            loaded=index.loaded,
+            kind=index.kind,
+            graph_count=index.graph_count,
+            exact_count=index.exact_count,
+            memory_bytes=index.memory_bytes,
+            ef_search=index.ef_search,
+        ),
+    )
+
+
+def delete_namespace(namespace: str) -> Call[Removed]:
+    """Call DeleteNamespace."""
+    request = admin_pb2.DeleteNamespaceRequest(namespace=namespace)
+
+    def read(response: admin_pb2.DeleteNamespaceResponse) -> Removed:
+        return Removed(response.removed_item_count, response.removed_state_count)
+
+    return Call(_SERVICE + "DeleteNamespace", request, admin_pb2.DeleteNamespaceResponse, read)
+
+
+def flush() -> Call[timedelta]:
+    """Call Flush; read how long it took."""
+
+    def read(response: admin_pb2.FlushResponse) -> timedelta:
+        return duration_to(response.duration)
+
+    return Call(_SERVICE + "Flush", admin_pb2.FlushRequest(), admin_pb2.FlushResponse, read)
+
+
+def backup(name: str) -> Call[BackupSummary]:
+    """Call Backup."""
+
+    def read(response: admin_pb2.BackupResponse) -> BackupSummary:
+        return BackupSummary(
+            name=response.name,
+            size_bytes=response.size_bytes,
+            checksum=response.checksum,
+            namespace_count=response.namespace_count,
+            item_count=response.item_count,
+            duration=duration_to(response.duration),
+        )
+
+    return Call(_SERVICE + "Backup", admin_pb2.BackupRequest(name=name), admin_pb2.BackupResponse, read)
+
+
+def health(service: str) -> Call[HealthStatus]:
+    """Call gRPC's health check.
+
+    Its request and response have one field, of number 1, a string and an enum: on the wire they are
+    the same as protobuf's wrapper messages, so that no further package is needed.
+    """
+
+    def read(response: Int32Value) -> HealthStatus:
+        statuses = tuple(HealthStatus)
+        known = 0 <= response.value < len(statuses)
+        return statuses[response.value] if known else HealthStatus.UNKNOWN
+
+    return Call("/grpc.health.v1.Health/Check", StringValue(value=service), Int32Value, read)

@@ -1,0 +1,65 @@
+"""A call: which method, with what request, and how its response is read."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from google.protobuf.message import Message
+
+T = TypeVar("T")
+R = TypeVar("R", bound=Message)
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """One request to one method, unary or answered by a stream."""
+
+    method: str
+    """Full name, as in "/memory_service.v1.MemoryService/Add"."""
+    request: Any
+    """The request, a protobuf message; of an upload None."""
+    response_type: type[Message]
+    """Type of the response, or of each response of a stream."""
+    read: Callable[[Any], T]
+    """Turns a response into what the caller gets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """One page of an answer."""
+
+    entries: list[T]
+    next_page_token: str
+    response: Any
+    """The whole response, for what is known beside the entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event(Generic[T]):
+    """One message of a stream that can be resumed."""
+
+    value: T | None
+    """What the caller gets. None: a heartbeat."""
+    revision: int
+    """Revision up to which everything has been sent: where to resume."""
+    key: Hashable
+    """Tells this event from the others sent since that revision."""
+
+
+def paged(call: Call[Page[T]], page: Page[T]) -> Call[Page[T]] | None:
+    """Return the call that gets the page after `page`. None: that was the last."""
+    if not page.next_page_token:
+        return None
+    request = type(call.request)()
+    request.CopyFrom(call.request)
+    holder = request.options if "options" in request.DESCRIPTOR.fields_by_name else request
+    holder.page_token = page.next_page_token
+    return Call(call.method, request, call.response_type, call.read)
+
+
+def request_id_or_new(request_id: str | None) -> str:
+    """Return the caller's request id or a new one, so that every write can be retried safely."""
+    return request_id if request_id is not None else str(uuid.uuid4())

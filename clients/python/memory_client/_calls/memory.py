@@ -1,0 +1,315 @@
+"""The calls of MemoryService: requests from arguments, answers from responses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any, Final, Literal, TypeAlias
+
+from memory_client._calls.call import Call, Event, Page, request_id_or_new
+from memory_client._gen.memory_service.v1 import memory_pb2
+from memory_client.convert import (
+    degraded_to,
+    entry_to,
+    enum_from,
+    enum_to,
+    item_to,
+    new_item_from,
+    set_content,
+)
+from memory_client.messages import Content
+from memory_client.models import (
+    Change,
+    ChangeType,
+    Contribution,
+    MemoryItem,
+    Removed,
+    Result,
+    Results,
+    RetrieveMode,
+    StateEntry,
+    Vector,
+)
+from memory_client.values import duration_from, floats_from, struct_from, timestamp_from
+
+_SERVICE = "/memory_service.v1.MemoryService/"
+
+
+class _Unset(Enum):
+    UNSET = "unset"
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Final = _Unset.UNSET
+"""Leaves a field as it is, where None would clear it."""
+Unset: TypeAlias = Literal[_Unset.UNSET]
+
+
+def as_ttl(ttl: timedelta | float | None) -> timedelta | None:
+    """Return a time to live that was given as a timedelta or in seconds."""
+    return timedelta(seconds=ttl) if isinstance(ttl, (int, float)) else ttl
+
+
+def add(namespace: str, item: MemoryItem, request_id: str | None) -> Call[MemoryItem]:
+    """Call Add."""
+    request = memory_pb2.AddRequest(
+        namespace=namespace, item=new_item_from(item), request_id=request_id_or_new(request_id)
+    )
+    return Call(_SERVICE + "Add", request, memory_pb2.AddResponse, _written)
+
+
+def _written(response: memory_pb2.AddResponse | memory_pb2.UpdateResponse) -> MemoryItem:
+    return item_to(response.item, response.degraded)
+
+
+def batch_add(
+    namespace: str, items: Iterable[MemoryItem | Content], request_id: str | None
+) -> Call[list[MemoryItem]]:
+    """Call BatchAdd."""
+    request = memory_pb2.BatchAddRequest(
+        namespace=namespace,
+        items=[new_item_from(_as_item(item)) for item in items],
+        request_id=request_id_or_new(request_id),
+    )
+
+    def read(response: memory_pb2.BatchAddResponse) -> list[MemoryItem]:
+        return [item_to(item, response.degraded) for item in response.items]
+
+    return Call(_SERVICE + "BatchAdd", request, memory_pb2.BatchAddResponse, read)
+
+
+def _as_item(item: MemoryItem | Content) -> MemoryItem:
+    return item if isinstance(item, MemoryItem) else MemoryItem(content=item)
+
+
+def retrieve(
+    namespace: str,
+    query: str | None,
+    *,
+    limit: int,
+    session_id: str,
+    labels: Mapping[str, str] | None,
+    start_time: datetime | None,
+    end_time: datetime | None,
+    min_score: float | None,
+    mode: RetrieveMode | str | None,
+    explain: bool,
+    embedding: Vector | None,
+    include_embedding: bool,
+) -> Call[Page[Result]]:
+    """Call Retrieve for its first page."""
+    options = memory_pb2.RetrieveOptions(
+        limit=limit,
+        query_text=query or "",
+        session_id=session_id,
+        labels=dict(labels or {}),
+        min_score=min_score,
+        explain=explain,
+        include_embedding=include_embedding,
+    )
+    if mode is not None:
+        options.mode = enum_from(memory_pb2.RetrieveMode, "RETRIEVE_MODE_", RetrieveMode(mode))
+    if embedding is not None:
+        options.query_embedding.values.extend(floats_from(embedding))
+    _set_range(options, start_time, end_time)
+    request = memory_pb2.RetrieveRequest(namespace=namespace, options=options)
+    return Call(_SERVICE + "Retrieve", request, memory_pb2.RetrieveResponse, _results_page)
+
+
+def _set_range(message: Any, start_time: datetime | None, end_time: datetime | None) -> None:
+    if start_time is not None:
+        message.start_time.CopyFrom(timestamp_from(start_time, "start_time"))
+    if end_time is not None:
+        message.end_time.CopyFrom(timestamp_from(end_time, "end_time"))
+
+
+def _results_page(response: memory_pb2.RetrieveResponse) -> Page[Result]:
+    results = [
+        Result(item_to(result.item), result.score, _explanation(result.explanation))
+        for result in response.results
+    ]
+    return Page(results, response.next_page_token, response)
+
+
+def _explanation(explanation: memory_pb2.Explanation) -> tuple[Contribution, ...]:
+    return tuple(
+        Contribution(share.channel, share.raw_score, share.weight, share.scale, share.contribution)
+        for share in explanation.contributions
+    )
+
+
+def results_of(pages: list[Page[Result]]) -> Results:
+    """Join the pages of a retrieval."""
+    first = pages[0].response
+    found = [result for page in pages for result in page.entries]
+    return Results(found, degraded=degraded_to(first.degraded), revision=first.revision)
+
+
+def get(namespace: str, id: str, include_embedding: bool) -> Call[MemoryItem]:
+    """Call Get."""
+    request = memory_pb2.GetRequest(namespace=namespace, id=id, include_embedding=include_embedding)
+
+    def read(response: memory_pb2.GetResponse) -> MemoryItem:
+        return item_to(response.item)
+
+    return Call(_SERVICE + "Get", request, memory_pb2.GetResponse, read)
+
+
+def list_items(
+    namespace: str,
+    *,
+    session_id: str,
+    labels: Mapping[str, str] | None,
+    start_time: datetime | None,
+    end_time: datetime | None,
+    newest_first: bool,
+    include_embedding: bool,
+    page_size: int,
+) -> Call[Page[MemoryItem]]:
+    """Call List for its first page."""
+    request = memory_pb2.ListRequest(
+        namespace=namespace,
+        session_id=session_id,
+        labels=dict(labels or {}),
+        newest_first=newest_first,
+        include_embedding=include_embedding,
+        page_size=page_size,
+    )
+    _set_range(request, start_time, end_time)
+
+    def read(response: memory_pb2.ListResponse) -> Page[MemoryItem]:
+        return Page([item_to(item) for item in response.items], response.next_page_token, response)
+
+    return Call(_SERVICE + "List", request, memory_pb2.ListResponse, read)
+
+
+def update(
+    namespace: str,
+    id: str,
+    *,
+    content: Content | Unset,
+    session_id: str | Unset,
+    labels: Mapping[str, str] | Unset,
+    metadata: Mapping[str, Any] | Unset,
+    create_time: datetime | Unset,
+    expire_time: datetime | Unset | None,
+    ttl: timedelta | float | Unset,
+    embedding: Vector | Unset,
+    expected_revision: int | None,
+    request_id: str | None,
+) -> Call[MemoryItem]:
+    """Call Update for the fields that are given."""
+    request = memory_pb2.UpdateRequest(
+        namespace=namespace,
+        item=memory_pb2.MemoryItem(id=id),
+        expected_revision=expected_revision,
+        request_id=request_id_or_new(request_id),
+    )
+    given = {
+        "content": content,
+        "session_id": session_id,
+        "labels": labels,
+        "metadata": metadata,
+        "create_time": create_time,
+        "expire_time": expire_time,
+        "ttl": ttl,
+        "embedding": embedding,
+    }
+    for field, value in given.items():
+        if value is not UNSET:
+            request.update_mask.paths.append(field)
+            _set_field(request.item, field, value)
+    return Call(_SERVICE + "Update", request, memory_pb2.UpdateResponse, _written)
+
+
+def _set_field(item: memory_pb2.MemoryItem, field: str, value: Any) -> None:
+    if value is None:
+        return  # In the mask and not set: the server clears it.
+    if field == "content":
+        set_content(item, value)
+    elif field == "session_id":
+        item.session_id = value
+    elif field == "labels":
+        item.labels.update(value)
+    elif field == "metadata":
+        item.metadata.CopyFrom(struct_from(value, field))
+    elif field == "embedding":
+        item.embedding.values.extend(floats_from(value))
+    elif field == "ttl":
+        item.ttl.CopyFrom(duration_from(value))
+    else:
+        getattr(item, field).CopyFrom(timestamp_from(value, field))
+
+
+def delete(namespace: str, id: str, expected_revision: int | None, request_id: str | None) -> Call[int]:
+    """Call Delete; read the revision of the namespace."""
+    request = memory_pb2.DeleteRequest(
+        namespace=namespace,
+        id=id,
+        expected_revision=expected_revision,
+        request_id=request_id_or_new(request_id),
+    )
+
+    def read(response: memory_pb2.DeleteResponse) -> int:
+        return response.revision
+
+    return Call(_SERVICE + "Delete", request, memory_pb2.DeleteResponse, read)
+
+
+def reset(namespace: str, request_id: str | None) -> Call[Removed]:
+    """Call Reset."""
+    request = memory_pb2.ResetRequest(namespace=namespace, request_id=request_id_or_new(request_id))
+
+    def read(response: memory_pb2.ResetResponse) -> Removed:
+        return Removed(response.removed_count, response.removed_state_count, response.revision)
+
+    return Call(_SERVICE + "Reset", request, memory_pb2.ResetResponse, read)
+
+
+def watch(
+    namespace: str, after_revision: int | None, heartbeat_interval: timedelta | float | None
+) -> Call[Event[Change]]:
+    """Call Watch."""
+    request = memory_pb2.WatchRequest(namespace=namespace, after_revision=after_revision)
+    if heartbeat_interval is not None:
+        request.heartbeat_interval.CopyFrom(duration_from(heartbeat_interval))
+    return Call(_SERVICE + "Watch", request, memory_pb2.WatchResponse, _change_event)
+
+
+def _change_event(response: memory_pb2.WatchResponse) -> Event[Change]:
+    if not response.HasField("change"):
+        return Event(None, response.revision, None)
+    proto = response.change
+    change = Change(
+        type=enum_to(memory_pb2.ChangeType, "CHANGE_TYPE_", proto.type, ChangeType, ChangeType.UNSPECIFIED),
+        revision=proto.revision,
+        item_id=proto.item_id,
+        item=item_to(proto.item) if proto.HasField("item") else None,
+        state_key=proto.state_key,
+        state=entry_to(proto.state) if proto.HasField("state") else None,
+    )
+    return Event(change, response.revision, (proto.revision, proto.type, proto.item_id, proto.state_key))
+
+
+def export(
+    namespace: str, after_revision: int, include_embedding: bool
+) -> Call[Event[MemoryItem | StateEntry]]:
+    """Call Export."""
+    request = memory_pb2.ExportRequest(
+        namespace=namespace, after_revision=after_revision, include_embedding=include_embedding
+    )
+    return Call(_SERVICE + "Export", request, memory_pb2.ExportResponse, _record_event)
+
+
+def _record_event(response: memory_pb2.ExportResponse) -> Event[MemoryItem | StateEntry]:
+    kind = response.WhichOneof("record")
+    if kind == "item":
+        item = item_to(response.item)
+        return Event(item, response.revision, (kind, item.id, item.revision))
+    if kind == "state":
+        entry = entry_to(response.state)
+        return Event(entry, response.revision, (kind, entry.key, entry.revision))
+    return Event(None, response.revision, None)

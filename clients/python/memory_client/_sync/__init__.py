@@ -1,0 +1,1 @@
+"""The synchronous transport and the methods over it; the same as in `_aio`, without await."""

@@ -1,0 +1,72 @@
+"""The methods of a client that look after a server and its namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from memory_client._calls import admin
+from memory_client._sync.transport import Bound
+from memory_client.models import (
+    BackupSummary,
+    HealthStatus,
+    NamespaceStats,
+    NamespaceSummary,
+    Removed,
+    ServerInfo,
+)
+
+
+class AdminMethods(Bound):
+    """What a server is and holds, and the care of its data."""
+
+    def info(self) -> ServerInfo:
+        """Return what the server is: version, store, embedder, limits."""
+        return self._transport.unary(admin.info())
+
+    def list_namespaces(self, *, prefix: str = "", page_size: int = 0) -> Iterator[NamespaceSummary]:
+        """Yield the namespaces in the order of their names, page by page."""
+        return self._transport.entries(admin.list_namespaces(prefix, page_size))
+
+    def namespace_stats(self) -> NamespaceStats:
+        """Return what the client's namespace holds.
+
+        Raises:
+            NotFound: Nothing was ever written to it.
+        """
+        return self._transport.unary(admin.namespace_stats(self._namespace))
+
+    def delete_namespace(self) -> Removed:
+        """Remove the client's namespace with all it holds; the next write begins a new one.
+
+        Raises:
+            NotFound: There is no such namespace.
+        """
+        return self._transport.unary(admin.delete_namespace(self._namespace))
+
+    def flush(self, *, timeout_s: float | None = None) -> timedelta:
+        """Move the log into the database and save the indexes; return how long it took.
+
+        Acknowledged writes are on disk without it; it makes the next start of the server quicker.
+        """
+        return self._transport.unary(admin.flush(), timeout_s)
+
+    def backup(self, name: str = "", *, timeout_s: float | None = None) -> BackupSummary:
+        """Write a consistent copy of all records to the server's backup folder.
+
+        Args:
+            name: Of the backup. Empty: made of the present time. One that exists is refused.
+            timeout_s: How long to wait. None: as long as it takes.
+
+        Raises:
+            Unsupported: The server's store has nothing on disk.
+        """
+        return self._transport.unary(admin.backup(name), timeout_s)
+
+    def health(self, service: str = "") -> HealthStatus:
+        """Return whether the server, or one of its services, takes calls.
+
+        Raises:
+            NotFound: The server has no such service.
+        """
+        return self._transport.unary(admin.health(service))

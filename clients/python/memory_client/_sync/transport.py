@@ -1,0 +1,129 @@
+"""Runs calls over a synchronous channel."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import grpc
+
+from memory_client._calls.call import Call, Event, Page, T, paged
+from memory_client._calls.memory import UNSET, Unset
+from memory_client._calls.resume import Resumption
+from memory_client._status import error_from_call
+from memory_client.errors import Unavailable
+from memory_client.options import ClientOptions
+
+
+class Transport:
+    """A channel to the server. Safe for use from many threads."""
+
+    def __init__(self, options: ClientOptions) -> None:
+        self.options = options
+        self._metadata = options.metadata()
+        arguments = options.channel_arguments()
+        if options.tls:
+            credentials = grpc.ssl_channel_credentials(options.root_certificates)
+            self._channel = grpc.secure_channel(options.address, credentials, options=arguments)
+        else:
+            self._channel = grpc.insecure_channel(options.address, options=arguments)
+        self._methods: dict[str, Any] = {}
+
+    def unary(self, call: Call[T], timeout_s: float | Unset | None = UNSET) -> T:
+        """Run a call that has one response; the timeout is the client's unless one is given."""
+        method = self._method("unary_unary", call)
+        try:
+            response = method(call.request, **self._settings(timeout_s))
+        except grpc.RpcError as error:
+            raise error_from_call(error) from None  # type: ignore[arg-type]
+        return call.read(response)
+
+    def pages(self, first: Call[Page[T]]) -> Iterator[Page[T]]:
+        """Yield all pages of an answer, each fetched when it is asked for."""
+        call: Call[Page[T]] | None = first
+        while call is not None:
+            page = self.unary(call)
+            yield page
+            call = paged(call, page)
+
+    def entries(self, first: Call[Page[T]]) -> Iterator[T]:
+        """Yield the entries of all pages of an answer."""
+        for page in self.pages(first):
+            yield from page.entries
+
+    def stream(self, call: Call[T]) -> Iterator[T]:
+        """Yield the responses of a call that has many. Closing the iterator ends the call."""
+        responses = self._method("unary_stream", call)(call.request, **self._settings(None))
+        try:
+            for response in responses:
+                yield call.read(response)
+        except grpc.RpcError as error:
+            raise error_from_call(error) from None  # type: ignore[arg-type]
+        finally:
+            responses.cancel()
+
+    def resumed(
+        self, call_after: Callable[[int | None], Call[Event[T]]], resumption: Resumption
+    ) -> Iterator[T]:
+        """Yield the values of a stream that is taken up again where it broke."""
+        while True:
+            try:
+                for event in self.stream(call_after(resumption.position)):
+                    if resumption.accept(event):
+                        assert event.value is not None
+                        yield event.value
+                return
+            except Unavailable:
+                delay = resumption.delay_after_break()
+                if delay is None:
+                    raise
+            time.sleep(delay)
+
+    def upload(self, call: Call[T], requests: Iterable[Any], timeout_s: float | None) -> T:
+        """Run a call with many requests. An exception of `requests` ends the upload and is raised here."""
+        failures: list[BaseException] = []
+
+        def guarded() -> Iterator[Any]:
+            # gRPC iterates in a thread of its own and would only log the exception, so that the upload
+            # is ended in good order instead: what was sent is written, nothing hangs in between.
+            try:
+                yield from requests
+            except BaseException as error:
+                failures.append(error)
+
+        try:
+            response = self._method("stream_unary", call)(guarded(), **self._settings(timeout_s))
+        except grpc.RpcError as error:
+            raise (failures[0] if failures else error_from_call(error)) from None  # type: ignore[arg-type]
+        if failures:
+            raise failures[0]
+        return call.read(response)
+
+    def close(self) -> None:
+        """End all calls and close the channel."""
+        self._channel.close()
+
+    def _method(self, kind: str, call: Call[Any]) -> Any:
+        method = self._methods.get(call.method)
+        if method is None:
+            method = self._methods[call.method] = getattr(self._channel, kind)(
+                call.method,
+                request_serializer=lambda request: request.SerializeToString(),
+                response_deserializer=call.response_type.FromString,
+            )
+        return method
+
+    def _settings(self, timeout_s: float | Unset | None) -> dict[str, Any]:
+        return {
+            "timeout": self.options.timeout_s if timeout_s is UNSET else timeout_s,
+            "metadata": self._metadata,
+            "wait_for_ready": self.options.wait_for_ready,
+        }
+
+
+class Bound:
+    """What the methods of a client need: a transport, and the namespace they act on."""
+
+    _transport: Transport
+    _namespace: str

@@ -1,0 +1,89 @@
+"""The synchronous client."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+
+from memory_client._sync.admin import AdminMethods
+from memory_client._sync.memory import MemoryMethods
+from memory_client._sync.state import StateMethods
+from memory_client._sync.transport import Transport
+from memory_client.options import MIB, ClientOptions
+
+
+class MemoryClient(MemoryMethods, StateMethods, AdminMethods):
+    """A client of one memory server, bound to one namespace. Safe for use from many threads.
+
+        with MemoryClient(namespace="ada") as memory:
+            memory.add("Ada likes tea")
+            for result in memory.retrieve("what does she drink?"):
+                print(result.text)
+
+    Every method raises `MemoryServiceError`, or rather one of its subclasses, when the server refuses
+    or cannot be reached. The channel is opened by the first call.
+    """
+
+    def __init__(
+        self,
+        address: str = "127.0.0.1:50051",
+        *,
+        namespace: str = "default",
+        timeout_s: float | None = 30.0,
+        max_attempts: int = 5,
+        wait_for_ready: bool = False,
+        keepalive_s: float = 60.0,
+        max_receive_bytes: int = 16 * MIB,
+        tls: bool = False,
+        root_certificates: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Make a client; for the meaning of the settings see `ClientOptions`.
+
+        Raises:
+            ValueError: A setting is out of range.
+        """
+        options = ClientOptions(
+            address=address,
+            timeout_s=timeout_s,
+            max_attempts=max_attempts,
+            wait_for_ready=wait_for_ready,
+            keepalive_s=keepalive_s,
+            max_receive_bytes=max_receive_bytes,
+            tls=tls,
+            root_certificates=root_certificates,
+            headers=headers or {},
+        )
+        self._transport = Transport(options)
+        self._namespace = namespace
+        self._is_view = False
+
+    def namespace(self, name: str) -> MemoryClient:
+        """Return this client bound to another namespace, over the same channel.
+
+        Cheap enough for every call. Closing the view closes nothing.
+        """
+        view = object.__new__(type(self))
+        view._transport = self._transport
+        view._namespace = name
+        view._is_view = True
+        return view
+
+    def close(self) -> None:
+        """End all calls and close the channel."""
+        if not self._is_view:
+            self._transport.close()
+
+    def __enter__(self) -> MemoryClient:
+        """Return the client itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the client."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """Show address and namespace."""
+        return f"MemoryClient({self._transport.options.address!r}, namespace={self._namespace!r})"

@@ -1,0 +1,291 @@
+"""Items, messages and state entries, to their protobuf messages and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Protocol, TypeVar
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from memory_client._gen.memory_service.v1 import memory_pb2, state_pb2
+from memory_client.messages import (
+    BinaryPart,
+    ChatMessage,
+    Content,
+    Model,
+    Part,
+    Role,
+    ToolCall,
+    ToolCallResult,
+)
+from memory_client.models import Degradation, MemoryItem, StateEntry
+from memory_client.values import (
+    duration_from,
+    duration_to,
+    floats_from,
+    struct_from,
+    struct_to,
+    timestamp_from,
+    timestamp_to,
+    value_from,
+    value_to,
+)
+
+E = TypeVar("E", bound=StrEnum)
+
+
+class _ProtoEnum(Protocol):
+    def Name(self, number: Any) -> str: ...
+    def Value(self, name: str) -> Any: ...
+
+
+def enum_from(proto_enum: _ProtoEnum, prefix: str, value: StrEnum) -> Any:
+    """Return the number of a value whose protobuf name is the prefix and its own in capitals."""
+    return proto_enum.Value(prefix + value.upper())
+
+
+def enum_to(proto_enum: _ProtoEnum, prefix: str, number: int, kind: type[E], unknown: E) -> E:
+    """Return the value of a number, or `unknown` for one that a newer server sends."""
+    try:
+        return kind(proto_enum.Name(number).removeprefix(prefix).lower())
+    except ValueError:
+        return unknown
+
+
+def time_to(message: Any, field: str) -> datetime | None:
+    """Return the time in a field of a message. None: the field is not set."""
+    if not message.HasField(field):
+        return None
+    timestamp: Timestamp = getattr(message, field)
+    return timestamp_to(timestamp)
+
+
+def _set_time(message: Any, field: str, time: datetime | None) -> None:
+    if time is not None:
+        getattr(message, field).CopyFrom(timestamp_from(time, field))
+
+
+def set_content(item: memory_pb2.MemoryItem, content: Content | None) -> None:
+    """Set the content of an item.
+
+    Raises:
+        TypeError: The content is of none of the kinds that an item holds.
+    """
+    if isinstance(content, str):
+        item.text = content
+    elif isinstance(content, ChatMessage):
+        item.chat_message.CopyFrom(message_from(content))
+    elif isinstance(content, ToolCallResult):
+        item.tool_call_result.CopyFrom(_tool_call_result_from(content))
+    elif isinstance(content, Mapping):
+        item.data.CopyFrom(struct_from(content, "content"))
+    elif content is not None:
+        raise TypeError(f"an item cannot hold a {type(content).__name__}")
+
+
+def item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
+    """Convert an item with all its fields, also those that only the server sets."""
+    message = memory_pb2.MemoryItem(
+        id=item.id, session_id=item.session_id, labels=dict(item.labels), revision=item.revision
+    )
+    set_content(message, item.content)
+    for field in ("create_time", "update_time", "expire_time"):
+        _set_time(message, field, getattr(item, field))
+    if item.metadata:
+        message.metadata.CopyFrom(struct_from(item.metadata, "metadata"))
+    if item.embedding is not None:
+        message.embedding.values.extend(floats_from(item.embedding))
+    if item.ttl is not None:
+        message.ttl.CopyFrom(duration_from(item.ttl))
+    return message
+
+
+def new_item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
+    """Convert an item to be written: without the fields that only the server sets."""
+    message = item_from(item)
+    message.ClearField("update_time")
+    message.ClearField("revision")
+    return message
+
+
+def item_to(message: memory_pb2.MemoryItem, degraded: Iterable[memory_pb2.Degradation] = ()) -> MemoryItem:
+    """Convert to an item; `degraded` is what the server could not do when it wrote it."""
+    return MemoryItem(
+        content=_content_to(message),
+        id=message.id,
+        session_id=message.session_id,
+        create_time=time_to(message, "create_time"),
+        update_time=time_to(message, "update_time"),
+        expire_time=time_to(message, "expire_time"),
+        ttl=duration_to(message.ttl) if message.HasField("ttl") else None,
+        labels=dict(message.labels),
+        metadata=struct_to(message.metadata),
+        embedding=tuple(message.embedding.values) if message.HasField("embedding") else None,
+        revision=message.revision,
+        degraded=degraded_to(degraded),
+    )
+
+
+def _content_to(message: memory_pb2.MemoryItem) -> Content | None:
+    kind = message.WhichOneof("content")
+    if kind == "text":
+        return message.text
+    if kind == "chat_message":
+        return message_to(message.chat_message)
+    if kind == "tool_call_result":
+        return _tool_call_result_to(message.tool_call_result)
+    return struct_to(message.data) if kind == "data" else None
+
+
+def degraded_to(degraded: Iterable[memory_pb2.Degradation]) -> tuple[Degradation, ...]:
+    """Convert what the server could not do."""
+    return tuple(Degradation(_degradation_reason(entry.reason), entry.message) for entry in degraded)
+
+
+def _degradation_reason(number: memory_pb2.DegradationReason) -> str:
+    try:
+        return memory_pb2.DegradationReason.Name(number).removeprefix("DEGRADATION_REASON_")
+    except ValueError:  # A reason that a newer server sends.
+        return "UNSPECIFIED"
+
+
+def message_from(message: ChatMessage) -> memory_pb2.ChatMessage:
+    """Convert a chat message with all its parts."""
+    proto = memory_pb2.ChatMessage(
+        message_id=message.message_id,
+        role=enum_from(memory_pb2.Role, "ROLE_", Role(message.role)),
+        name=message.name,
+        parts=[_part_from(part, f"parts[{index}]") for index, part in enumerate(message.parts)],
+    )
+    if message.model is not None:
+        proto.model.CopyFrom(memory_pb2.Model(provider=message.model.provider, id=message.model.id))
+    _set_time(proto, "create_time", message.create_time)
+    return proto
+
+
+def message_to(proto: memory_pb2.ChatMessage) -> ChatMessage:
+    """Convert to a chat message. Parts of a kind that only a newer server knows are left out."""
+    parts = (_part_to(part) for part in proto.parts)
+    return ChatMessage(
+        role=enum_to(memory_pb2.Role, "ROLE_", proto.role, Role, Role.UNSPECIFIED),
+        parts=tuple(part for part in parts if part is not None),
+        name=proto.name if proto.HasField("name") else None,
+        message_id=proto.message_id,
+        model=Model(proto.model.provider, proto.model.id) if proto.HasField("model") else None,
+        create_time=time_to(proto, "create_time"),
+    )
+
+
+def _part_from(part: Part, where: str) -> memory_pb2.Part:
+    if isinstance(part, str):
+        return memory_pb2.Part(text=part)
+    if isinstance(part, BinaryPart):
+        return memory_pb2.Part(binary=_binary_from(part))
+    if isinstance(part, ToolCall):
+        return memory_pb2.Part(tool_call=_tool_call_from(part, where))
+    if isinstance(part, ToolCallResult):
+        return memory_pb2.Part(tool_call_result=_tool_call_result_from(part))
+    if isinstance(part, Mapping):
+        return memory_pb2.Part(data=struct_from(part, where))
+    raise TypeError(f"{where}: a message cannot hold a {type(part).__name__}")
+
+
+def _part_to(part: memory_pb2.Part) -> Part | None:
+    kind = part.WhichOneof("part")
+    if kind == "text":
+        return part.text
+    if kind == "data":
+        return struct_to(part.data)
+    if kind == "binary":
+        return _binary_to(part.binary)
+    if kind == "tool_call":
+        return _tool_call_to(part.tool_call)
+    return _tool_call_result_to(part.tool_call_result) if kind == "tool_call_result" else None
+
+
+def _binary_from(part: BinaryPart) -> memory_pb2.BinaryPart:
+    return memory_pb2.BinaryPart(
+        name=part.name,
+        url=part.url,
+        mime_type=part.mime_type,
+        content=part.content,
+        content_length=part.content_length,
+    )
+
+
+def _binary_to(proto: memory_pb2.BinaryPart) -> BinaryPart:
+    return BinaryPart(
+        content=proto.content,
+        mime_type=proto.mime_type,
+        name=proto.name if proto.HasField("name") else None,
+        url=proto.url if proto.HasField("url") else None,
+        content_length=proto.content_length if proto.HasField("content_length") else None,
+    )
+
+
+def _tool_call_from(call: ToolCall, where: str) -> memory_pb2.ToolCall:
+    proto = memory_pb2.ToolCall(tool_call_id=call.tool_call_id, name=call.name)
+    if call.arguments is not None:
+        proto.arguments.CopyFrom(struct_from(call.arguments, f"{where}.arguments"))
+    return proto
+
+
+def _tool_call_to(proto: memory_pb2.ToolCall) -> ToolCall:
+    arguments = struct_to(proto.arguments) if proto.HasField("arguments") else None
+    return ToolCall(proto.name, arguments, proto.tool_call_id)
+
+
+def _tool_call_result_from(result: ToolCallResult) -> memory_pb2.ToolCallResult:
+    return memory_pb2.ToolCallResult(
+        tool_call_id=result.tool_call_id,
+        name=result.name,
+        result=value_from(result.result, "result"),
+        is_error=result.is_error,
+    )
+
+
+def _tool_call_result_to(proto: memory_pb2.ToolCallResult) -> ToolCallResult:
+    return ToolCallResult(proto.name, value_to(proto.result), proto.tool_call_id, proto.is_error)
+
+
+def entry_from(entry: StateEntry) -> state_pb2.StateEntry:
+    """Convert a state entry with its value and all its other fields."""
+    proto = state_pb2.StateEntry(
+        key=entry.key,
+        version=entry.version,
+        size_bytes=entry.size_bytes,
+        value=value_from(entry.value, "value"),
+        description=entry.description,
+        preview=entry.preview,
+        revision=entry.revision,
+    )
+    for field in ("create_time", "update_time", "expire_time"):
+        _set_time(proto, field, getattr(entry, field))
+    return proto
+
+
+def new_entry_from(entry: StateEntry) -> state_pb2.StateEntry:
+    """Convert a state entry to be imported: without the fields that only the server sets."""
+    proto = state_pb2.StateEntry(
+        key=entry.key, value=value_from(entry.value, "value"), description=entry.description
+    )
+    _set_time(proto, "expire_time", entry.expire_time)
+    return proto
+
+
+def entry_to(proto: state_pb2.StateEntry) -> StateEntry:
+    """Convert to a state entry; a value that the answer leaves out is None."""
+    return StateEntry(
+        key=proto.key,
+        value=value_to(proto.value),
+        version=proto.version,
+        description=proto.description,
+        size_bytes=proto.size_bytes,
+        preview=proto.preview,
+        create_time=time_to(proto, "create_time"),
+        update_time=time_to(proto, "update_time"),
+        expire_time=time_to(proto, "expire_time"),
+        revision=proto.revision,
+    )

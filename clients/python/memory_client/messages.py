@@ -1,0 +1,153 @@
+"""What is said: chat messages, their parts, tool calls and what tools return."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+
+class Role(StrEnum):
+    """The one who speaks. A plain string such as "user" serves wherever a role is taken."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+    UNSPECIFIED = "unspecified"
+    """A role that this client does not know; the server takes no message with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The language model that wrote a message."""
+
+    provider: str = ""
+    """Provider of the model, such as "openai". Empty: not given."""
+    id: str = ""
+    """Id of the model at its provider, such as "gpt-5". Empty: not given."""
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryPart:
+    """A file, an image or a sound, or a reference to one."""
+
+    content: bytes = b""
+    """The bytes, at most 1 MiB. Empty: an empty file, or one that is not loaded."""
+    mime_type: str = ""
+    """Such as "image/png". Empty: not given."""
+    name: str | None = None
+    """Name of the file. None: not given."""
+    url: str | None = None
+    """Where the file is; the server never opens it. None: not given."""
+    content_length: int | None = None
+    """Length in bytes. Negative: the content is not loaded. None: not given."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A request that a tool be called."""
+
+    name: str
+    """Name of the tool."""
+    arguments: Mapping[str, Any] | None = None
+    """Arguments, JSON values by name. None: none were given."""
+    tool_call_id: str = ""
+    """Links the call to its result. Empty: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallResult:
+    """What a tool returned."""
+
+    name: str = ""
+    """Name of the tool."""
+    result: Any = None
+    """Any JSON value. None: null, or none was given."""
+    tool_call_id: str = ""
+    """Id of the call that this answers. Empty: none."""
+    is_error: bool = False
+    """The tool failed, and the result says how."""
+
+
+Part: TypeAlias = str | Mapping[str, Any] | BinaryPart | ToolCall | ToolCallResult
+"""One piece of a message: text, data (a mapping of JSON values), a file, a tool call or its result."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """A message of a conversation with all its parts."""
+
+    role: Role
+    """Who speaks."""
+    parts: Sequence[Part] = ()
+    """The pieces, in order, at most 256."""
+    name: str | None = None
+    """Name of the one who speaks, such as "Ada". None: not given."""
+    message_id: str = ""
+    """Id that the writer gave the message. Empty: none."""
+    model: Model | None = None
+    """Model that wrote the message. None: none did, or it is not known."""
+    create_time: datetime | None = None
+    """Time that the message itself carries. None: none."""
+
+    @property
+    def text(self) -> str:
+        """The readable text of all parts, one below the other."""
+        return "\n".join(filter(None, map(readable_text, self.parts)))
+
+
+Content: TypeAlias = str | Mapping[str, Any] | ChatMessage | ToolCallResult
+"""What an item remembers: text, data (a mapping of JSON values), a message or a tool's result."""
+
+
+def chat_message(
+    role: Role | str,
+    *parts: Part,
+    name: str | None = None,
+    message_id: str = "",
+    model: Model | None = None,
+    create_time: datetime | None = None,
+) -> ChatMessage:
+    """Build a chat message, as in `chat_message("user", "I like tea", name="Ada")`.
+
+    Raises:
+        ValueError: The role is not one of `Role`.
+    """
+    return ChatMessage(Role(role), parts, name, message_id, model, create_time)
+
+
+def tool_call_result(
+    name: str, result: Any, *, tool_call_id: str = "", is_error: bool = False
+) -> ToolCallResult:
+    """Build what the tool `name` returned; `result` is any JSON value."""
+    return ToolCallResult(name, result, tool_call_id, is_error)
+
+
+def readable_text(content: Content | Part | None) -> str:
+    """Return what a human would read of an item's content or of a message's part.
+
+    Text stays as it is, data becomes compact JSON, a tool call looks like `search({"q": "tea"})`, a
+    file like `[image/png cat.png]`.
+    """
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, ChatMessage):
+        return content.text
+    if isinstance(content, ToolCall):
+        return f"{content.name}({_json(content.arguments) if content.arguments else ''})"
+    if isinstance(content, ToolCallResult):
+        shown = content.result if isinstance(content.result, str) else _json(content.result)
+        return f"{content.name}: {shown}" if content.name else shown
+    if isinstance(content, BinaryPart):
+        return f"[{' '.join(filter(None, (content.mime_type or 'file', content.name, content.url)))}]"
+    return _json(content)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,103 @@
+"""How a client reaches its server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from memory_client._gen.memory_service.v1 import admin_pb2, memory_pb2, state_pb2
+
+MIB = 1024 * 1024
+
+_ATTEMPTS_MAX = 5
+"""What gRPC allows at most."""
+
+_NEVER_RETRIED = frozenset({"Import", "Backup", "DeleteNamespace"})
+"""Calls that carry no request id, so that the server could not tell a retry from a second wish."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientOptions:
+    """How a client reaches its server. Both clients take each of these as a keyword."""
+
+    address: str = "127.0.0.1:50051"
+    """Host and port of the server, or any other target that gRPC understands."""
+    timeout_s: float | None = 30.0
+    """Seconds that a call may take, retries included. None: no limit. Streams have no limit."""
+    max_attempts: int = 5
+    """How often a call is tried while the server is unavailable, 1 to 5. Writes carry a request id, so
+    that one that is tried twice is still applied once."""
+    wait_for_ready: bool = False
+    """Wait for a server that cannot be reached, up to `timeout_s`, rather than raise `Unavailable`."""
+    keepalive_s: float = 60.0
+    """Seconds of silence after which an open call checks that the server is still there."""
+    max_receive_bytes: int = 16 * MIB
+    """Largest message that is taken from the server."""
+    tls: bool = False
+    """Encrypt the connection."""
+    root_certificates: bytes | None = None
+    """Certificates to trust, as PEM, with `tls`. None: those that gRPC brings along."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Sent with every call, such as {"authorization": "Bearer ..."}."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for values out of range."""
+        if not 1 <= self.max_attempts <= _ATTEMPTS_MAX:
+            raise ValueError(f"max_attempts must be 1 to {_ATTEMPTS_MAX}, not {self.max_attempts}")
+        if self.timeout_s is not None and self.timeout_s <= 0:
+            raise ValueError(f"timeout_s must be positive, not {self.timeout_s}")
+        if self.root_certificates is not None and not self.tls:
+            raise ValueError("root_certificates have no use without tls")
+
+    def metadata(self) -> tuple[tuple[str, str], ...]:
+        """Return the headers as gRPC takes them."""
+        return tuple((key.lower(), value) for key, value in self.headers.items())
+
+    def channel_arguments(self) -> list[tuple[str, Any]]:
+        """Return the settings of the channel."""
+        arguments: list[tuple[str, Any]] = [
+            ("grpc.max_receive_message_length", self.max_receive_bytes),
+            ("grpc.keepalive_time_ms", int(self.keepalive_s * 1000)),
+            ("grpc.keepalive_timeout_ms", 20_000),
+            # A server that restarts is found again soon; gRPC alone would wait for up to two minutes.
+            ("grpc.initial_reconnect_backoff_ms", 100),
+            ("grpc.max_reconnect_backoff_ms", 2_000),
+            ("grpc.enable_retries", 1),
+            ("grpc.service_config", json.dumps(self.service_config())),
+        ]
+        if self.address.startswith(("127.", "localhost:", "[::1]:")):
+            # A proxy of the environment is for the network, not for this machine.
+            arguments.append(("grpc.enable_http_proxy", 0))
+        return arguments
+
+    def service_config(self) -> dict[str, Any]:
+        """Return gRPC's service config: which calls are retried, when and how often."""
+        if self.max_attempts == 1:
+            return {}
+        policy = {
+            "maxAttempts": self.max_attempts,
+            "initialBackoff": "0.1s",
+            "maxBackoff": "2s",
+            "backoffMultiplier": 2,
+            "retryableStatusCodes": ["UNAVAILABLE"],
+        }
+        # A client that meets mostly failures stops adding its retries to them.
+        throttling = {"maxTokens": 100, "tokenRatio": 0.1}
+        method = {"name": _retried_methods(), "retryPolicy": policy}
+        return {"methodConfig": [method], "retryThrottling": throttling}
+
+
+def _retried_methods() -> list[dict[str, str]]:
+    services = [
+        service
+        for file in (memory_pb2.DESCRIPTOR, state_pb2.DESCRIPTOR, admin_pb2.DESCRIPTOR)
+        for service in file.services_by_name.values()
+    ]
+    return [
+        {"service": service.full_name, "method": method.name}
+        for service in services
+        for method in service.methods
+        if method.name not in _NEVER_RETRIED
+    ]

@@ -1,0 +1,119 @@
+"""JSON values, times and vectors, to protobuf's own types and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from google.protobuf import struct_pb2
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from memory_client.models import Vector
+
+INTEGER_MAX = 2**53
+"""The largest magnitude up to which a double, the number of protobuf's values, holds every integer."""
+
+
+def struct_from(data: Mapping[str, Any], where: str) -> struct_pb2.Struct:
+    """Convert a mapping of JSON values; `where` names it in errors.
+
+    Raises:
+        TypeError: A value is not a JSON value, or a key not a string.
+        ValueError: An integer is beyond 2^53, where a double would alter it.
+    """
+    struct = struct_pb2.Struct()
+    for key, value in data.items():
+        if not isinstance(key, str):
+            raise TypeError(f"{where}: the key {key!r} is not a string")
+        _set_value(struct.fields[key], value, f"{where}.{key}")
+    return struct
+
+
+def value_from(value: Any, where: str) -> struct_pb2.Value:
+    """Convert a JSON value; `where` names it in errors, which are those of `struct_from`."""
+    message = struct_pb2.Value()
+    _set_value(message, value, where)
+    return message
+
+
+def _set_value(message: struct_pb2.Value, value: Any, where: str) -> None:
+    if value is None:
+        message.null_value = struct_pb2.NULL_VALUE
+    elif isinstance(value, bool):
+        message.bool_value = value
+    elif isinstance(value, str):
+        message.string_value = value
+    elif isinstance(value, int) and abs(value) > INTEGER_MAX:
+        raise ValueError(f"{where}: {value} is beyond 2^53; send it as a string")
+    elif isinstance(value, (int, float)):
+        message.number_value = value
+    elif isinstance(value, Mapping):
+        message.struct_value.CopyFrom(struct_from(value, where))
+    elif isinstance(value, (list, tuple)):
+        message.list_value.SetInParent()
+        for index, element in enumerate(value):
+            _set_value(message.list_value.values.add(), element, f"{where}[{index}]")
+    else:
+        raise TypeError(f"{where}: {type(value).__name__} is not a JSON value")
+
+
+def struct_to(struct: struct_pb2.Struct) -> dict[str, Any]:
+    """Convert to a dict. Whole numbers come as int."""
+    return {key: value_to(value) for key, value in struct.fields.items()}
+
+
+def value_to(value: struct_pb2.Value) -> Any:
+    """Convert to a JSON value. Whole numbers come as int; a value that is not set as None."""
+    kind = value.WhichOneof("kind")
+    if kind == "string_value":
+        return value.string_value
+    if kind == "number_value":
+        number = value.number_value
+        return int(number) if number.is_integer() and abs(number) <= INTEGER_MAX else number
+    if kind == "bool_value":
+        return value.bool_value
+    if kind == "struct_value":
+        return struct_to(value.struct_value)
+    if kind == "list_value":
+        return [value_to(element) for element in value.list_value.values]
+    return None
+
+
+def timestamp_from(time: datetime, where: str) -> Timestamp:
+    """Convert an aware datetime; `where` names it in errors.
+
+    Raises:
+        ValueError: The datetime carries no time zone, so that it names no point in time.
+    """
+    if time.tzinfo is None:
+        raise ValueError(f"{where}: the datetime needs a time zone, as in datetime.now(UTC)")
+    timestamp = Timestamp()
+    timestamp.FromDatetime(time)
+    return timestamp
+
+
+def timestamp_to(timestamp: Timestamp) -> datetime:
+    """Convert to an aware datetime in UTC, to the microsecond."""
+    return timestamp.ToDatetime(tzinfo=UTC)
+
+
+def duration_from(duration: timedelta | float) -> Duration:
+    """Convert a timedelta, or a number of seconds."""
+    message = Duration()
+    message.FromTimedelta(duration if isinstance(duration, timedelta) else timedelta(seconds=duration))
+    return message
+
+
+def duration_to(duration: Duration) -> timedelta:
+    """Convert to a timedelta, to the microsecond."""
+    return duration.ToTimedelta()
+
+
+def floats_from(vector: Vector) -> list[float]:
+    """Convert a vector of any kind to a list: protobuf takes lists many times faster than arrays."""
+    if isinstance(vector, (list, tuple)):
+        return list(vector)
+    to_list = getattr(vector, "tolist", None)
+    return list(to_list()) if to_list is not None else list(vector)  # type: ignore[arg-type]

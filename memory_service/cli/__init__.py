@@ -1,0 +1,42 @@
+"""The command line: `memory-service`."""
+
+from __future__ import annotations
+
+import click
+
+from memory_service import __version__
+from memory_service.cli.lazy import LazyGroup
+
+_ITEMS = "memory_service.cli.items"
+_ADMIN = "memory_service.cli.admin"
+
+
+@click.group(
+    cls=LazyGroup,
+    commands_at={
+        "serve": "memory_service.cli.serve:serve",
+        "health": f"{_ADMIN}:health",
+        "add": f"{_ITEMS}:add",
+        "retrieve": f"{_ITEMS}:retrieve",
+        "list": f"{_ITEMS}:list_items",
+        "get": f"{_ITEMS}:get",
+        "delete": f"{_ITEMS}:delete",
+        "reset": f"{_ITEMS}:reset",
+        "state": "memory_service.cli.state:state",
+        "import": "memory_service.cli.importing:import_file",
+        "export": "memory_service.cli.exporting:export",
+        "watch": "memory_service.cli.watch:watch",
+        "stats": f"{_ADMIN}:stats",
+        "namespaces": f"{_ADMIN}:namespaces",
+        "flush": f"{_ADMIN}:flush",
+        "backup": f"{_ADMIN}:backup",
+    },
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.version_option(__version__, message="%(version)s")
+def main() -> None:
+    """Keep what an AI agent said, did and decided, and find it again.
+
+    Start a server with `memory-service serve`; the other commands talk to it. Every option can be set
+    by the environment variable that its help names.
+    """

@@ -1,0 +1,95 @@
+"""The command that writes a namespace to a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from memory_service.cli.options import client_command, option
+from memory_service.cli.session import CommandError, Session
+
+if TYPE_CHECKING:
+    from memory_client import MemoryItem, StateEntry
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True), default="-")
+@option("--include-embedding", is_flag=True, help="Write the items' vectors, too.")
+@option("--resume", is_flag=True, help="Continue FILE.part, which an export that broke has left.")
+@client_command
+def export(session: Session, file: str, include_embedding: bool, resume: bool) -> None:
+    """Write all items and state of the namespace to FILE, or to stdout: one JSON object a line.
+
+    Until the export is complete, what is written stands in FILE.part. `memory-service import` reads it back.
+    """
+    if file == "-":
+        if resume:
+            raise click.UsageError("--resume needs a FILE")
+        _write(session, sys.stdout.buffer, include_embedding, 0)
+        return
+    part = Path(file + ".part")
+    if resume and not part.exists():
+        raise CommandError(f"there is no {part} to continue")
+    with part.open("r+b" if resume else "wb") as out:
+        after_revision = _rewind(out) if resume else 0
+        count = _write(session, out, include_embedding, after_revision)
+        out.flush()
+        os.fsync(out.fileno())
+    part.replace(file)
+    session.tell({"exported_count": count, "file": file}, f"exported {count} records to {file}")
+
+
+def _write(session: Session, out: BinaryIO, include_embedding: bool, after_revision: int) -> int:
+    """Write what is later than a revision; return how many records that were."""
+    from tqdm import tqdm
+
+    stats = session.client.namespace_stats()
+    records = session.client.export(after_revision=after_revision, include_embedding=include_embedding)
+    total = None if after_revision else stats.item_count + stats.state_count
+    count = 0
+    with tqdm(total=total, desc="export", unit=" records", disable=None) as bar:
+        for record in records:
+            out.write(_line(record))
+            count += 1
+            bar.update()
+    return count
+
+
+def _line(record: MemoryItem | StateEntry) -> bytes:
+    from memory_client import MemoryItem
+    from memory_client.protojson import entry_to_json, item_to_json
+
+    is_item = isinstance(record, MemoryItem)
+    fields = item_to_json(record) if isinstance(record, MemoryItem) else entry_to_json(record)
+    line = {"kind": "item" if is_item else "state", **fields}
+    return (json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+
+
+def _rewind(part: BinaryIO) -> int:
+    """Cut a broken export off where its last revision begins; return the revision before that.
+
+    The break may have fallen into that revision, and even into a line: both are written again.
+    """
+    start_of_last, last = 0, 0
+    for start, revision in _revisions(part):
+        if revision != last:
+            start_of_last, last = start, revision
+    part.seek(start_of_last)
+    part.truncate()
+    return max(0, last - 1)
+
+
+def _revisions(part: BinaryIO) -> Iterator[tuple[int, int]]:
+    """Yield where each whole line begins, and its revision."""
+    start = 0
+    for line in part:
+        if not line.endswith(b"\n"):
+            return
+        yield start, int(json.loads(line)["revision"])
+        start += len(line)

@@ -1,0 +1,109 @@
+"""The command that reads files of chat messages and records into the server."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from memory_service.cli.options import client_command, option, session_option
+from memory_service.cli.parameters import Label
+from memory_service.cli.session import Session
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+    from memory_service.importing.reading import Record
+
+
+@click.command("import")
+@click.argument("file", type=click.File("rb"))
+@option(
+    "--format",
+    type=click.Choice(["auto", "openai", "items"]),
+    default="auto",
+    help="What FILE holds: OpenAI messages, or the items of an export. auto: as each line looks.",
+)
+@option(
+    "--on-duplicate",
+    type=click.Choice(["fail", "skip", "replace"]),
+    default="fail",
+    help="What becomes of a record whose id or key exists already. skip continues a broken import.",
+)
+@session_option
+@option("--label", "labels", type=Label(), multiple=True, help="Label, as key=value, to add to every item.")
+@option(
+    "--omit-large-files", is_flag=True, help="Leave out the content of files over 1 MiB, not refuse them."
+)
+@option("--dry-run", is_flag=True, help="Read FILE to its end and write nothing.")
+@client_command
+def import_file(
+    session: Session,
+    file: IO[bytes],
+    format: str,
+    on_duplicate: str,
+    session_id: str,
+    labels: tuple[tuple[str, str], ...],
+    omit_large_files: bool,
+    dry_run: bool,
+) -> None:
+    """Read FILE, JSON or JSONL, into the namespace. A FILE of "-" is stdin.
+
+    Messages without a session get the one of --session, or else the name of the file. A line that
+    cannot be read ends the import; what stands before it may be written already.
+    """
+    from memory_service.importing import read_records
+
+    name = "stdin" if file.name in ("-", "<stdin>") else os.path.basename(file.name)
+    with _progress(file) as lines:
+        records = read_records(
+            lines,
+            name=name,
+            format=format,
+            session_id=session_id or Path(name).stem,
+            omit_large_files=omit_large_files,
+        )
+        labelled = _labelled(records, dict(labels))
+        if dry_run:
+            count = sum(1 for _ in labelled)
+            session.tell({"readable_count": count}, f"{count} records can be imported")
+            return
+        summary = session.client.import_items(labelled, on_duplicate=on_duplicate)
+    text = f"imported {summary.imported_count} items and {summary.imported_state_count} state keys"
+    skipped = summary.skipped_count + summary.skipped_state_count
+    session.tell(summary, f"{text}, skipped {skipped}")
+    session.note(summary.degraded)
+
+
+def _labelled(records: Iterable[Record], labels: dict[str, str]) -> Iterator[Record]:
+    from memory_client import MemoryItem
+
+    for record in records:
+        if isinstance(record, MemoryItem):
+            yield dataclasses.replace(record, labels={**record.labels, **labels})
+        else:
+            yield record
+
+
+@contextlib.contextmanager
+def _progress(file: IO[bytes]) -> Iterator[Iterable[bytes]]:
+    """Yield the lines of the file, and show on a terminal how many of its bytes have been read."""
+    from tqdm import tqdm
+
+    try:
+        total: int | None = os.fstat(file.fileno()).st_size or None
+    except (OSError, AttributeError):
+        total = None  # Not a file of the system.
+    with tqdm(total=total, desc="import", unit="B", unit_scale=True, disable=None) as bar:
+        yield _counted(file, bar)
+
+
+def _counted(lines: Iterable[bytes], bar: tqdm[Any]) -> Iterator[bytes]:
+    for line in lines:
+        yield line
+        bar.update(len(line))

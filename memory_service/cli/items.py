@@ -1,0 +1,148 @@
+"""Commands on items: add, retrieve, list, get, delete, reset."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from datetime import timedelta
+from typing import Any
+
+import click
+
+from memory_service.cli import output
+from memory_service.cli.options import client_command, option, session_option
+from memory_service.cli.parameters import Duration, JsonObject, Label
+from memory_service.cli.session import CommandError, Session
+
+_LABELS = option(
+    "--label",
+    "labels",
+    type=Label(),
+    multiple=True,
+    help="Label as key=value; give it several times for several labels.",
+)
+_ROLES = click.Choice(["system", "user", "assistant", "tool"])
+_MODES = click.Choice(["hybrid", "vector", "lexical"])
+
+
+@click.command()
+@click.argument("text")
+@option("--role", type=_ROLES, help="Keep the text as a chat message of this role.")
+@option("--name", help="Name of the one who speaks; with --role.")
+@session_option
+@_LABELS
+@option("--metadata", type=JsonObject(), help="JSON object to keep with the item.")
+@option(
+    "--ttl", type=Duration(), help="How long the item lives, as in 30s, 15m, 12h, 7d. For ever if not given."
+)
+@option("--id", "item_id", default="", help="Id of the item. Made by the server if not given.")
+@client_command
+def add(
+    session: Session,
+    text: str,
+    role: str | None,
+    name: str | None,
+    session_id: str,
+    labels: tuple[tuple[str, str], ...],
+    metadata: dict[str, Any] | None,
+    ttl: timedelta | None,
+    item_id: str,
+) -> None:
+    """Keep TEXT and print its id. A TEXT of "-" is read from stdin."""
+    from memory_client import chat_message
+
+    if name and not role:
+        raise click.UsageError("--name needs --role")
+    text = sys.stdin.read() if text == "-" else text
+    item = session.client.add(
+        chat_message(role, text, name=name) if role else text,
+        session_id=session_id,
+        labels=dict(labels),
+        metadata=metadata,
+        ttl=ttl,
+        id=item_id,
+    )
+    session.tell(item, item.id)
+    session.note(item.degraded)
+
+
+@click.command()
+@click.argument("query", required=False)
+@option("--limit", default=10, help="The most items wanted; -1 for all.")
+@session_option
+@_LABELS
+@option("--mode", type=_MODES, help="By what the query is answered. What fits it, if not given.")
+@option("--min-score", type=float, help="Only items that score at least this.")
+@option("--explain", is_flag=True, help="Show how each score came about.")
+@client_command
+def retrieve(
+    session: Session,
+    query: str | None,
+    limit: int,
+    session_id: str,
+    labels: tuple[tuple[str, str], ...],
+    mode: str | None,
+    min_score: float | None,
+    explain: bool,
+) -> None:
+    """Print the best items for QUERY, the best first.
+
+    Without a QUERY: the newest items, the oldest of them first. Columns: score, id, time, speaker, text.
+    """
+    results = session.client.retrieve(
+        query,
+        limit=limit,
+        session_id=session_id,
+        labels=dict(labels),
+        mode=mode,
+        min_score=min_score,
+        explain=explain,
+    )
+    for result in results:
+        session.tell(result, output.result_rows(result))
+    session.note(results.degraded)
+
+
+@click.command("list")
+@option("--limit", default=100, help="The most items wanted; -1 for all.")
+@session_option
+@_LABELS
+@option("--newest-first", is_flag=True, help="Begin with the newest item.")
+@client_command
+def list_items(
+    session: Session, limit: int, session_id: str, labels: tuple[tuple[str, str], ...], newest_first: bool
+) -> None:
+    """Print the items in the order in which they were added: id, time, speaker, text."""
+    items = session.client.list_items(session_id=session_id, labels=dict(labels), newest_first=newest_first)
+    for item in itertools.islice(items, limit if limit >= 0 else None):
+        session.tell(item, output.item_row(item))
+
+
+@click.command()
+@click.argument("item_id", metavar="ID")
+@option("--include-embedding", is_flag=True, help="Print the item's vector, too.")
+@client_command
+def get(session: Session, item_id: str, include_embedding: bool) -> None:
+    """Print all of the item ID."""
+    item = session.client.get(item_id, include_embedding=include_embedding)
+    session.tell(item, output.fields(item))
+
+
+@click.command()
+@click.argument("item_id", metavar="ID")
+@client_command
+def delete(session: Session, item_id: str) -> None:
+    """Remove the item ID and everything derived from it."""
+    revision = session.client.delete(item_id)
+    session.tell({"revision": revision}, f"deleted {item_id}")
+
+
+@click.command()
+@option("--yes", is_flag=True, help="Do not ask whether this is meant.")
+@client_command
+def reset(session: Session, yes: bool) -> None:
+    """Remove everything of the namespace: items, state and history."""
+    if not yes and not click.confirm(f"Remove everything of the namespace {session.namespace!r}?", err=True):
+        raise CommandError("nothing was removed")
+    removed = session.client.reset()
+    session.tell(removed, f"removed {removed.item_count} items and {removed.state_count} state keys")

@@ -1,0 +1,55 @@
+"""Options: each with its environment variable, and those that all client commands share."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from memory_service.cli.session import Session, reported_errors
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DEFAULT_ADDRESS = "127.0.0.1:50051"
+DEFAULT_NAMESPACE = "default"
+
+
+def option(*names: str, help: str, **settings: Any) -> Callable[[F], F]:
+    """Return click's option, with the environment variable MEMORY_SERVICE_<NAME>, shown in the help.
+
+    The name is the first one with two dashes: `--on-duplicate` is MEMORY_SERVICE_ON_DUPLICATE.
+    """
+    long_name = next(name for name in names if name.startswith("--")).partition("/")[0]
+    variable = "MEMORY_SERVICE_" + long_name[2:].upper().replace("-", "_")
+    settings.setdefault("show_default", settings.get("default") not in (None, "", False))
+    return click.option(*names, help=help, envvar=variable, show_envvar=True, **settings)
+
+
+session_option = option("--session", "session_id", default="", help="Conversation inside the namespace.")
+
+
+def client_command(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a client command, and pass a connected `Session` as first argument.
+
+    What the client raises ends the command with one line on stderr and exit code 1.
+    """
+
+    @option("--address", default=DEFAULT_ADDRESS, help="Host and port of the server.")
+    @option("--namespace", default=DEFAULT_NAMESPACE, help="Namespace to act on.")
+    @option("--timeout", default=30.0, help="Seconds to wait for an answer.")
+    @option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+    @functools.wraps(function)
+    def command(*, address: str, namespace: str, timeout: float, as_json: bool, **arguments: Any) -> None:
+        # Imported here, for gRPC takes long to load, and `--help` does without it.
+        from memory_client import MemoryClient
+
+        # Few attempts: a human waits, and wants to be told soon that the server is not there.
+        with (
+            reported_errors(address),
+            MemoryClient(address, namespace=namespace, timeout_s=timeout, max_attempts=3) as client,
+        ):
+            function(Session(client, namespace, as_json), **arguments)
+
+    return command

@@ -1,0 +1,78 @@
+"""Types of what is typed: durations, labels, JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+from typing import Any
+
+import click
+
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
+
+
+class Duration(click.ParamType[timedelta]):
+    """A duration such as 30s, 15m, 12h, 7d or 1h30m."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        """Return the duration; fail for anything that is not one."""
+        if isinstance(value, timedelta):
+            return value
+        found = _DURATION.findall(value)
+        if not found or "".join(number + unit for number, unit in found) != value:
+            self.fail(f"{value!r} is no duration; write it as 30s, 15m, 12h, 7d or 1h30m", param, ctx)
+        try:
+            return timedelta(seconds=sum(float(number) * _SECONDS[unit] for number, unit in found))
+        except OverflowError:
+            self.fail(f"{value!r} is too long", param, ctx)
+
+
+class Label(click.ParamType[tuple[str, str]]):
+    """A label such as topic=travel."""
+
+    name = "key=value"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Return key and value; fail where there is no "="."""
+        if isinstance(value, tuple):
+            return value
+        key, sign, text = value.partition("=")
+        if not sign or not key:
+            self.fail(f"{value!r} is no label; write it as topic=travel", param, ctx)
+        return key, text
+
+
+class JsonObject(click.ParamType[dict[str, Any]]):
+    """A JSON object."""
+
+    name = "json"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, Any]:
+        """Return the object; fail for what is not JSON, or no object."""
+        if isinstance(value, dict):
+            return value
+        try:
+            parsed = json.loads(value)
+        except ValueError as error:
+            self.fail(f"not JSON: {error}", param, ctx)
+        if not isinstance(parsed, dict):
+            self.fail("not a JSON object", param, ctx)
+        return parsed
+
+
+def json_or_text(value: str) -> Any:
+    """Return what a JSON text says; a text that is not JSON stays as it is."""
+    try:
+        return json.loads(value, parse_constant=_refuse)
+    except ValueError:
+        return value
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(constant)

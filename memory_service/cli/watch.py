@@ -1,0 +1,25 @@
+"""The command that shows changes as they happen."""
+
+from __future__ import annotations
+
+import contextlib
+
+import click
+
+from memory_service.cli import output
+from memory_service.cli.options import client_command, option
+from memory_service.cli.session import Session
+
+
+@click.command()
+@option("--after-revision", type=int, help="Changes later than this; 0: all. From now on if not given.")
+@client_command
+def watch(session: Session, after_revision: int | None) -> None:
+    """Print every change of the namespace as it happens, until Ctrl-C.
+
+    Columns: revision, type, id or key, text or value. A server that goes away is waited for.
+    """
+    changes = session.client.watch(after_revision=after_revision)
+    with contextlib.suppress(KeyboardInterrupt), contextlib.closing(changes):  # type: ignore[type-var]
+        for change in changes:
+            session.tell(change, output.change_row(change))

@@ -1,0 +1,191 @@
+"""What can go wrong, in the words of the domain. Nothing here knows gRPC.
+
+    MemoryServiceError
+    ├── InvalidArgument        the request is wrong; it names the field
+    ├── LimitExceeded          a value is over a limit
+    ├── Overloaded             too much to do at the moment; retry later
+    ├── NotFound               no such item, state, namespace
+    ├── AlreadyExists          the id is taken
+    ├── Conflict               a compare-and-set met another version
+    ├── FailedPrecondition     the request cannot hold in the present state
+    ├── Unavailable            something the work needs does not answer; retry
+    ├── StorageFull            the disk is full
+    └── Unsupported            this server or store does not offer it
+
+`reason` is the name of a value of the proto's ErrorReason without its prefix.
+"""
+
+from __future__ import annotations
+
+
+class MemoryServiceError(Exception):
+    """An error that a caller may see: its text and metadata hold no secrets, paths or driver texts."""
+
+    def __init__(self, reason: str, message: str, **metadata: str | int) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+        self.metadata = {key: str(value) for key, value in metadata.items()}
+        self.retry_after_s: float | None = None
+
+
+class InvalidArgument(MemoryServiceError):
+    """A field of the request is missing, malformed or out of range."""
+
+    def __init__(
+        self, field: str, problem: str, *, reason: str = "INVALID_FIELD", **metadata: str | int
+    ) -> None:
+        super().__init__(reason, f"{field}: {problem}", field=field, **metadata)
+        self.field = field
+        self.problem = problem
+
+    @classmethod
+    def dimension(cls, field: str, expected: int, actual: int) -> InvalidArgument:
+        """A vector of another dimension than the namespace's."""
+        problem = f"has {actual} values, but the namespace holds vectors of {expected}"
+        return cls(field, problem, reason="DIMENSION_MISMATCH", expected=expected, actual=actual)
+
+    @classmethod
+    def page_token(cls, field: str = "page_token") -> InvalidArgument:
+        """A page token that was not issued for this request."""
+        return cls(field, "was not issued for this request", reason="INVALID_PAGE_TOKEN")
+
+
+class LimitExceeded(MemoryServiceError):
+    """A value is over a limit."""
+
+    def __init__(self, field: str, limit_name: str, limit: int, actual: int) -> None:
+        super().__init__(
+            "LIMIT_EXCEEDED",
+            f"{field}: {actual} is over the limit of {limit} ({limit_name})",
+            field=field,
+            limit_name=limit_name,
+            limit=limit,
+            actual=actual,
+        )
+        self.field = field
+
+
+class Overloaded(MemoryServiceError):
+    """The server has too much to do at the moment."""
+
+    def __init__(self, limit_name: str, limit: int, retry_after_s: float = 0.5) -> None:
+        super().__init__(
+            "OVERLOADED",
+            f"the server is busy: {limit_name} of {limit} is reached",
+            limit_name=limit_name,
+            limit=limit,
+        )
+        self.retry_after_s = retry_after_s
+
+
+class NotFound(MemoryServiceError):
+    """What was asked for does not exist."""
+
+    @classmethod
+    def item(cls, namespace: str, item_id: str) -> NotFound:
+        """No item of this id is in the namespace."""
+        return cls("ITEM_NOT_FOUND", f"no item {item_id!r} in {namespace!r}", namespace=namespace, id=item_id)
+
+    @classmethod
+    def state(cls, namespace: str, key: str) -> NotFound:
+        """No state of this key is in the namespace."""
+        return cls("STATE_NOT_FOUND", f"no state {key!r} in {namespace!r}", namespace=namespace, key=key)
+
+    @classmethod
+    def namespace(cls, namespace: str) -> NotFound:
+        """Nothing was ever written to this namespace."""
+        return cls("NAMESPACE_NOT_FOUND", f"no namespace {namespace!r}", namespace=namespace)
+
+
+class AlreadyExists(MemoryServiceError):
+    """An item of this id exists already."""
+
+    def __init__(self, namespace: str, item_id: str) -> None:
+        super().__init__(
+            "ITEM_ALREADY_EXISTS",
+            f"an item {item_id!r} exists in {namespace!r}",
+            namespace=namespace,
+            id=item_id,
+        )
+
+
+class Conflict(MemoryServiceError):
+    """A compare-and-set met another version than the one it expected."""
+
+    @classmethod
+    def version(cls, key: str, expected: int, current: int) -> Conflict:
+        """A state is at another version; current 0 means that it does not exist."""
+        return cls(
+            "VERSION_MISMATCH",
+            f"state {key!r} is at version {current}, not {expected}",
+            key=key,
+            expected_version=expected,
+            current_version=current,
+        )
+
+    @classmethod
+    def revision(cls, item_id: str, expected: int, current: int) -> Conflict:
+        """An item is at another revision."""
+        return cls(
+            "REVISION_MISMATCH",
+            f"item {item_id!r} is at revision {current}, not {expected}",
+            id=item_id,
+            expected_revision=expected,
+            current_revision=current,
+        )
+
+
+class FailedPrecondition(MemoryServiceError):
+    """The request cannot hold in the present state of the server or namespace."""
+
+    @classmethod
+    def request_id_reused(cls, request_id: str) -> FailedPrecondition:
+        """The request id came before with another request."""
+        return cls(
+            "REQUEST_ID_REUSED",
+            f"request_id {request_id!r} was used for another request",
+            request_id=request_id,
+        )
+
+    @classmethod
+    def embedder_required(cls, why: str) -> FailedPrecondition:
+        """A text would have to be embedded, and nothing here can."""
+        return cls("EMBEDDER_REQUIRED", why)
+
+
+class Unavailable(MemoryServiceError):
+    """Something that the work needs does not answer."""
+
+    def __init__(self, reason: str, message: str, retry_after_s: float = 1.0) -> None:
+        super().__init__(reason, message)
+        self.retry_after_s = retry_after_s
+
+    @classmethod
+    def storage(cls) -> Unavailable:
+        """The records could not be read or written."""
+        return cls("STORAGE_UNAVAILABLE", "the records cannot be read or written at the moment")
+
+    @classmethod
+    def embedder(cls) -> Unavailable:
+        """The embedder did not answer."""
+        return cls("EMBEDDER_UNAVAILABLE", "the embedder does not answer")
+
+    @classmethod
+    def shutting_down(cls) -> Unavailable:
+        """The server is stopping."""
+        return cls("SHUTTING_DOWN", "the server is stopping")
+
+
+class StorageFull(MemoryServiceError):
+    """The disk is full."""
+
+    def __init__(self) -> None:
+        super().__init__("STORAGE_FULL", "the disk is full; nothing was written")
+
+
+class Unsupported(MemoryServiceError):
+    """This server or store does not offer what was asked for."""
+
+    def __init__(self, feature: str, message: str) -> None:
+        super().__init__("UNSUPPORTED", message, feature=feature)

@@ -1,0 +1,86 @@
+"""How text becomes terms: the same for what is stored and for what is asked.
+
+A term is the 32-bit xxHash of a stemmed word. Hashes need no dictionary per namespace; among
+100,000 different words of one namespace a given word meets another of its hash with a chance of
+2 in 100,000, and then only ranks a little worse.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+
+import numpy as np
+import Stemmer
+import xxhash
+from numpy.typing import NDArray
+
+# Scripts written without spaces are indexed by the character; everything else by runs of letters
+# and digits.
+_TOKEN = re.compile(
+    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]|[^\W_\u3040-\u30ff\u3400-\u4dbf"
+    r"\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+"
+)
+_COMBINING = re.compile(r"[\u0300-\u036f]")
+
+# Words that nearly every English text holds: they cost much and tell nothing.
+STOP_WORDS = frozenset(
+    """a about above after again all also am an and any are as at be because been before being below
+    between both but by can could did do does doing don down during each few for from further had has
+    have having he her here hers herself him himself his how i if in into is it its itself just ll me
+    more most my myself no nor not now of off on once only or other our ours ourselves out over own re
+    s same she should so some such t than that the their theirs them themselves then there these they
+    this those through to too under until up ve very was we were what when where which while who whom
+    why will with would you your yours yourself yourselves""".split()
+)
+
+_CACHED_WORDS_MAX = 200_000
+_TERMS_DTYPE = np.dtype([("term", "<u4"), ("count", "<u2")])
+
+
+class Analyzer:
+    """Turns text into terms. Not for use by several threads at once."""
+
+    def __init__(self) -> None:
+        self._stem = Stemmer.Stemmer("english").stemWord
+        self._terms: dict[str, int] = dict.fromkeys(STOP_WORDS, -1)
+
+    def terms(self, text: str) -> dict[int, int]:
+        """Return how often each term is in the text, in the order of first occurrence."""
+        cache = self._terms
+        counts: Counter[int] = Counter()
+        for word in _TOKEN.findall(_fold(text)):
+            term = cache.get(word)
+            if term is None:
+                term = self._learn(word)
+            if term >= 0:
+                counts[term] += 1
+        return counts
+
+    def _learn(self, word: str) -> int:
+        if len(self._terms) > _CACHED_WORDS_MAX:
+            self._terms = dict.fromkeys(STOP_WORDS, -1)
+        term = xxhash.xxh32_intdigest(self._stem(word).encode())
+        self._terms[word] = term
+        return term
+
+
+def _fold(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", _COMBINING.sub("", unicodedata.normalize("NFKD", text))).casefold()
+
+
+def pack_terms(terms: dict[int, int]) -> bytes:
+    """Return terms as bytes, to be kept beside a record."""
+    packed = np.empty(len(terms), _TERMS_DTYPE)
+    packed["term"] = list(terms)
+    packed["count"] = [min(count, 65535) for count in terms.values()]
+    return packed.tobytes()
+
+
+def unpack_terms(packed: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
+    """Return the terms and their counts that `pack_terms` packed."""
+    array = np.frombuffer(packed, _TERMS_DTYPE)
+    return array["term"], array["count"]

@@ -1,0 +1,58 @@
+"""Arrays that grow at their end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+
+class GrowingArray:
+    """A numpy array with room to append; `view` is what it holds. Appending is O(1) amortised."""
+
+    def __init__(self, dtype: DTypeLike, width: int | None = None, capacity: int = 16) -> None:
+        shape = (capacity,) if width is None else (capacity, width)
+        self._array: NDArray[Any] = np.empty(shape, dtype)
+        self._length = 0
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> GrowingArray:
+        """Return one that holds these values; they are not copied."""
+        growing = cls(values.dtype, None if values.ndim == 1 else values.shape[1], capacity=0)
+        growing._array = values
+        growing._length = len(values)
+        return growing
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def view(self) -> NDArray[Any]:
+        """The values, not copied. Valid until the next append."""
+        return self._array[: self._length]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken, room included."""
+        return self._array.nbytes
+
+    def append(self, value: Any) -> None:
+        """Add one value."""
+        if self._length == len(self._array):
+            self._grow(self._length + 1)
+        self._array[self._length] = value
+        self._length += 1
+
+    def extend(self, values: NDArray[Any]) -> None:
+        """Add several values."""
+        end = self._length + len(values)
+        if end > len(self._array):
+            self._grow(end)
+        self._array[self._length : end] = values
+        self._length = end
+
+    def _grow(self, at_least: int) -> None:
+        grown = np.empty((max(at_least, 2 * len(self._array), 16), *self._array.shape[1:]), self._array.dtype)
+        grown[: self._length] = self._array[: self._length]
+        self._array = grown

@@ -1,0 +1,214 @@
+"""An HNSW graph: the one file that imports hnswlib, and the place that knows its traps.
+
+What hnswlib does, and what is done about it here:
+
+- `knn_query` raises when it finds fewer than k (more asked for than live, a filter, deleted ones):
+  k is held below the live count, and what still fails is answered by an exact scan.
+- `add_items` over the capacity raises after it added a part: room is made first.
+- NaN is accepted and comes back as a distance: vectors are checked before they come here.
+- Marking a label deleted twice, or adding a deleted one again, goes wrong: labels are never reused.
+- Searching while vectors are added, or the graph is resized, is not safe: a lock, held for a few
+  vectors at a time. A thread that waits to search goes before one that adds.
+- Loading a damaged file may end the process: files are only loaded through `snapshots`, which
+  checks their checksum first.
+- A Python filter callback takes the GIL for every candidate: there is none here. Callers ask for
+  more and drop what they do not want.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import hnswlib
+import numpy as np
+from numpy.typing import NDArray
+
+FloatMatrix = NDArray[np.float32]
+LabelArray = NDArray[np.int64]
+
+_EF_STEPS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
+_SAMPLE_QUERIES = 96
+_SAMPLE_K = 10
+_SEARCHED_RECENTLY_S = 1.0
+
+
+class HnswGraph:
+    """Unit vectors by inner product. Labels are given by the caller and never used twice.
+
+    Search and mark_deleted may be called by any thread while one other thread adds.
+    """
+
+    def __init__(self, dimension: int, m: int, ef_construction: int, capacity: int) -> None:
+        self.dimension = dimension
+        self.ef = 64
+        self._index = hnswlib.Index(space="ip", dim=dimension)
+        self._index.init_index(max_elements=max(capacity, 16), M=m, ef_construction=ef_construction)
+        self._init_lock()
+
+    def _init_lock(self) -> None:
+        self._live_count = 0
+        self._calibrated_count = 0
+        self._searched_at = 0.0
+        self._waiting = 0
+        self._condition = threading.Condition()
+        self._busy = False
+
+    @contextmanager
+    def _exclusive(self, *, patient: bool) -> Iterator[None]:
+        """Hold the graph. A patient holder lets those go first that wait to search."""
+        with self._condition:
+            if not patient:
+                self._waiting += 1
+            while self._busy or (patient and self._waiting):
+                self._condition.wait()
+            if not patient:
+                self._waiting -= 1
+            self._busy = True
+        try:
+            yield
+        finally:
+            with self._condition:
+                self._busy = False
+                self._condition.notify_all()
+
+    def __len__(self) -> int:
+        return int(self._index.element_count)
+
+    @property
+    def live_count(self) -> int:
+        """Vectors that are not deleted."""
+        return self._live_count
+
+    @property
+    def deleted_count(self) -> int:
+        """Vectors that are deleted and still take room."""
+        return len(self) - self._live_count
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken, estimated."""
+        return int(self._index.max_elements) * (4 * self.dimension + 8 * self._index.M + 48)
+
+    def add(self, vectors: FloatMatrix, labels: LabelArray, threads: int) -> None:
+        """Link vectors of shape (n, dimension) into the graph, a few at a time."""
+        done = 0
+        while done < len(vectors):
+            # Large steps use all threads; small ones keep a searcher from waiting long.
+            searched = time.monotonic() - self._searched_at < _SEARCHED_RECENTLY_S
+            step, step_threads = (16, 1) if searched else (256, threads)
+            upto = min(done + step, len(vectors))
+            with self._exclusive(patient=True):
+                if len(self) + upto - done > self._index.max_elements:
+                    self._index.resize_index(int(1.5 * (len(self) + len(vectors))))
+                self._index.add_items(vectors[done:upto], labels[done:upto], num_threads=step_threads)
+                self._live_count += upto - done
+            done = upto
+
+    def mark_deleted(self, labels: LabelArray) -> None:
+        """Take vectors out of results. Each label at most once, and only one that was added."""
+        with self._exclusive(patient=False):
+            for label in labels.tolist():
+                self._index.mark_deleted(label)
+            self._live_count -= len(labels)
+
+    def restore_deletions(self, dead: LabelArray, live_count: int) -> None:
+        """Mark what is dead in a graph just loaded, whose file may lack labels or marks of the last moment."""
+        for label in dead.tolist():
+            try:
+                self._index.mark_deleted(label)
+            except RuntimeError:
+                continue
+        self._live_count = live_count
+
+    def search(self, query: FloatMatrix, k: int) -> tuple[LabelArray, FloatMatrix] | None:
+        """Return labels and inner products of the k nearest live vectors, best first.
+
+        Fewer where fewer are live. None where the graph could not find as many as it holds: the
+        caller has to scan.
+        """
+        self._searched_at = time.monotonic()
+        with self._exclusive(patient=False):
+            k = min(k, self.live_count)
+            if k <= 0:
+                return np.empty(0, np.int64), np.empty(0, np.float32)
+            self._index.set_ef(max(self.ef, k + k // 2 if k > self.ef // 2 else self.ef))
+            try:
+                labels, distances = self._index.knn_query(query, k=k, num_threads=1)
+            except RuntimeError:
+                return None
+        return labels[0].astype(np.int64), 1.0 - distances[0]
+
+    def vectors(self, labels: LabelArray) -> FloatMatrix:
+        """Return the vectors of labels, in their order, shape (n, dimension)."""
+        if not len(labels):
+            return np.empty((0, self.dimension), np.float32)
+        with self._exclusive(patient=False):
+            return np.asarray(self._index.get_items(labels, return_type="numpy"), np.float32)
+
+    def needs_calibration(self) -> bool:
+        """Whether the graph has changed so much since `calibrate` that its ef may be wrong."""
+        return len(self) > 1.25 * self._calibrated_count
+
+    def calibrate(self, vectors: FloatMatrix, recall_target: float) -> bool:
+        """Set `ef` to the smallest that reaches the recall on sampled queries; False: none does.
+
+        `vectors` are the live ones. Queries lie between two stored vectors, off the data, which is
+        harder than asking for what is stored. For use by the thread that adds.
+        """
+        rng = np.random.default_rng(len(vectors))
+        pairs = rng.integers(0, len(vectors), (2, _SAMPLE_QUERIES))
+        queries = vectors[pairs[0]] + 0.7 * vectors[pairs[1]]
+        norms = np.linalg.norm(queries, axis=1, keepdims=True)
+        queries = (queries / np.maximum(norms, 1e-12)).astype(np.float32)
+        exact = _top_scores(queries, vectors)
+        self._calibrated_count = len(self)
+        for ef in _EF_STEPS:
+            if self._recall(queries, exact, ef) >= recall_target:
+                self.ef = ef
+                return True
+        self.ef = _EF_STEPS[-1]
+        return False
+
+    def _recall(self, queries: FloatMatrix, exact: FloatMatrix, ef: int) -> float:
+        found = 0
+        for query, kth_best in zip(queries, exact[:, 0], strict=True):
+            with self._exclusive(patient=True):
+                self._index.set_ef(ef)
+                try:
+                    _, distances = self._index.knn_query(query, k=_SAMPLE_K, num_threads=1)
+                except RuntimeError:
+                    continue
+            found += int((1.0 - distances[0] >= kth_best - 1e-6).sum())
+        return found / (len(queries) * _SAMPLE_K)
+
+    def save(self, path: Path) -> None:
+        """Write the graph to a file. For use by the thread that adds."""
+        self._index.save_index(str(path))
+
+    @classmethod
+    def load(cls, path: Path, dimension: int, ef: int) -> HnswGraph:
+        """Read a graph that `save` wrote. The caller has verified that the file is whole.
+
+        `ef` is the one it had. What is deleted has to be told with `restore_deletions`.
+        """
+        graph = cls.__new__(cls)
+        graph.dimension = dimension
+        graph._index = hnswlib.Index(space="ip", dim=dimension)
+        graph._index.load_index(str(path))
+        graph._init_lock()
+        graph.ef = ef
+        graph._live_count = graph._calibrated_count = len(graph)
+        return graph
+
+
+def _top_scores(queries: FloatMatrix, vectors: FloatMatrix) -> FloatMatrix:
+    """Return the best inner products of each query, the least of them first."""
+    best = np.full((len(queries), _SAMPLE_K), -np.inf, np.float32)
+    for start in range(0, len(vectors), 16_384):
+        scores = queries @ vectors[start : start + 16_384].T
+        best = np.sort(np.concatenate([best, scores], axis=1), axis=1)[:, -_SAMPLE_K:]
+    return best

@@ -1,0 +1,25 @@
+"""The settings of the indexes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class IndexSettings:
+    """How namespaces are indexed. The defaults suit vectors of 256 to 1536 dimensions."""
+
+    exact_vectors_max: int = 4096
+    """Up to this many vectors a namespace is searched exactly, above it through an HNSW graph."""
+    tail_vectors_max: int = 1024
+    """This many new vectors are searched exactly beside the graph before they are merged into it."""
+    views_bytes_max: int = 1 << 30
+    """Memory for the indexes of namespaces; the least recently used are dropped above it."""
+    items_bytes_max: int = 192 << 20
+    """Memory for items that are kept ready to send."""
+    graph_m: int = 16
+    """Links per vector of an HNSW graph (M)."""
+    graph_ef_construction: int = 200
+    """Candidates kept while a vector is linked into a graph."""
+    recall_target: float = 0.995
+    """Recall@10 on sampled queries that a graph's ef is calibrated to."""

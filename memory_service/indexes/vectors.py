@@ -1,0 +1,298 @@
+"""Vectors of one namespace: exact while they are few, an HNSW graph with an exact tail when many.
+
+A vector has a slot, counted up from 0 in the order of `add`; a changed vector gets a new one. The
+graph holds the slots below `_graph_count`, the matrix those from there on. A new vector goes to the
+matrix, so it is found at once; `plan` says what should move into the graph, and a job that it
+returns does so in another thread while searches go on. All else is for one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_service.indexes.arrays import GrowingArray
+from memory_service.indexes.hnsw import HnswGraph
+from memory_service.indexes.settings import IndexSettings
+
+FloatMatrix = NDArray[np.float32]
+SlotArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+_BUILD_THREADS = 2
+_CHUNK = 8192
+_DELETED_MIN = 1000
+
+
+@dataclass
+class Job:
+    """Work for another thread, and what to do with its result in the index's own thread."""
+
+    work: Callable[[], object]
+    finish: Callable[[object], None]
+
+
+def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the vector at length 1. It must be finite and not zero."""
+    wide = vector.astype(np.float64)
+    # Scaled first: the squares of very large or very small values leave the range of doubles.
+    wide /= np.abs(wide).max()
+    return (wide / np.sqrt(wide @ wide)).astype(np.float32)
+
+
+class VectorIndex:
+    """Unit vectors of one dimension, found by inner product."""
+
+    def __init__(self, dimension: int, settings: IndexSettings) -> None:
+        self.dimension = dimension
+        self._settings = settings
+        self._matrix = GrowingArray(np.float32, dimension)
+        self._graph: HnswGraph | None = None
+        self._graph_count = 0
+        self._live = GrowingArray(np.bool_)
+        self._live_count = 0
+        self._job_running = False
+        self._deleted_during_job: list[int] = []
+        self._graph_refused_at = 0
+
+    @classmethod
+    def of(
+        cls,
+        settings: IndexSettings,
+        matrix: FloatMatrix,
+        graph: HnswGraph | None = None,
+        graph_live: BoolArray | None = None,
+    ) -> VectorIndex:
+        """Return one that holds a loaded graph, if any, and the unit vectors of a matrix behind it."""
+        index = cls(matrix.shape[1], settings)
+        index._matrix = GrowingArray.of(matrix)
+        live = np.ones(len(matrix), np.bool_)
+        if graph is not None and graph_live is not None:
+            index._graph = graph
+            index._graph_count = len(graph_live)
+            live = np.concatenate([graph_live, live])
+        index._live = GrowingArray.of(live)
+        index._live_count = int(live.sum())
+        return index
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    @property
+    def live_count(self) -> int:
+        """Vectors that are found."""
+        return self._live_count
+
+    @property
+    def graph(self) -> HnswGraph | None:
+        """The graph, once there is one."""
+        return self._graph
+
+    @property
+    def graph_count(self) -> int:
+        """Slots that the graph holds."""
+        return self._graph_count
+
+    @property
+    def live(self) -> BoolArray:
+        """Which slots are found, shape (len(self),)."""
+        return self._live.view
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken, estimated."""
+        return self._matrix.nbytes + self._live.nbytes + (self._graph.nbytes if self._graph else 0)
+
+    def add(self, vector: NDArray[np.float32]) -> int:
+        """Add a unit vector and return its slot."""
+        self._matrix.append(vector)
+        self._live.append(True)
+        self._live_count += 1
+        return len(self._live) - 1
+
+    def remove(self, slot: int) -> None:
+        """Take a vector out of results."""
+        self._live.view[slot] = False
+        self._live_count -= 1
+        if self._job_running:
+            self._deleted_during_job.append(slot)
+        elif slot < self._graph_count and self._graph is not None:
+            self._graph.mark_deleted(np.array([slot]))
+
+    def search(
+        self, query: NDArray[np.float32], k: int, allowed: BoolArray | None = None
+    ) -> tuple[SlotArray, NDArray[np.float32]]:
+        """Return up to k live slots and their inner products with the query, the best first.
+
+        `allowed`, of shape (len(self),), leaves slots out.
+        """
+        if self._graph is None:
+            return self._scan_matrix(query, k, allowed)
+        if allowed is None:
+            found = self._search_graph(self._graph, query, k)
+        else:
+            found = self._search_filtered(self._graph, query, k, allowed)
+        if found is None:
+            return self.scan(query, k, allowed)
+        if self._graph_count == len(self._live):
+            return found[0][:k], found[1][:k]
+        tail = self._scan_matrix(query, k, allowed)
+        return _best(np.concatenate([found[0], tail[0]]), np.concatenate([found[1], tail[1]]), k)
+
+    def _search_graph(
+        self, graph: HnswGraph, query: NDArray[np.float32], k: int
+    ) -> tuple[SlotArray, NDArray[np.float32]] | None:
+        """Return live slots of the graph; None where only a scan can tell."""
+        spare = len(self._deleted_during_job)
+        found = graph.search(query, k + spare)
+        if found is None:
+            return None
+        slots, scores = found
+        if self._job_running:
+            # The graph already holds slots that still count to the matrix, where they are found
+            # too, and deletions reach it when the job is done.
+            kept = slots < self._graph_count
+            kept[kept] = self._live.view[slots[kept]]
+            slots, scores = slots[kept], scores[kept]
+        return slots, scores
+
+    def _search_filtered(
+        self, graph: HnswGraph, query: NDArray[np.float32], k: int, allowed: BoolArray
+    ) -> tuple[SlotArray, NDArray[np.float32]] | None:
+        """Ask the graph for more and more until k of what it finds is allowed."""
+        wanted = allowed[: self._graph_count] & self._live.view[: self._graph_count]
+        match_count = int(wanted.sum())
+        if match_count <= max(self._settings.exact_vectors_max, 4 * k):
+            slots = np.flatnonzero(wanted)
+            scores = graph.vectors(slots) @ query
+            return _best(slots, scores, k)
+        ask = int(1.5 * k * self._graph_count / match_count) + 16
+        while ask < self._graph_count // 4:
+            found = self._search_graph(graph, query, ask)
+            if found is None:
+                return None
+            kept = wanted[found[0]]
+            if int(kept.sum()) >= k:
+                return found[0][kept][:k], found[1][kept][:k]
+            ask *= 3
+        return None
+
+    def _scan_matrix(
+        self, query: NDArray[np.float32], k: int, allowed: BoolArray | None
+    ) -> tuple[SlotArray, NDArray[np.float32]]:
+        scores = self._matrix.view @ query
+        first = self._graph_count
+        dead = self._live_count < len(self._live)
+        if allowed is None and not dead:
+            return _best_of_all(scores, k, first)
+        wanted = self._live.view[first:] if allowed is None else self._live.view[first:] & allowed[first:]
+        slots = np.flatnonzero(wanted)
+        return _best(slots + first, scores[slots], k)
+
+    def scan(
+        self, query: NDArray[np.float32], k: int, allowed: BoolArray | None
+    ) -> tuple[SlotArray, NDArray[np.float32]]:
+        """Like `search`, by comparing with every vector."""
+        wanted = self._live.view if allowed is None else self._live.view & allowed
+        slots = np.flatnonzero(wanted)
+        return _best(slots, self.scores(slots, query), k)
+
+    def scores(self, slots: SlotArray, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the inner products of the query with the vectors in these slots, in their order."""
+        scores = np.empty(len(slots), np.float32)
+        for start in range(0, len(slots), _CHUNK):
+            chunk = slots[start : start + _CHUNK]
+            scores[start : start + _CHUNK] = self.vectors(chunk) @ query
+        return scores
+
+    def vectors(self, slots: SlotArray) -> FloatMatrix:
+        """Return the unit vectors in these slots, in their order, shape (n, dimension)."""
+        if self._graph is None:
+            return np.asarray(self._matrix.view[slots])
+        in_graph = slots < self._graph_count
+        found = np.empty((len(slots), self.dimension), np.float32)
+        found[in_graph] = self._graph.vectors(slots[in_graph])
+        found[~in_graph] = self._matrix.view[slots[~in_graph] - self._graph_count]
+        return found
+
+    def plan(self) -> Job | None:
+        """Return what should be done now in another thread. None: nothing, or a job is under way."""
+        if self._job_running:
+            return None
+        tail = len(self._live) - self._graph_count
+        if self._graph is None:
+            due = self._live_count > max(self._settings.exact_vectors_max, 2 * self._graph_refused_at)
+        elif self._graph.deleted_count > max(_DELETED_MIN, len(self._graph) // 4):
+            return self._job(None)
+        else:
+            due = tail > self._settings.tail_vectors_max
+        return self._job(self._graph) if due else None
+
+    def settle(self) -> Job | None:
+        """Like `plan`, but for any vector outside the graph, if there is one."""
+        if self._job_running or self._graph is None or len(self._live) == self._graph_count:
+            return self.plan()
+        return self._job(self._graph)
+
+    def _job(self, graph: HnswGraph | None) -> Job:
+        """Return the job that moves the matrix into the graph, or everything into a new one."""
+        self._job_running = True
+        upto = len(self._live)
+        slots = np.flatnonzero(self._live.view[:upto])
+        fresh = slots if graph is None else slots[slots >= self._graph_count]
+        vectors = self.vectors(fresh)
+
+        def work() -> HnswGraph | None:
+            target = graph or self._new_graph(len(vectors))
+            target.add(vectors, fresh, _BUILD_THREADS)
+            if not target.needs_calibration():
+                return target
+            everything = vectors if graph is None else target.vectors(slots)
+            reached = target.calibrate(everything, self._settings.recall_target)
+            return target if reached or graph is not None else None
+
+        return Job(work, lambda result: self._finish(upto, result))
+
+    def _new_graph(self, count: int) -> HnswGraph:
+        settings = self._settings
+        return HnswGraph(self.dimension, settings.graph_m, settings.graph_ef_construction, 2 * count)
+
+    def _finish(self, upto: int, result: object) -> None:
+        self._job_running = False
+        deleted, self._deleted_during_job = self._deleted_during_job, []
+        if isinstance(result, HnswGraph):
+            rest = self._matrix.view[upto - self._graph_count :].copy()
+            self._graph = result
+            self._graph_count = upto
+            self._matrix = GrowingArray.of(rest)
+        else:
+            # No ef finds enough of such vectors: scanning stays, until there are many more.
+            self._graph_refused_at = upto
+        gone = [slot for slot in deleted if slot < self._graph_count]
+        if gone and self._graph is not None:
+            self._graph.mark_deleted(np.array(gone))
+
+    def fail_job(self) -> None:
+        """Give a job up that raised; its vectors stay in the matrix."""
+        self._finish(len(self._live), None)
+
+
+def _best_of_all(
+    scores: NDArray[np.float32], k: int, first: int
+) -> tuple[SlotArray, NDArray[np.float32]]:
+    if k <= 0:
+        order = np.empty(0, np.int64)
+    elif k >= len(scores):
+        order = np.argsort(-scores)
+    else:
+        order = np.argpartition(scores, len(scores) - k)[len(scores) - k :]
+        order = order[np.argsort(-scores[order])]
+    return order + first, scores[order]
+
+
+def _best(slots: SlotArray, scores: NDArray[np.float32], k: int) -> tuple[SlotArray, NDArray[np.float32]]:
+    order, best = _best_of_all(scores, k, 0)
+    return slots[order], best

@@ -1,0 +1,325 @@
+"""The view of one namespace: everything that finding its items needs, in memory.
+
+A row stands for an item; rows are in the order of positions, and a row is never moved. Vectors and
+documents (for words) have numbers of their own, so that a changed item gets new ones while its row
+stays. A view is derived from records: it can be dropped and built again at any time.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_service.errors import InvalidArgument
+from memory_service.indexes.analysis import Analyzer
+from memory_service.indexes.arrays import GrowingArray
+from memory_service.indexes.lexical import LexicalIndex
+from memory_service.indexes.settings import IndexSettings
+from memory_service.indexes.vectors import VectorIndex, unit
+from memory_service.records import Hit, IndexInfo, ItemFilter, SearchQuery
+
+NEVER_US = np.iinfo(np.int64).max
+_NONE = -1
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class Entry:
+    """What a view has to know of an item. vector None: it has none."""
+
+    position: int
+    revision: int
+    session_id: str
+    create_us: int
+    expire_us: int | None
+    labels: dict[str, str]
+    terms: dict[int, int]
+    vector: NDArray[np.float32] | None
+
+
+class NamespaceView:
+    """Rows, words and vectors of one namespace. For use by one thread."""
+
+    def __init__(self, analyzer: Analyzer, settings: IndexSettings) -> None:
+        self._analyzer = analyzer
+        self._settings = settings
+        self.positions = GrowingArray(np.int64)
+        self.live = GrowingArray(np.bool_)
+        self.sessions = GrowingArray(np.int32)
+        self.create_us = GrowingArray(np.int64)
+        self.expire_us = GrowingArray(np.int64)
+        self.row_doc = GrowingArray(np.int32)
+        self.row_slot = GrowingArray(np.int32)
+        self.doc_row = GrowingArray(np.int32)
+        self.slot_row = GrowingArray(np.int32)
+        # The revision at which the vector of a slot was written: its name in snapshots.
+        self.slot_keys = GrowingArray(np.int64)
+        self.saved_slot_count = 0
+        self.session_codes: dict[str, int] = {"": 0}
+        self.label_rows: dict[tuple[str, str], array[int]] = {}
+        self.row_labels: dict[int, dict[str, str]] = {}
+        # These rows may be listed under labels they no longer have; `row_labels` tells.
+        self.relabelled: set[int] = set()
+        self.lexical = LexicalIndex()
+        self.vectors: VectorIndex | None = None
+        self.live_count = 0
+        self.expiring_count = 0
+        self.revision = 0
+
+    # --- changing -----------------------------------------------------------------------------
+
+    def add(self, entry: Entry) -> None:
+        """Add an item at the end. Its position is above all others."""
+        row = len(self.positions)
+        self.positions.append(entry.position)
+        self.live.append(True)
+        self.live_count += 1
+        for column in (self.sessions, self.create_us, self.expire_us, self.row_doc, self.row_slot):
+            column.append(_NONE)
+        self._fill(row, entry)
+        self.index_words(row, entry.terms)
+        if entry.vector is not None:
+            self.index_vector(row, unit(entry.vector), entry.revision)
+
+    def replace(self, entry: Entry, *, keep_vector: bool) -> None:
+        """Put an item in the place of the one at its position."""
+        row = self.row_of(entry.position)
+        self._expiring(row, -1)
+        self._fill(row, entry)
+        self.lexical.remove(int(self.row_doc.view[row]))
+        self.index_words(row, entry.terms)
+        if not keep_vector:
+            self._drop_vector(row)
+            if entry.vector is not None:
+                self.index_vector(row, unit(entry.vector), entry.revision)
+
+    def remove(self, position: int) -> None:
+        """Take an item out of every result."""
+        row = self.row_of(position)
+        self.live.view[row] = False
+        self.live_count -= 1
+        self._expiring(row, -1)
+        self.row_labels.pop(row, None)
+        self.lexical.remove(int(self.row_doc.view[row]))
+        self._drop_vector(row)
+
+    def _fill(self, row: int, entry: Entry) -> None:
+        code = self.session_codes.setdefault(entry.session_id, len(self.session_codes))
+        self.sessions.view[row] = code
+        self.create_us.view[row] = entry.create_us
+        self.expire_us.view[row] = NEVER_US if entry.expire_us is None else entry.expire_us
+        self._expiring(row, 1)
+        self.label_row(row, entry.labels)
+
+    def label_row(self, row: int, labels: dict[str, str]) -> None:
+        """Give a row these labels in place of those it has."""
+        before = self.row_labels.pop(row, {})
+        if before and before != labels:
+            self.relabelled.add(row)
+        if labels:
+            self.row_labels[row] = labels
+        for pair in labels.items():
+            if before.get(pair[0]) != pair[1]:
+                self.label_rows.setdefault(pair, array("i")).append(row)
+
+    def _expiring(self, row: int, step: int) -> None:
+        if self.expire_us.view[row] != NEVER_US:
+            self.expiring_count += step
+
+    def index_words(self, row: int, terms: dict[int, int]) -> None:
+        """Index the words of a row."""
+        self.row_doc.view[row] = self.lexical.add(terms)
+        self.doc_row.append(row)
+        if segments := self.lexical.mergeable():
+            self.lexical.replace(segments, segments[0].merge(segments))
+
+    def index_vector(self, row: int, vector: NDArray[np.float32], key: int) -> None:
+        """Index the unit vector of a row, written at the revision `key`."""
+        if self.vectors is None:
+            self.vectors = VectorIndex(len(vector), self._settings)
+        self.row_slot.view[row] = self.vectors.add(vector)
+        self.slot_row.append(row)
+        self.slot_keys.append(key)
+
+    def _drop_vector(self, row: int) -> None:
+        slot = int(self.row_slot.view[row])
+        if slot != _NONE and self.vectors is not None:
+            self.vectors.remove(slot)
+            self.row_slot.view[row] = _NONE
+
+    def row_of(self, position: int) -> int:
+        """Return the row of an item that is in the view."""
+        return int(np.searchsorted(self.positions.view, position))
+
+    # --- finding ------------------------------------------------------------------------------
+
+    def scan(self, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
+        """Return positions of matching items, ascending: the first or the last `limit`; all if < 0."""
+        first, end = self._row_span(item_filter)
+        if limit < 0:
+            limit = end - first
+        # Most scans want a few rows of one end: look there first, then twice as far.
+        width = max(4 * limit, 64)
+        while True:
+            rows = slice(max(end - width, first), end) if newest else slice(first, min(first + width, end))
+            found = np.flatnonzero(self._matches(rows, item_filter))
+            if len(found) >= limit or rows.stop - rows.start == end - first:
+                break
+            width *= 4
+        found = (found[len(found) - limit :] if newest else found[:limit]) if len(found) > limit else found
+        positions: list[int] = self.positions.view[rows][found].tolist()
+        return positions
+
+    def _row_span(self, item_filter: ItemFilter) -> tuple[int, int]:
+        positions = self.positions.view
+        first, end = 0, len(positions)
+        if item_filter.min_position:
+            first = int(np.searchsorted(positions, item_filter.min_position))
+        if item_filter.max_position is not None:
+            end = int(np.searchsorted(positions, item_filter.max_position, side="right"))
+        return first, max(first, end)
+
+    def _matches(self, rows: slice, item_filter: ItemFilter) -> BoolArray:
+        """Return which of a range of rows a filter lets through, positions aside."""
+        wanted = self.live.view[rows].copy()
+        if self.expiring_count:
+            wanted &= self.expire_us.view[rows] > item_filter.now_us
+        if item_filter.session_id:
+            wanted &= self.sessions.view[rows] == self.session_codes.get(item_filter.session_id, _NONE)
+        if item_filter.start_us is not None:
+            wanted &= self.create_us.view[rows] >= item_filter.start_us
+        if item_filter.end_us is not None:
+            wanted &= self.create_us.view[rows] < item_filter.end_us
+        for pair in item_filter.labels:
+            wanted &= self._labelled(pair, rows)
+        return wanted
+
+    def _labelled(self, pair: tuple[str, str], rows: slice) -> BoolArray:
+        found = np.zeros(rows.stop - rows.start, np.bool_)
+        listed = np.array(self.label_rows.get(pair, ()), np.int64)
+        found[listed[(listed >= rows.start) & (listed < rows.stop)] - rows.start] = True
+        for row in self.relabelled:
+            if rows.start <= row < rows.stop:
+                found[row - rows.start] = self.row_labels.get(row, {}).get(pair[0]) == pair[1]
+        return found
+
+    def _row_mask(self, item_filter: ItemFilter) -> BoolArray | None:
+        """Return which rows a filter lets through; None: all that are live."""
+        if not item_filter.selects and not self.expiring_count:
+            return None
+        mask = np.zeros(len(self.positions), np.bool_)
+        first, end = self._row_span(item_filter)
+        mask[first:end] = self._matches(slice(first, end), item_filter)
+        return mask
+
+    def search(self, query: SearchQuery) -> list[Hit]:
+        """Return the best items of every channel that is asked, with all their scores."""
+        rows = self._row_mask(query.filter)
+        if query.text is None and query.vector is not None:
+            return self._search_vectors(query.vector, query.candidates, rows)
+        return self._search_both(query, rows)
+
+    def _unit_query(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        if self.vectors is not None and len(vector) != self.vectors.dimension:
+            raise InvalidArgument.dimension("query_embedding", self.vectors.dimension, len(vector))
+        return unit(vector)
+
+    def _search_vectors(
+        self, vector: NDArray[np.float32], count: int, rows: BoolArray | None
+    ) -> list[Hit]:
+        query = self._unit_query(vector)
+        if self.vectors is None:
+            return []
+        allowed = None if rows is None else rows[self.slot_row.view]
+        slots, scores = self.vectors.search(query, count, allowed)
+        positions = self.positions.view[self.slot_row.view[slots]]
+        return [Hit(p, s) for p, s in zip(positions.tolist(), scores.tolist(), strict=True)]
+
+    def _search_both(self, query: SearchQuery, rows: BoolArray | None) -> list[Hit]:
+        """Take the best of each channel, and look the other channel's scores up."""
+        docs, lexical = self._score_words(query.text or "", rows)
+        doc_rows = self.doc_row.view[docs]
+        best = np.argpartition(-lexical, query.candidates)[: query.candidates] if (
+            len(lexical) > query.candidates
+        ) else np.arange(len(lexical))
+        found = doc_rows[best]
+        unit_query = None
+        if query.vector is not None:
+            unit_query = self._unit_query(query.vector)
+            if self.vectors is not None:
+                allowed = None if rows is None else rows[self.slot_row.view]
+                slots, _ = self.vectors.search(unit_query, query.candidates, allowed)
+                found = np.union1d(found, self.slot_row.view[slots])
+        lexical_scores = self._lookup(docs, lexical, self.row_doc.view[found])
+        vector_scores = self._vector_scores(found, unit_query)
+        positions = self.positions.view[found].tolist()
+        return [
+            Hit(p, v, w) for p, v, w in zip(positions, vector_scores, lexical_scores.tolist(), strict=True)
+        ]
+
+    def _score_words(
+        self, text: str, rows: BoolArray | None
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        allowed = None if rows is None else rows[self.doc_row.view]
+        return self.lexical.score(self._analyzer.terms(text), allowed)
+
+    @staticmethod
+    def _lookup(
+        docs: NDArray[np.int32], scores: NDArray[np.float64], wanted: NDArray[np.int32]
+    ) -> NDArray[np.float64]:
+        """Return the scores of the wanted documents; 0 for one that no word matches."""
+        if not len(docs):
+            return np.zeros(len(wanted))
+        at = np.minimum(np.searchsorted(docs, wanted), len(docs) - 1)
+        return np.where(docs[at] == wanted, scores[at], 0.0)
+
+    def _vector_scores(
+        self, rows: NDArray[np.int32], query: NDArray[np.float32] | None
+    ) -> Iterable[float | None]:
+        scores: list[float | None] = [None] * len(rows)
+        if query is None or self.vectors is None:
+            return scores
+        slots = self.row_slot.view[rows]
+        embedded = np.flatnonzero(slots != _NONE)
+        found = self.vectors.scores(slots[embedded].astype(np.int64), query)
+        for at, score in zip(embedded.tolist(), found.tolist(), strict=True):
+            scores[at] = score
+        return scores
+
+    # --- describing ---------------------------------------------------------------------------
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken, estimated."""
+        columns = (self.positions, self.live, self.sessions, self.create_us, self.expire_us)
+        numbers = (self.row_doc, self.row_slot, self.doc_row, self.slot_row)
+        arrays = sum(a.nbytes for a in (*columns, *numbers))
+        labels = 200 * len(self.row_labels) + 200 * len(self.label_rows)
+        vectors = self.vectors.nbytes if self.vectors else 0
+        return 2000 + arrays + labels + 100 * len(self.session_codes) + self.lexical.nbytes + vectors
+
+    @property
+    def wasteful(self) -> bool:
+        """Whether so much of it is dead that it should be built again."""
+        dead = len(self.doc_row) - self.live_count
+        return dead > 4096 and dead > 2 * self.live_count
+
+    def index_info(self) -> IndexInfo:
+        """Return how vectors are searched."""
+        vectors = self.vectors
+        graph = vectors.graph if vectors else None
+        in_graph = int(vectors.live[: vectors.graph_count].sum()) if vectors else 0
+        return IndexInfo(
+            loaded=True,
+            kind="hnsw" if graph else "exact",
+            graph_count=in_graph,
+            exact_count=(vectors.live_count if vectors else 0) - in_graph,
+            memory_bytes=self.nbytes,
+            ef_search=graph.ef if graph else 0,
+        )

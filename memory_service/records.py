@@ -1,0 +1,299 @@
+"""The nouns: what is kept and what is asked for. Plain values without I/O.
+
+Times are integers: microseconds since the Unix epoch, in names that end in `_us`.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float32]
+"""A vector of shape (dimension,), as the writer gave it (not normalised)."""
+
+Json = Any
+"""A JSON value: None, bool, float, str, list or dict with string keys."""
+
+CLIENT_MODEL = "client"
+"""The embedding model of vectors that clients bring themselves."""
+
+
+class Role(enum.StrEnum):
+    """Who speaks in a chat message."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class TextPart(msgspec.Struct, tag="text"):
+    """A piece of plain text."""
+
+    text: str
+
+
+class DataPart(msgspec.Struct, tag="data"):
+    """A piece of structured data."""
+
+    data: dict[str, Json]
+
+
+class BinaryPart(msgspec.Struct, tag="binary", omit_defaults=True):
+    """A file, or a reference to one; a negative content_length says that it is not loaded."""
+
+    mime_type: str = ""
+    content: bytes = b""
+    name: str | None = None
+    url: str | None = None
+    content_length: int | None = None
+
+
+class ToolCallPart(msgspec.Struct, tag="tool_call", omit_defaults=True):
+    """A request to call a tool; arguments are None when none were given."""
+
+    tool_call_id: str = ""
+    name: str = ""
+    arguments: dict[str, Json] | None = None
+
+
+class ToolCallResult(msgspec.Struct, tag="tool_call_result", omit_defaults=True):
+    """What a tool returned; result is UNSET when none was given, and None for JSON null."""
+
+    tool_call_id: str = ""
+    name: str = ""
+    result: Json | msgspec.UnsetType = msgspec.UNSET
+    is_error: bool = False
+
+
+Part = TextPart | DataPart | BinaryPart | ToolCallPart | ToolCallResult
+
+
+class ChatMessage(msgspec.Struct, tag="chat_message", omit_defaults=True):
+    """What somebody said; model is (provider, id)."""
+
+    role: Role
+    parts: list[Part] = []
+    message_id: str = ""
+    name: str | None = None
+    model: tuple[str, str] | None = None
+    create_us: int | None = None
+
+
+Content = ChatMessage | ToolCallResult | TextPart | DataPart
+"""What an item holds."""
+
+
+@dataclass(slots=True)
+class Item:
+    """One thing remembered.
+
+    `revision` is the namespace's revision of the last write of the item, `position` that of its
+    first: the order of a namespace. Both are given by the store. `embedding` is None where it was
+    not asked for; `embedded` tells whether there is one.
+    """
+
+    id: str
+    session_id: str
+    content: Content
+    create_us: int
+    update_us: int
+    expire_us: int | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, Json] | None = None
+    embedding: Vector | None = None
+    embedded: bool = False
+    revision: int = 0
+    position: int = 0
+    wire: bytes | None = field(default=None, compare=False, repr=False)
+    """The item as the API sends it, kept by the API for the life of this object."""
+
+    def expired(self, now_us: int) -> bool:
+        """Whether the item has ceased to exist."""
+        return self.expire_us is not None and self.expire_us <= now_us
+
+
+@dataclass(slots=True)
+class StateEntry:
+    """One named value. `value_json` is the value as compact JSON."""
+
+    key: str
+    value_json: bytes
+    version: int
+    create_us: int
+    update_us: int
+    expire_us: int | None
+    size_bytes: int
+    description: str
+    revision: int
+
+
+class ChangeType(enum.IntEnum):
+    """What happened; the numbers are stored and equal the proto's."""
+
+    ITEM_ADDED = 1
+    ITEM_UPDATED = 2
+    ITEM_DELETED = 3
+    ITEM_EXPIRED = 4
+    RESET = 5
+    STATE_SAVED = 6
+    STATE_DELETED = 7
+    STATE_EXPIRED = 8
+    STATE_CLEARED = 9
+
+
+@dataclass(slots=True, frozen=True)
+class Change:
+    """One change of a namespace; `subject` is the item's id, the state's key, or empty."""
+
+    type: ChangeType
+    revision: int
+    subject: str
+
+
+@dataclass(slots=True, frozen=True)
+class NamespaceInfo:
+    """What a namespace holds. dimension 0 and model "": no vector yet. `uid` is never reused."""
+
+    name: str
+    uid: int
+    revision: int
+    item_count: int
+    state_count: int
+    embedded_count: int
+    dimension: int
+    model: str
+    create_us: int
+
+
+@dataclass(slots=True, frozen=True)
+class IndexInfo:
+    """How the vectors of a namespace are searched at present; kind is "exact", "hnsw" or ""."""
+
+    loaded: bool = False
+    kind: str = ""
+    graph_count: int = 0
+    exact_count: int = 0
+    memory_bytes: int = 0
+    ef_search: int = 0
+
+
+@dataclass(slots=True, frozen=True)
+class ItemFilter:
+    """Which items are wanted: those for which all of it holds. Items expired at now_us never match."""
+
+    now_us: int
+    session_id: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+    start_us: int | None = None
+    end_us: int | None = None
+    min_position: int = 0
+    max_position: int | None = None
+
+    @property
+    def selects(self) -> bool:
+        """Whether anything but expiry is asked for."""
+        return bool(
+            self.session_id
+            or self.labels
+            or self.start_us is not None
+            or self.end_us is not None
+            or self.min_position
+            or self.max_position is not None
+        )
+
+
+@dataclass(slots=True, frozen=True)
+class SearchQuery:
+    """What to search for: a vector, a text, or both; `candidates` is the most wanted of each."""
+
+    filter: ItemFilter
+    candidates: int
+    vector: Vector | None = None
+    text: str | None = None
+
+
+@dataclass(slots=True)
+class Hit:
+    """An item found. A score is None when the channel was not asked or the item has no vector.
+
+    vector_score is the cosine similarity; lexical_score is BM25, 0.0 when no word matches.
+    """
+
+    position: int
+    vector_score: float | None = None
+    lexical_score: float | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class RequestKey:
+    """A client's id of a request, and a digest of its body."""
+
+    id: str
+    digest: bytes
+
+
+@dataclass(slots=True)
+class ItemWrite:
+    """An item to be written, with what the indexes need.
+
+    `search_text` is what words are searched in. `item.embedding` is the vector, and `model` says
+    where it comes from: an embedder's name or CLIENT_MODEL. With `keep_vector` a replaced item
+    keeps the vector it has.
+    """
+
+    item: Item
+    search_text: str
+    model: str = ""
+    keep_vector: bool = False
+
+
+class ItemStamp(msgspec.Struct, array_like=True):
+    """What the store gave an item, enough to answer a repeated request alike."""
+
+    id: str
+    revision: int
+    position: int
+    create_us: int
+    update_us: int
+    expire_us: int | None
+
+
+class Receipt(msgspec.Struct, array_like=True):
+    """What a write did. A replayed one tells what the first request of this id did."""
+
+    revision: int
+    items: list[ItemStamp] = []
+    removed_count: int = 0
+    removed_state_count: int = 0
+    version: int = 0
+    create_us: int = 0
+    update_us: int = 0
+    expire_us: int | None = None
+    skipped_count: int = 0
+    replayed: bool = False
+
+
+@dataclass(slots=True)
+class StateWrite:
+    """A state value to be saved; description None keeps the present one."""
+
+    key: str
+    value_json: bytes
+    now_us: int
+    description: str | None = None
+    expire_us: int | None = None
+    expected_version: int | None = None
+
+
+class OnDuplicate(enum.Enum):
+    """What becomes of an item, or a state, that exists already."""
+
+    FAIL = 1
+    SKIP = 2
+    REPLACE = 3

@@ -1,0 +1,276 @@
+"""The contract of a store: what must be kept, in which order, and what is atomic.
+
+A store keeps records, which are the truth, and finds them through indexes, which are views of the
+records. It knows nothing of requests, limits or embedders. Every MUST below has a case in
+`tests/contract/`, which every store runs; nothing here asks for more than one SQL transaction or
+one SQL query can give, so that a store over a database server can keep the same promises.
+
+For all methods:
+
+- A write that returns MUST be durable (where the store is), MUST be seen by every read that begins
+  afterwards, and MUST be applied whole or not at all, also when it raises or is cancelled.
+- Every change MUST raise the namespace's revision; revisions of a namespace are unique, and one
+  change MUST NOT become visible before another of a smaller revision.
+- A write with a `request` that was applied before, with the same digest, MUST change nothing and
+  return the first receipt with `replayed` set; with another digest it MUST raise
+  FailedPrecondition. The request is remembered in the same transaction as its effect.
+- Reads of a namespace that does not exist see an empty one. A namespace begins with its first write.
+- Unavailable("STORAGE_UNAVAILABLE") and StorageFull may be raised by every method. After the first
+  it is not known whether a write was applied: repeat it with the same request. Reads may be repeated.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from memory_service.records import (
+    Change,
+    Hit,
+    IndexInfo,
+    Item,
+    ItemFilter,
+    ItemWrite,
+    NamespaceInfo,
+    OnDuplicate,
+    Receipt,
+    RequestKey,
+    SearchQuery,
+    StateEntry,
+    StateWrite,
+)
+
+
+class ModelMismatch(Exception):
+    """A vector's model is not the one that the namespace's vectors come from."""
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a store does beyond the contract. Tests skip by these, never by a store's class."""
+
+    durable: bool
+    """Acknowledged writes outlive the process."""
+    backup: bool
+    """`backup` is offered."""
+
+
+class ItemStore(ABC):
+    """Items: written, found, removed."""
+
+    @abstractmethod
+    async def add_items(
+        self,
+        namespace: str,
+        writes: Sequence[ItemWrite],
+        *,
+        on_duplicate: OnDuplicate = OnDuplicate.FAIL,
+        request: RequestKey | None = None,
+    ) -> Receipt:
+        """Add items in order, all or none, each at a revision of its own.
+
+        The receipt MUST hold a stamp for each item that was written, in order. An item whose id
+        exists and is not expired at its update_us: FAIL MUST raise AlreadyExists, SKIP MUST leave it
+        and count it in `skipped_count`, REPLACE MUST replace it at its position. Ids that repeat
+        within `writes` count as existing from the second on.
+
+        The first vector of a namespace sets its dimension and model. A vector of another dimension
+        MUST raise InvalidArgument.dimension("item.embedding", ...), one of another embedder's model
+        ModelMismatch; a CLIENT_MODEL vector of the right dimension is taken under any model.
+        """
+
+    @abstractmethod
+    async def replace_item(
+        self,
+        namespace: str,
+        write: ItemWrite,
+        *,
+        expected_revision: int | None = None,
+        request: RequestKey | None = None,
+    ) -> Receipt:
+        """Replace the item of the same id at a new revision; its position MUST stay.
+
+        MUST raise NotFound when there is none or it is expired at write.item.update_us, and
+        Conflict when `expected_revision` is given and is not its revision. Vectors as in `add_items`.
+        """
+
+    @abstractmethod
+    async def delete_item(
+        self,
+        namespace: str,
+        item_id: str,
+        *,
+        now_us: int,
+        expected_revision: int | None = None,
+        request: RequestKey | None = None,
+    ) -> Receipt:
+        """Remove an item from records and indexes. MUST raise NotFound and Conflict as above."""
+
+    @abstractmethod
+    async def get_items(
+        self, namespace: str, ids: Sequence[str], *, with_embedding: bool = False
+    ) -> dict[str, Item]:
+        """Return the items of these ids, expired ones too; ids that do not exist are left out."""
+
+    @abstractmethod
+    async def load_items(
+        self, namespace: str, positions: Sequence[int], *, with_embedding: bool = False
+    ) -> list[Item | None]:
+        """Return the items at these positions, in their order; None where there is none any more.
+
+        Items are shared: a caller MUST NOT change them, but for `wire`.
+        """
+
+    @abstractmethod
+    async def scan(
+        self, namespace: str, item_filter: ItemFilter, limit: int, *, newest: bool
+    ) -> list[int]:
+        """Return positions of matching items in ascending order, the first `limit` or, with
+        `newest`, the last `limit`. A negative limit returns all."""
+
+    @abstractmethod
+    async def search(self, namespace: str, query: SearchQuery) -> list[Hit]:
+        """Find the items that fit best, in no particular order.
+
+        With a vector, MUST return the `candidates` matching items of the highest cosine similarity
+        (approximate: recall of at least 0.99 against exact search). With a text, MUST return the
+        `candidates` matching items of the highest BM25 score above 0, with the statistics of this
+        namespace alone. Each hit MUST carry its score in every channel that was asked, also when
+        only one of them found it. A vector of another dimension than the namespace's MUST raise
+        InvalidArgument.dimension("query_embedding", ...). All of an answer MUST reflect one revision.
+        """
+
+
+class StateStore(ABC):
+    """Named values with versions."""
+
+    @abstractmethod
+    async def save_state(
+        self, namespace: str, write: StateWrite, *, request: RequestKey | None = None
+    ) -> Receipt:
+        """Save a value. The receipt has `version`, `create_us`, `update_us`, `expire_us`.
+
+        MUST raise Conflict when `expected_version` is given and is not the current version; a key
+        that does not exist, or is expired at write.now_us, is at version 0. Versions of a key MUST
+        NOT repeat within the life of a namespace, also after deletion.
+        """
+
+    @abstractmethod
+    async def import_states(
+        self, namespace: str, writes: Sequence[StateWrite], on_duplicate: OnDuplicate
+    ) -> Receipt:
+        """Save several values, all or none. A key that exists: FAIL MUST raise Conflict, SKIP MUST
+        leave it and count it in `skipped_count`, REPLACE MUST save over it."""
+
+    @abstractmethod
+    async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
+        """Return the entries of these keys, expired ones too; keys that do not exist are left out."""
+
+    @abstractmethod
+    async def scan_states(self, namespace: str, after_key: str, limit: int, *, now_us: int) -> list[StateEntry]:
+        """Return up to `limit` entries with a key above `after_key`, ordered by the UTF-8 bytes of
+        the key, without those expired at `now_us`."""
+
+    @abstractmethod
+    async def delete_state(
+        self,
+        namespace: str,
+        key: str,
+        *,
+        now_us: int,
+        expected_version: int | None = None,
+        request: RequestKey | None = None,
+    ) -> Receipt:
+        """Remove a key. MUST raise NotFound when there is none and Conflict as in `save_state`."""
+
+    @abstractmethod
+    async def clear_states(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
+        """Remove every key, as one change. The receipt has `removed_state_count`."""
+
+
+class ChangeLog(ABC):
+    """What happened in a namespace, in order."""
+
+    @abstractmethod
+    async def read_changes(self, namespace: str, after_revision: int, limit: int) -> list[Change]:
+        """Return the changes above `after_revision`, ascending, at most `limit`.
+
+        MUST hold every change since the last reset, whose RESET is the first.
+        """
+
+    @abstractmethod
+    async def wait_for_change(self, namespace: str, after_revision: int) -> None:
+        """Return when the namespace's revision is above `after_revision`, or when it was deleted.
+
+        MUST cost nothing while nothing changes, and MUST be cancellable.
+        """
+
+
+class NamespaceStore(ABC):
+    """Namespaces as a whole."""
+
+    @abstractmethod
+    async def namespace(self, namespace: str) -> NamespaceInfo | None:
+        """Return what a namespace holds; None when nothing was ever written to it."""
+
+    @abstractmethod
+    async def scan_namespaces(self, prefix: str, after: str, limit: int) -> list[NamespaceInfo]:
+        """Return up to `limit` namespaces whose name has the prefix and is above `after`, by name."""
+
+    @abstractmethod
+    async def index_info(self, namespace: str) -> IndexInfo:
+        """Return how the vectors of a namespace are searched at present, without loading anything."""
+
+    @abstractmethod
+    async def reset(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
+        """Remove items, states and history as one change, which MUST be the first of the new history.
+
+        The revision goes on; dimension and model are forgotten. The receipt has both counts.
+        """
+
+    @abstractmethod
+    async def delete_namespace(self, namespace: str) -> Receipt:
+        """Remove everything of a namespace, its revision and requests too. MUST raise NotFound."""
+
+    @abstractmethod
+    async def remove_expired(self, now_us: int, forget_requests_before_us: int, limit: int) -> int:
+        """Remove up to `limit` expired items and states, with a change for each, and requests that
+        are older than `forget_requests_before_us`. Returns how many items and states were removed."""
+
+
+class Store(ItemStore, StateStore, ChangeLog, NamespaceStore):
+    """All of it, with a life: open, use, close."""
+
+    capabilities: Capabilities
+
+    @abstractmethod
+    async def open(self) -> None:
+        """Make ready, recovering from whatever way the last process ended."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Finish what was begun and release everything. Waiters on changes are woken."""
+
+    @abstractmethod
+    async def flush(self) -> None:
+        """Bring the files into the form that opens the quickest. Nothing acknowledged depends on it."""
+
+    @abstractmethod
+    async def backup(self, name: str, progress: Callable[[int, int], None]) -> BackupReport:
+        """Write a consistent copy of all records under `name`, a plain file name, while serving.
+
+        Calls progress(done_bytes, total_bytes) now and then. MUST raise InvalidArgument when the
+        name is taken and Unsupported when `capabilities.backup` is False.
+        """
+
+
+@dataclass(frozen=True)
+class BackupReport:
+    """What a backup wrote."""
+
+    name: str
+    size_bytes: int
+    checksum: str
+    namespace_count: int
+    item_count: int

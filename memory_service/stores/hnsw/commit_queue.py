@@ -1,0 +1,173 @@
+"""Group commit: writes that come at the same time share a transaction and its fsync.
+
+Small writes are applied on the event loop, where a statement costs a few microseconds; the commit,
+which waits for the disk, runs in a thread of its own. Writes that come meanwhile wait, and make up
+the next group. A heavy write is applied in that thread too, so that the loop stays free.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import structlog
+
+from memory_service.errors import MemoryServiceError, Overloaded, StorageFull, Unavailable
+from memory_service.stores.sqlite import Connection, StorageFailed, begin, commit, rollback, translated
+
+T = TypeVar("T")
+_log = structlog.get_logger(__name__)
+
+GROUP_WRITES_MAX = 256
+QUEUED_WRITES_MAX = 10_000
+
+
+@dataclass
+class _Write(Generic[T]):
+    """`apply` changes the database, or raises one of our errors before it changed anything; `publish`
+    runs on the loop once the change is durable, in the order of the writes."""
+
+    apply: Callable[[Connection], T]
+    publish: Callable[[T], None]
+    done: asyncio.Future[T]
+    heavy: bool
+    result: Any = None
+    error: BaseException | None = None
+
+
+class CommitQueue:
+    """Applies writes one after the other and commits them in groups."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        before_commit: Callable[[Connection], None],
+        after_rollback: Callable[[], None],
+    ) -> None:
+        self._connection = connection
+        self._before_commit = before_commit
+        self._after_rollback = after_rollback
+        self._loop = asyncio.get_running_loop()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="commit")
+        self._waiting: deque[_Write[Any]] = deque()
+        self._group: list[_Write[Any]] = []
+        self._running = False
+        self._failed = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def write(
+        self, apply: Callable[[Connection], T], publish: Callable[[T], None], *, heavy: bool = False
+    ) -> T:
+        """Apply a write and return what `apply` returned, once it is durable and published.
+
+        A caller that is cancelled leaves the write to go its way.
+        """
+        if self._failed:
+            raise Unavailable.storage()
+        if len(self._waiting) >= QUEUED_WRITES_MAX:
+            raise Overloaded("queued_writes_max", QUEUED_WRITES_MAX)
+        done: asyncio.Future[T] = self._loop.create_future()
+        self._waiting.append(_Write(apply, publish, done, heavy))
+        if not self._running:
+            self._running = True
+            self._idle.clear()
+            # After the other callbacks of this turn of the loop, which may bring more writes.
+            self._loop.call_soon(self._next_group)
+        return await done
+
+    async def run(self, work: Callable[[Connection], T]) -> T:
+        """Run something in the thread of the commits, between two of them."""
+        await self._idle.wait()
+        return await self._loop.run_in_executor(self._thread, work, self._connection)
+
+    def _next_group(self) -> None:
+        if not self._waiting:
+            self._running = False
+            self._idle.set()
+            return
+        self._group = [self._waiting.popleft()]
+        while self._waiting and len(self._group) < GROUP_WRITES_MAX:
+            self._group.append(self._waiting.popleft())
+        if any(write.heavy for write in self._group):
+            work = self._apply_and_commit
+        else:
+            self._apply_group()
+            work = self._commit_group
+        self._loop.run_in_executor(self._thread, work).add_done_callback(self._committed)
+
+    def _apply_and_commit(self) -> None:
+        self._apply_group()
+        self._commit_group()
+
+    def _apply_group(self) -> None:
+        try:
+            begin(self._connection)
+        except BaseException as error:
+            self._fail_group(error)
+            return
+        for write in self._group:
+            try:
+                with translated():
+                    write.result = write.apply(self._connection)
+            except (StorageFull, Unavailable) as error:
+                self._fail_group(error)
+                return
+            except MemoryServiceError as error:
+                write.error = error
+            except BaseException as error:
+                # A write may have been half applied, and it shares the transaction with others.
+                write.error = error
+                self._fail_group(Unavailable.storage())
+                return
+
+    def _commit_group(self) -> None:
+        if not self._connection.in_transaction:
+            return
+        try:
+            with translated():
+                self._before_commit(self._connection)
+            commit(self._connection)
+        except BaseException as error:
+            self._fail_group(error)
+
+    def _fail_group(self, error: BaseException) -> None:
+        for write in self._group:
+            write.error = write.error or error
+        if isinstance(error, StorageFailed):
+            # After an I/O error it is not known what the disk holds: a later fsync that succeeds
+            # proves nothing about this one. Only a restart, which reads the log again, can tell.
+            self._failed = True
+        _log.error("write_failed", writes=len(self._group), cause=repr(error.__cause__ or error))
+        try:
+            rollback(self._connection)
+        except Exception as rollback_error:
+            self._failed = True
+            _log.error("rollback_failed", cause=repr(rollback_error))
+        self._after_rollback()
+
+    def _committed(self, _: asyncio.Future[None]) -> None:
+        group, self._group = self._group, []
+        for write in group:
+            if write.error is None:
+                try:
+                    write.publish(write.result)
+                except Exception as error:
+                    _log.exception("publish_failed")
+                    write.error = error
+            if write.done.done():
+                continue
+            if write.error is not None:
+                write.done.set_exception(write.error)
+            else:
+                write.done.set_result(write.result)
+        self._next_group()
+
+    async def close(self) -> None:
+        """Finish what is waiting, then stop."""
+        await self._idle.wait()
+        self._thread.shutdown()

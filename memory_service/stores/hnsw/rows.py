@@ -1,0 +1,106 @@
+"""Items and states as rows of the database, both directions side by side."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from memory_service.indexes.analysis import pack_terms
+from memory_service.records import Content, Item, ItemWrite, NamespaceInfo, StateEntry
+from memory_service.stores.hnsw.schema import POSITION_MAX, key_of
+from memory_service.stores.sqlite import Row
+
+_json = msgspec.json.Encoder().encode
+_content = msgspec.json.Decoder(Content).decode
+_object = msgspec.json.Decoder(dict).decode
+
+ITEM_COLUMNS = (
+    "key, id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content, vector_revision"
+)
+INSERT_ITEM = (
+    "INSERT INTO items (key, uid, id, revision, session_id, create_us, update_us, expire_us, labels,"
+    " metadata, content, terms, vector_revision, embedding) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+)
+UPDATE_ITEM = (
+    "UPDATE items SET revision=?, session_id=?, create_us=?, update_us=?, expire_us=?, labels=?,"
+    " metadata=?, content=?, terms=?, vector_revision=?, embedding=? WHERE key=?"
+)
+UPDATE_ITEM_KEEPING_VECTOR = (
+    "UPDATE items SET revision=?, session_id=?, create_us=?, update_us=?, expire_us=?, labels=?,"
+    " metadata=?, content=?, terms=? WHERE key=?"
+)
+STATE_COLUMNS = "key, version, create_us, update_us, expire_us, description, revision, value"
+NAMESPACE_COLUMNS = (
+    "name, uid, revision, item_count, state_count, embedded_count, dimension, model, create_us"
+)
+
+
+def _shared(write: ItemWrite, terms: dict[int, int]) -> Row:
+    item = write.item
+    return (
+        item.revision,
+        item.session_id,
+        item.create_us,
+        item.update_us,
+        item.expire_us,
+        _json(item.labels).decode() if item.labels else None,
+        None if item.metadata is None else _json(item.metadata).decode(),
+        _json(item.content).decode(),
+        pack_terms(terms),
+    )
+
+
+def vector_bytes(item: Item) -> bytes | None:
+    """Return the embedding of an item as little-endian float32."""
+    return None if item.embedding is None else np.asarray(item.embedding, "<f4").tobytes()
+
+
+def item_row(uid: int, write: ItemWrite, terms: dict[int, int]) -> Row:
+    """Return the values for INSERT_ITEM."""
+    item = write.item
+    embedding = vector_bytes(item)
+    vector_revision = item.revision if embedding else 0
+    key = key_of(uid, item.position)
+    return (key, uid, item.id, *_shared(write, terms), vector_revision, embedding)
+
+
+def item_update_row(uid: int, write: ItemWrite, terms: dict[int, int]) -> Row:
+    """Return the values for UPDATE_ITEM, or for UPDATE_ITEM_KEEPING_VECTOR."""
+    key = key_of(uid, write.item.position)
+    if write.keep_vector:
+        return (*_shared(write, terms), key)
+    embedding = vector_bytes(write.item)
+    return (*_shared(write, terms), write.item.revision if embedding else 0, embedding, key)
+
+
+def item_of(row: Row) -> Item:
+    """Return the item of a row of ITEM_COLUMNS, with the embedding as an optional last column."""
+    key, item_id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content, vector = row[:11]
+    return Item(
+        id=item_id,
+        session_id=session_id,
+        content=_content(content),
+        create_us=create_us,
+        update_us=update_us,
+        expire_us=expire_us,
+        labels=_object(labels) if labels else {},
+        metadata=None if metadata is None else _object(metadata),
+        embedding=np.frombuffer(row[11], "<f4") if len(row) > 11 and row[11] is not None else None,
+        embedded=bool(vector),
+        revision=revision,
+        position=key & POSITION_MAX,
+    )
+
+
+def state_of(row: Row) -> StateEntry:
+    """Return the state of a row of STATE_COLUMNS."""
+    key, version, create_us, update_us, expire_us, description, revision, value = row
+    encoded = value.encode()
+    return StateEntry(
+        key, encoded, version, create_us, update_us, expire_us, len(encoded), description, revision
+    )
+
+
+def namespace_of(row: Row) -> NamespaceInfo:
+    """Return the namespace of a row of NAMESPACE_COLUMNS."""
+    return NamespaceInfo(*row)

@@ -1,0 +1,459 @@
+"""The store itself: writes through the commit queue, reads through views, the item cache and SQL."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import fcntl
+import os
+import shutil
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+from typing import IO, TypeVar
+
+import msgspec
+
+from memory_service.errors import InvalidArgument
+from memory_service.indexes.analysis import Analyzer
+from memory_service.indexes.settings import IndexSettings
+from memory_service.indexes.view import Entry, NamespaceView
+from memory_service.records import (
+    Change,
+    ChangeType,
+    Hit,
+    IndexInfo,
+    Item,
+    ItemFilter,
+    ItemWrite,
+    NamespaceInfo,
+    OnDuplicate,
+    Receipt,
+    RequestKey,
+    SearchQuery,
+    StateEntry,
+    StateWrite,
+)
+from memory_service.stores.base import BackupReport, Capabilities, Store
+from memory_service.stores.change_signal import ChangeSignal
+from memory_service.stores.hnsw import writes
+from memory_service.stores.hnsw.commit_queue import CommitQueue
+from memory_service.stores.hnsw.item_cache import ItemCache
+from memory_service.stores.hnsw.rows import ITEM_COLUMNS, NAMESPACE_COLUMNS, STATE_COLUMNS, item_of, namespace_of, state_of
+from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, keys_of, prepare
+from memory_service.stores.hnsw.snapshots import Snapshots, checksum
+from memory_service.stores.hnsw.view_cache import ViewCache
+from memory_service.stores.hnsw.writes import Ledger, Outcome
+from memory_service.stores.sqlite import Connection, checkpoint, connect, copy_database, translated
+
+T = TypeVar("T")
+
+_READERS = 2
+_HEAVY_ITEMS = 64
+_INLINE_READS_MAX = 64
+_KNOWN_NAMESPACES_MAX = 50_000
+_CHANGES_READ_MAX = 1000
+
+
+class DataDirectoryInUse(RuntimeError):
+    """Another server works on the data directory."""
+
+
+class HnswStore(Store):
+    """Records in one SQLite database, which are the truth; views of them in memory."""
+
+    capabilities = Capabilities(durable=True, backup=True)
+
+    def __init__(self, data_dir: Path, settings: IndexSettings | None = None) -> None:
+        self._data_dir = data_dir
+        self._settings = settings or IndexSettings()
+        self._ledger = Ledger()
+        self._analyzer = Analyzer()
+        self._signal = ChangeSignal()
+        self._items = ItemCache(self._settings.items_bytes_max)
+        self._known: OrderedDict[str, NamespaceInfo] = OrderedDict()
+
+    # --- life ---------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        self._data_dir.mkdir(parents=True, exist_ok=True)
+        self._lock = _lock(self._data_dir / "LOCK")
+        path = self._data_dir / "records.db"
+        # Recovers the write-ahead log, if the last process left one.
+        self._writer = connect(path, writer=True)
+        prepare(self._writer)
+        self._reader = connect(path)
+        self._spare_readers: SimpleQueue[Connection] = SimpleQueue()
+        for _ in range(_READERS):
+            self._spare_readers.put(connect(path))
+        self._threads = ThreadPoolExecutor(_READERS, thread_name_prefix="read")
+        self._queue = CommitQueue(self._writer, self._ledger.write_back, self._ledger.forget_all)
+        self._snapshots = Snapshots(self._data_dir / "indexes")
+        self._views = ViewCache(self._settings, self._snapshots, self._analyzer, self._read)
+
+    async def close(self) -> None:
+        self._signal.fire_all()
+        await self._queue.close()
+        await self._views.close()
+        self._threads.shutdown()
+        checkpoint(self._writer)
+        while not self._spare_readers.empty():
+            self._spare_readers.get().close()
+        self._reader.close()
+        self._writer.close()
+        self._lock.close()
+
+    async def flush(self) -> None:
+        await self._views.settle()
+        await self._queue.run(checkpoint)
+
+    async def backup(self, name: str, progress: Callable[[int, int], None]) -> BackupReport:
+        folder = self._data_dir / "backups" / name
+        if folder.exists():
+            raise InvalidArgument("name", "a backup of this name exists")
+        return await self._read(partial(_write_backup, folder, progress))
+
+    # --- reading the database -----------------------------------------------------------------
+
+    async def _read(self, work: Callable[[Connection], T]) -> T:
+        """Read in a thread, with a connection that nobody else uses meanwhile."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._read_now, work)
+
+    def _read_now(self, work: Callable[[Connection], T]) -> T:
+        connection = self._spare_readers.get()
+        try:
+            with translated():
+                return work(connection)
+        finally:
+            self._spare_readers.put(connection)
+
+    def _info(self, namespace: str) -> NamespaceInfo | None:
+        """Return a namespace as of the last commit. Reads one row at most."""
+        info = self._known.get(namespace)
+        if info is not None:
+            self._known.move_to_end(namespace)
+            return info
+        with translated():
+            row = self._reader.execute(
+                f"SELECT {NAMESPACE_COLUMNS} FROM namespaces WHERE name = ?", (namespace,)
+            ).fetchone()
+        # Not remembered here: a commit that is done but not yet published would be newer.
+        return namespace_of(row) if row else None
+
+    def _remember(self, info: NamespaceInfo) -> None:
+        self._known[info.name] = info
+        self._known.move_to_end(info.name)
+        if len(self._known) > _KNOWN_NAMESPACES_MAX:
+            self._known.popitem(last=False)
+
+    # --- writing ------------------------------------------------------------------------------
+
+    async def _write(self, apply: Callable[[Connection], Outcome], *, heavy: bool = False) -> Receipt:
+        outcome = await self._queue.write(apply, self._publish, heavy=heavy)
+        return outcome.receipt
+
+    def _publish(self, outcome: Outcome) -> None:
+        """Make a durable write visible to reads; runs in the order of commits."""
+        info = outcome.info
+        if info is None:
+            return  # A repeated request changed nothing.
+        self._remember(info)
+        if outcome.began or outcome.emptied:
+            self._views.begin(info.name, info.uid)
+        if outcome.emptied:
+            self._items.clear()
+            self._snapshots.remove(info.uid)
+        for position in outcome.removed:
+            self._items.discard(key_of(info.uid, position))
+        for write in (*outcome.added, *outcome.replaced):
+            self._cache(info.uid, write.item)
+        self._views.publish(info.name, info.revision, partial(self._apply, outcome))
+        self._signal.fire(info.name)
+
+    def _cache(self, uid: int, item: Item) -> None:
+        embedded = item.embedded or item.embedding is not None
+        shared = dataclasses.replace(item, embedding=None, embedded=embedded, wire=None)
+        self._items.put(key_of(uid, item.position), shared, _content_bytes(item))
+
+    def _apply(self, outcome: Outcome, view: NamespaceView) -> None:
+        for position in outcome.removed:
+            view.remove(position)
+        for write in outcome.added:
+            view.add(self._entry(write))
+        for write in outcome.replaced:
+            view.replace(self._entry(write), keep_vector=write.keep_vector)
+
+    def _entry(self, write: ItemWrite) -> Entry:
+        item = write.item
+        return Entry(
+            item.position, item.revision, item.session_id, item.create_us, item.expire_us, item.labels,
+            self._analyzer.terms(write.search_text), item.embedding,
+        )  # fmt: skip
+
+    async def add_items(
+        self,
+        namespace: str,
+        writes_: Sequence[ItemWrite],
+        *,
+        on_duplicate: OnDuplicate = OnDuplicate.FAIL,
+        request: RequestKey | None = None,
+    ) -> Receipt:
+        terms = [self._analyzer.terms(write.search_text) for write in writes_]
+
+        def apply(db: Connection) -> Outcome:
+            return writes.add_items(db, self._ledger, namespace, writes_, terms, on_duplicate, request)
+
+        return await self._write(apply, heavy=len(writes_) > _HEAVY_ITEMS)
+
+    async def replace_item(
+        self,
+        namespace: str,
+        write: ItemWrite,
+        *,
+        expected_revision: int | None = None,
+        request: RequestKey | None = None,
+    ) -> Receipt:
+        terms = self._analyzer.terms(write.search_text)
+
+        def apply(db: Connection) -> Outcome:
+            return writes.replace_item(db, self._ledger, namespace, write, terms, expected_revision, request)
+
+        return await self._write(apply)
+
+    async def delete_item(
+        self,
+        namespace: str,
+        item_id: str,
+        *,
+        now_us: int,
+        expected_revision: int | None = None,
+        request: RequestKey | None = None,
+    ) -> Receipt:
+        def apply(db: Connection) -> Outcome:
+            return writes.delete_item(db, self._ledger, namespace, item_id, now_us, expected_revision, request)
+
+        return await self._write(apply)
+
+    # --- finding items ------------------------------------------------------------------------
+
+    async def get_items(
+        self, namespace: str, ids: Sequence[str], *, with_embedding: bool = False
+    ) -> dict[str, Item]:
+        info = self._info(namespace)
+        if info is None:
+            return {}
+        columns = f"{ITEM_COLUMNS}, embedding" if with_embedding else ITEM_COLUMNS
+        found = (self._select_items(self._reader, columns, "uid = ? AND id = ?", (info.uid, i)) for i in ids)
+        return {item.id: item for item in found if item is not None}
+
+    @staticmethod
+    def _select_items(db: Connection, columns: str, where: str, values: tuple[object, ...]) -> Item | None:
+        with translated():
+            row = db.execute(f"SELECT {columns} FROM items WHERE {where}", values).fetchone()
+        return item_of(row) if row else None
+
+    async def load_items(
+        self, namespace: str, positions: Sequence[int], *, with_embedding: bool = False
+    ) -> list[Item | None]:
+        info = self._info(namespace)
+        if info is None:
+            return [None] * len(positions)
+        keys = [key_of(info.uid, position) for position in positions]
+        if with_embedding:
+            return await self._read(lambda db: [_load(db, key, f"{ITEM_COLUMNS}, embedding") for key in keys])
+        items = [self._items.get(key) for key in keys]
+        missing = [at for at, item in enumerate(items) if item is None]
+        if not missing:
+            return items
+        wanted = [keys[at] for at in missing]
+        if len(missing) <= _INLINE_READS_MAX:
+            with translated():
+                loaded = [_load(self._reader, key, ITEM_COLUMNS) for key in wanted]
+        else:
+            loaded = await self._read(lambda db: [_load(db, key, ITEM_COLUMNS) for key in wanted])
+        fresh = len(missing) <= _INLINE_READS_MAX
+        for at, item in zip(missing, loaded, strict=True):
+            items[at] = item
+            # One read in a thread may be older than a commit that was published meanwhile.
+            if item is not None and fresh:
+                self._items.put(keys[at], item, _content_bytes(item))
+        return items
+
+    async def scan(
+        self, namespace: str, item_filter: ItemFilter, limit: int, *, newest: bool
+    ) -> list[int]:
+        view = await self._views.get(namespace)
+        return [] if view is None else view.scan(item_filter, limit, newest=newest)
+
+    async def search(self, namespace: str, query: SearchQuery) -> list[Hit]:
+        view = self._views.get_loaded(namespace) or await self._views.get(namespace)
+        return [] if view is None else view.search(query)
+
+    # --- state --------------------------------------------------------------------------------
+
+    async def save_state(
+        self, namespace: str, write: StateWrite, *, request: RequestKey | None = None
+    ) -> Receipt:
+        return await self._write(lambda db: writes.save_state(db, self._ledger, namespace, write, request))
+
+    async def import_states(
+        self, namespace: str, writes_: Sequence[StateWrite], on_duplicate: OnDuplicate
+    ) -> Receipt:
+        def apply(db: Connection) -> Outcome:
+            return writes.import_states(db, self._ledger, namespace, writes_, on_duplicate)
+
+        return await self._write(apply, heavy=len(writes_) > _HEAVY_ITEMS)
+
+    async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
+        info = self._info(namespace)
+        if info is None:
+            return {}
+        statement = f"SELECT {STATE_COLUMNS} FROM states WHERE uid = ? AND key = ?"
+        with translated():
+            rows = [self._reader.execute(statement, (info.uid, key)).fetchone() for key in keys]
+        return {row[0]: state_of(row) for row in rows if row}
+
+    async def scan_states(self, namespace: str, after_key: str, limit: int, *, now_us: int) -> list[StateEntry]:
+        info = self._info(namespace)
+        if info is None:
+            return []
+        statement = (
+            f"SELECT {STATE_COLUMNS} FROM states WHERE uid = ? AND key > ?"
+            " AND (expire_us IS NULL OR expire_us > ?) ORDER BY key LIMIT ?"
+        )
+        values = (info.uid, after_key, now_us, limit)
+        rows = await self._read(lambda db: db.execute(statement, values).fetchall())
+        return [state_of(row) for row in rows]
+
+    async def delete_state(
+        self,
+        namespace: str,
+        key: str,
+        *,
+        now_us: int,
+        expected_version: int | None = None,
+        request: RequestKey | None = None,
+    ) -> Receipt:
+        def apply(db: Connection) -> Outcome:
+            return writes.delete_state(db, self._ledger, namespace, key, now_us, expected_version, request)
+
+        return await self._write(apply)
+
+    async def clear_states(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
+        return await self._write(
+            lambda db: writes.clear_states(db, self._ledger, namespace, request), heavy=True
+        )
+
+    # --- changes ------------------------------------------------------------------------------
+
+    async def read_changes(self, namespace: str, after_revision: int, limit: int) -> list[Change]:
+        info = self._info(namespace)
+        if info is None or after_revision >= info.revision:
+            return []
+        statement = "SELECT key, type, subject FROM changes WHERE key BETWEEN ? AND ? ORDER BY key LIMIT ?"
+        # Only what is published: a commit is not visible before its views are.
+        values = (
+            key_of(info.uid, after_revision + 1), key_of(info.uid, info.revision), min(limit, _CHANGES_READ_MAX)
+        )  # fmt: skip
+        rows = await self._read(lambda db: db.execute(statement, values).fetchall())
+        return [Change(ChangeType(kind), key & POSITION_MAX, subject) for key, kind, subject in rows]
+
+    async def wait_for_change(self, namespace: str, after_revision: int) -> None:
+        info = self._info(namespace)
+        if (info.revision if info else 0) <= after_revision:
+            await self._signal.wait(namespace)
+
+    # --- namespaces ---------------------------------------------------------------------------
+
+    async def namespace(self, namespace: str) -> NamespaceInfo | None:
+        return self._info(namespace)
+
+    async def scan_namespaces(self, prefix: str, after: str, limit: int) -> list[NamespaceInfo]:
+        statement = (
+            f"SELECT {NAMESPACE_COLUMNS} FROM namespaces WHERE name > ? AND name >= ?"
+            " AND substr(name, 1, ?) = ? ORDER BY name LIMIT ?"
+        )
+        # Names begin with the prefix up to the first name that is greater and does not.
+        values = (after, prefix, len(prefix), prefix, limit)
+        rows = await self._read(lambda db: db.execute(statement, values).fetchall())
+        return [namespace_of(row) for row in rows]
+
+    async def index_info(self, namespace: str) -> IndexInfo:
+        view = self._views.peek(namespace)
+        return view.index_info() if view else IndexInfo()
+
+    async def reset(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
+        return await self._write(lambda db: writes.reset(db, self._ledger, namespace, request), heavy=True)
+
+    async def delete_namespace(self, namespace: str) -> Receipt:
+        def publish(outcome: Outcome) -> None:
+            info = outcome.info
+            assert info is not None
+            self._known.pop(namespace, None)
+            self._views.drop(namespace)
+            self._items.clear()
+            self._snapshots.remove(info.uid)
+            self._signal.fire(namespace)
+
+        outcome = await self._queue.write(
+            lambda db: writes.delete_namespace(db, self._ledger, namespace), publish, heavy=True
+        )
+        return outcome.receipt
+
+    async def remove_expired(self, now_us: int, forget_requests_before_us: int, limit: int) -> int:
+        def apply(db: Connection) -> list[Outcome]:
+            return writes.remove_expired(db, self._ledger, now_us, forget_requests_before_us, limit)
+
+        def publish(outcomes: list[Outcome]) -> None:
+            for outcome in outcomes:
+                self._publish(outcome)
+
+        outcomes = await self._queue.write(apply, publish, heavy=True)
+        return sum(o.receipt.removed_count + o.receipt.removed_state_count for o in outcomes)
+
+
+def _load(db: Connection, key: int, columns: str) -> Item | None:
+    row = db.execute(f"SELECT {columns} FROM items WHERE key = ?", (key,)).fetchone()
+    return item_of(row) if row else None
+
+
+def _content_bytes(item: Item) -> int:
+    """Return about how much an item's content takes."""
+    return len(msgspec.json.encode(item.content)) + 64 * len(item.labels)
+
+
+def _lock(path: Path) -> IO[str]:
+    """Take the data directory for this process; the lock ends with it. Raises DataDirectoryInUse."""
+    file = path.open("a")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.close()
+        raise DataDirectoryInUse(f"another server is working on {path.parent}") from error
+    return file
+
+
+def _write_backup(folder: Path, progress: Callable[[int, int], None], db: Connection) -> BackupReport:
+    """Copy the records to a folder that is itself a data directory. Appears whole or not at all."""
+    partial_folder = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial_folder, ignore_errors=True)
+    partial_folder.mkdir(parents=True)
+    target = partial_folder / "records.db"
+    copy_database(db, target, progress)
+    counts = "SELECT count(*), coalesce(sum(item_count), 0) FROM namespaces"
+    copied = connect(target)
+    try:
+        namespaces, items = copied.execute(counts).fetchone()
+    finally:
+        copied.close()
+    report = BackupReport(folder.name, target.stat().st_size, f"xxh3_128:{checksum(target)}", namespaces, items)
+    (partial_folder / "manifest.json").write_bytes(msgspec.json.format(msgspec.json.encode(report)))
+    for path in (target, partial_folder / "manifest.json", partial_folder):
+        descriptor = os.open(path, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+    partial_folder.rename(folder)
+    return report

@@ -1,0 +1,296 @@
+"""The views in memory: loaded on first use, kept up to date, dropped when memory is short.
+
+All methods are for the event loop. Work that takes long runs in two threads: one reads records to
+build views, one links vectors into graphs and saves snapshots.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import structlog
+
+from memory_service.indexes.analysis import Analyzer
+from memory_service.indexes.settings import IndexSettings
+from memory_service.indexes.vectors import Job
+from memory_service.indexes.view import NamespaceView
+from memory_service.records import NamespaceInfo
+from memory_service.stores.hnsw.snapshots import Snapshots
+from memory_service.stores.hnsw.view_loading import load_view
+from memory_service.stores.sqlite import Connection
+
+_log = structlog.get_logger(__name__)
+
+Effect = Callable[[NamespaceView], None]
+Reader = Callable[[Callable[[Connection], object]], Awaitable[object]]
+
+_WEIGH_AFTER_EFFECTS = 256
+_SAVE_AT_GROWTH = 1.5
+
+
+class _Held:
+    """A view and what the cache knows of it."""
+
+    def __init__(self, namespace: str, uid: int, view: NamespaceView) -> None:
+        self.namespace = namespace
+        self.uid = uid
+        self.view = view
+        self.nbytes = view.nbytes
+        self.effects = 0
+        self.job: asyncio.Future[object] | None = None
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether the graph has grown since it was saved."""
+        vectors = self.view.vectors
+        return bool(vectors and vectors.graph and vectors.graph_count > self.view.saved_slot_count)
+
+    @property
+    def save_due(self) -> bool:
+        """Whether it has grown so much that it should be saved although nobody asks."""
+        vectors = self.view.vectors
+        return self.unsaved and vectors is not None and (
+            vectors.graph_count > _SAVE_AT_GROWTH * self.view.saved_slot_count
+        )
+
+
+class ViewCache:
+    """Views by namespace, the least recently used first to go."""
+
+    def __init__(self, settings: IndexSettings, snapshots: Snapshots, analyzer: Analyzer, read: Reader) -> None:
+        self._settings = settings
+        self._snapshots = snapshots
+        self._analyzer = analyzer
+        self._read = read
+        self._held: OrderedDict[str, _Held] = OrderedDict()
+        self._nbytes = 0
+        self._loading: dict[str, asyncio.Task[NamespaceView | None]] = {}
+        # Effects of commits that came while a view was loading; the view may or may not have them.
+        self._buffered: dict[str, list[tuple[int, Effect | None]]] = {}
+        self._indexer = ThreadPoolExecutor(1, thread_name_prefix="index")
+        self._closing = False
+
+    def peek(self, namespace: str) -> NamespaceView | None:
+        """Return a view that is loaded, without loading it."""
+        held = self._held.get(namespace)
+        return held.view if held else None
+
+    def get_loaded(self, namespace: str) -> NamespaceView | None:
+        """Return a view that is loaded, as used just now."""
+        held = self._held.get(namespace)
+        if held is None:
+            return None
+        self._held.move_to_end(namespace)
+        return held.view
+
+    async def get(self, namespace: str) -> NamespaceView | None:
+        """Return the view of a namespace, loading it if need be; None when there is no namespace."""
+        if (view := self.get_loaded(namespace)) is not None:
+            return view
+        task = self._loading.get(namespace)
+        if task is None:
+            task = asyncio.ensure_future(self._load(namespace))
+            self._loading[namespace] = task
+        # One caller's cancellation must not take the view from the others.
+        return await asyncio.shield(task)
+
+    async def _load(self, namespace: str) -> NamespaceView | None:
+        try:
+            while True:
+                self._buffered[namespace] = []
+                loaded = await self._read(
+                    lambda connection: load_view(
+                        connection, namespace, self._snapshots, self._analyzer, self._settings
+                    )
+                )
+                effects = self._buffered.pop(namespace)
+                if loaded is None and effects:
+                    continue  # It began while we looked.
+                if loaded is None:
+                    return None
+                info, view = loaded  # type: ignore[misc]
+                if self._catch_up(info, view, effects):
+                    self._hold(namespace, info.uid, view)
+                    return view  # type: ignore[no-any-return]
+        finally:
+            self._buffered.pop(namespace, None)
+            self._loading.pop(namespace, None)
+
+    @staticmethod
+    def _catch_up(info: NamespaceInfo, view: NamespaceView, effects: list[tuple[int, Effect | None]]) -> bool:
+        """Apply what came after the view was read; False: it was replaced altogether, read it again."""
+        for revision, effect in effects:
+            if effect is None:
+                return False
+            if revision > view.revision:
+                effect(view)
+                view.revision = revision
+        return True
+
+    def begin(self, namespace: str, uid: int) -> None:
+        """Hold an empty view for a namespace that has just begun, or was emptied."""
+        self.drop(namespace)
+        if namespace in self._buffered:
+            return
+        self._hold(namespace, uid, NamespaceView(self._analyzer, self._settings))
+
+    def _hold(self, namespace: str, uid: int, view: NamespaceView) -> None:
+        held = _Held(namespace, uid, view)
+        self._held[namespace] = held
+        self._nbytes += held.nbytes
+        self._maintain(held)
+        self._evict()
+
+    def publish(self, namespace: str, revision: int, effect: Effect) -> None:
+        """Apply a commit to the view, if it is in memory. Call in the order of commits."""
+        if (buffered := self._buffered.get(namespace)) is not None:
+            buffered.append((revision, effect))
+            return
+        held = self._held.get(namespace)
+        if held is None:
+            return
+        effect(held.view)
+        held.view.revision = revision
+        held.effects += 1
+        self._maintain(held)
+        if held.effects % _WEIGH_AFTER_EFFECTS == 0:
+            self._weigh(held)
+            self._evict()
+
+    def drop(self, namespace: str) -> None:
+        """Forget the view of a namespace whose records were replaced altogether."""
+        if namespace in self._buffered:
+            self._buffered[namespace].append((0, None))
+        held = self._held.pop(namespace, None)
+        if held is not None:
+            self._nbytes -= held.nbytes
+
+    def _weigh(self, held: _Held) -> None:
+        nbytes = held.view.nbytes
+        self._nbytes += nbytes - held.nbytes
+        held.nbytes = nbytes
+
+    def _evict(self) -> None:
+        if self._nbytes <= self._settings.views_bytes_max:
+            return
+        for namespace, held in list(self._held.items()):
+            if self._nbytes <= self._settings.views_bytes_max:
+                return
+            if held.job is not None:
+                continue
+            if held.unsaved:
+                # It comes back for this view when the snapshot is written.
+                self._save(held)
+            else:
+                self.drop(namespace)
+
+    # --- work in the indexing thread ------------------------------------------------------------
+
+    def _maintain(self, held: _Held) -> None:
+        """Start what a view needs done, one thing at a time."""
+        if held.job is not None or self._closing:
+            return
+        vectors = held.view.vectors
+        if vectors is not None and (job := vectors.plan()) is not None:
+            self._start(held, job)
+        elif held.save_due:
+            self._save(held)
+        elif held.view.wasteful:
+            self.drop(held.namespace)
+
+    def _start(self, held: _Held, job: Job) -> None:
+        vectors = held.view.vectors
+        future = asyncio.get_running_loop().run_in_executor(self._indexer, job.work)
+        held.job = future
+
+        def done(finished: asyncio.Future[object]) -> None:
+            held.job = None
+            if finished.cancelled() or finished.exception() is not None:
+                _log.error("index_job_failed", cause=repr(finished.exception()))
+                if vectors is not None:
+                    vectors.fail_job()
+            else:
+                job.finish(finished.result())
+            if self._is_held(held):
+                self._weigh(held)
+                self._maintain(held)
+                self._evict()
+
+        future.add_done_callback(done)
+
+    def _is_held(self, held: _Held) -> bool:
+        return self._held.get(held.namespace) is held
+
+    def _save(self, held: _Held) -> None:
+        """Save the graph of a view."""
+        view = held.view
+        if view.vectors is None or view.vectors.graph is None:
+            return
+        graph, count = view.vectors.graph, view.vectors.graph_count
+        keys = np.where(view.vectors.live[:count], view.slot_keys.view[:count], 0)
+
+        def finish(_: object) -> None:
+            view.saved_slot_count = count
+
+        uid, revision = held.uid, view.revision
+        self._start_save(held, Job(lambda: self._snapshots.save(uid, revision, graph, keys), finish))
+
+    def _start_save(self, held: _Held, job: Job) -> None:
+        future = asyncio.get_running_loop().run_in_executor(self._indexer, job.work)
+        held.job = future
+
+        def done(finished: asyncio.Future[object]) -> None:
+            held.job = None
+            if finished.exception() is not None:
+                # The next start builds the graph from the records.
+                _log.error("index_snapshot_failed", cause=repr(finished.exception()))
+                held.view.saved_slot_count = 1 << 62
+            else:
+                job.finish(None)
+            if self._is_held(held):
+                self._maintain(held)
+                self._evict()
+            else:
+                # The namespace was emptied or deleted meanwhile: nothing of it may stay.
+                self._snapshots.remove(held.uid)
+
+        future.add_done_callback(done)
+
+    async def settle(self) -> None:
+        """Link every vector that is due into its graph and save all snapshots."""
+        for namespace in list(self._held):
+            held = self._held.get(namespace)
+            while held is not None and self._is_held(held) and self._work_left(held):
+                if held.job is not None:
+                    await asyncio.wait([held.job])
+                    await asyncio.sleep(0)
+
+    def _work_left(self, held: _Held) -> bool:
+        """Start the next thing to do for a view; False when nothing is left."""
+        if held.job is None:
+            vectors = held.view.vectors
+            if vectors is not None and (job := vectors.settle()) is not None:
+                self._start(held, job)
+            elif held.unsaved:
+                self._save(held)
+        return held.job is not None
+
+    async def close(self) -> None:
+        """Save the graphs that have grown and stop."""
+        self._closing = True
+        for held in list(self._held.values()):
+            while held.job is not None:
+                await asyncio.wait([held.job])
+                await asyncio.sleep(0)
+            if held.unsaved:
+                self._save(held)
+                while held.job is not None:
+                    await asyncio.wait([held.job])
+                    await asyncio.sleep(0)
+        for task in list(self._loading.values()):
+            await asyncio.wait([task])
+        self._indexer.shutdown()

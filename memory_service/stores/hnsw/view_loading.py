@@ -1,0 +1,150 @@
+"""Building the view of a namespace from its records, all rows at once."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_service.indexes.analysis import Analyzer
+from memory_service.indexes.arrays import GrowingArray
+from memory_service.indexes.lexical import LexicalIndex, posting_arrays
+from memory_service.indexes.settings import IndexSettings
+from memory_service.indexes.vectors import VectorIndex
+from memory_service.indexes.view import NEVER_US, NamespaceView
+from memory_service.records import NamespaceInfo
+from memory_service.stores.hnsw.rows import NAMESPACE_COLUMNS, namespace_of
+from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, keys_of
+from memory_service.stores.hnsw.snapshots import Snapshot, Snapshots
+from memory_service.stores.sqlite import Connection, translated
+
+_labels = msgspec.json.Decoder(dict[str, str]).decode
+_FEW = 2048
+
+
+def load_view(
+    connection: Connection, namespace: str, snapshots: Snapshots, analyzer: Analyzer, settings: IndexSettings
+) -> tuple[NamespaceInfo, NamespaceView] | None:
+    """Return a namespace and its view, both of one moment; None when there is no such namespace."""
+    with translated():
+        connection.execute("BEGIN")
+        try:
+            row = connection.execute(
+                f"SELECT {NAMESPACE_COLUMNS} FROM namespaces WHERE name = ?", (namespace,)
+            ).fetchone()
+            if row is None:
+                return None
+            info = namespace_of(row)
+            view = NamespaceView(analyzer, settings)
+            view.revision = info.revision
+            vector_keys = _load_rows(connection, info, view)
+            if info.dimension:
+                _load_vectors(connection, info, view, vector_keys, snapshots, settings)
+            return info, view
+        finally:
+            connection.execute("COMMIT")
+
+
+def _load_rows(connection: Connection, info: NamespaceInfo, view: NamespaceView) -> NDArray[np.int64]:
+    """Fill everything but vectors; return the vector revision of each row, 0 for none."""
+    rows = connection.execute(
+        "SELECT key, session_id, create_us, expire_us, labels, vector_revision, terms FROM items"
+        " WHERE key BETWEEN ? AND ? ORDER BY key",
+        keys_of(info.uid),
+    ).fetchall()
+    count = len(rows)
+    if not count:
+        return np.empty(0, np.int64)
+    keys, sessions, create_us, expire_us, labels, vector_keys, terms = zip(*rows, strict=True)
+    view.positions = GrowingArray.of(np.array(keys, np.int64) & POSITION_MAX)
+    view.live = GrowingArray.of(np.ones(count, np.bool_))
+    view.live_count = count
+    codes = view.session_codes
+    view.sessions = GrowingArray.of(
+        np.fromiter((codes.setdefault(s, len(codes)) for s in sessions), np.int32, count)
+    )
+    view.create_us = GrowingArray.of(np.array(create_us, np.int64))
+    expiry = np.fromiter((NEVER_US if e is None else e for e in expire_us), np.int64, count)
+    view.expire_us = GrowingArray.of(expiry)
+    view.expiring_count = int((expiry != NEVER_US).sum())
+    for at, encoded in enumerate(labels):
+        if encoded is not None:
+            view.label_row(at, _labels(encoded))
+    view.lexical = LexicalIndex.build(*posting_arrays(list(terms)), doc_count=count)
+    numbers = np.arange(count, dtype=np.int32)
+    view.row_doc, view.doc_row = GrowingArray.of(numbers.copy()), GrowingArray.of(numbers)
+    view.row_slot = GrowingArray.of(np.full(count, -1, np.int32))
+    return np.array(vector_keys, np.int64)
+
+
+def _load_vectors(
+    connection: Connection,
+    info: NamespaceInfo,
+    view: NamespaceView,
+    vector_keys: NDArray[np.int64],
+    snapshots: Snapshots,
+    settings: IndexSettings,
+) -> None:
+    snapshot = None
+    if len(vector_keys) > settings.exact_vectors_max // 2:
+        snapshot = snapshots.load(info.uid, info.dimension)
+    slot_rows, graph_live = _match(snapshot, vector_keys)
+    in_graph = np.zeros(len(vector_keys), np.bool_)
+    in_graph[slot_rows[graph_live]] = True
+    missing = np.flatnonzero((vector_keys != 0) & ~in_graph)
+    matrix = _read_vectors(connection, info, view, missing)
+    slot_row = np.concatenate([slot_rows, missing]).astype(np.int32)
+    slot_keys = np.concatenate([snapshot.slot_keys if snapshot else np.empty(0, np.int64), vector_keys[missing]])
+    live = np.concatenate([graph_live, np.ones(len(missing), np.bool_)])
+    view.row_slot.view[slot_row[live]] = np.flatnonzero(live).astype(np.int32)
+    view.slot_row, view.slot_keys = GrowingArray.of(slot_row), GrowingArray.of(slot_keys)
+    if snapshot is not None:
+        snapshot.graph.restore_deletions(np.flatnonzero(~graph_live), int(graph_live.sum()))
+        view.saved_slot_count = len(slot_rows)
+    graph = snapshot.graph if snapshot else None
+    view.vectors = VectorIndex.of(settings, matrix, graph, graph_live if snapshot else None)
+
+
+def _match(
+    snapshot: Snapshot | None, vector_keys: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return for each slot of a snapshot the row that has its vector, and whether one has."""
+    if snapshot is None:
+        return np.empty(0, np.int64), np.empty(0, np.bool_)
+    order = np.argsort(vector_keys, kind="stable")
+    at = np.minimum(np.searchsorted(vector_keys[order], snapshot.slot_keys), len(order) - 1)
+    live = (vector_keys[order[at]] == snapshot.slot_keys) & (snapshot.slot_keys != 0)
+    return np.where(live, order[at], 0), live
+
+
+def _read_vectors(
+    connection: Connection, info: NamespaceInfo, view: NamespaceView, rows: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Return the unit vectors of rows, shape (len(rows), dimension)."""
+    positions = view.positions.view[rows].tolist()
+    if len(positions) <= _FEW:
+        blobs = [
+            connection.execute("SELECT embedding FROM items WHERE key = ?", (key_of(info.uid, p),)).fetchone()[0]
+            for p in positions
+        ]
+    else:
+        wanted = set(positions)
+        blobs = [
+            blob
+            for key, blob in connection.execute(
+                "SELECT key, embedding FROM items WHERE key BETWEEN ? AND ? ORDER BY key", keys_of(info.uid)
+            )
+            if key & POSITION_MAX in wanted
+        ]
+    matrix = np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), info.dimension)
+    return unit_rows(matrix)
+
+
+def unit_rows(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the rows at length 1, like `unit` does for one."""
+    units = np.empty(matrix.shape, np.float32)
+    for start in range(0, len(matrix), 4096):
+        wide = matrix[start : start + 4096].astype(np.float64)
+        wide /= np.abs(wide).max(axis=1, keepdims=True)
+        units[start : start + 4096] = wide / np.sqrt((wide * wide).sum(axis=1, keepdims=True))
+    return units

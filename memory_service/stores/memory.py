@@ -1,0 +1,449 @@
+"""A store in memory: exact search, nothing on disk. The oracle that other stores are tested against."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from memory_service.clock import now_us
+from memory_service.errors import AlreadyExists, Conflict, NotFound, Unsupported
+from memory_service.indexes.analysis import Analyzer
+from memory_service.indexes.settings import IndexSettings
+from memory_service.indexes.view import Entry, NamespaceView
+from memory_service.records import (
+    Change,
+    ChangeType,
+    Hit,
+    IndexInfo,
+    Item,
+    ItemFilter,
+    ItemWrite,
+    NamespaceInfo,
+    OnDuplicate,
+    Receipt,
+    RequestKey,
+    SearchQuery,
+    StateEntry,
+    StateWrite,
+)
+from memory_service.stores.base import BackupReport, Capabilities, Store
+from memory_service.stores.change_signal import ChangeSignal
+from memory_service.stores.rules import VectorRule, copy_vector, replayed, stamp
+
+_EXACT = IndexSettings(exact_vectors_max=1 << 62)
+
+
+@dataclass
+class _Namespace:
+    name: str
+    uid: int
+    create_us: int
+    view: NamespaceView
+    revision: int = 0
+    dimension: int = 0
+    model: str = ""
+    version_floor: int = 0
+    items: dict[str, Item] = field(default_factory=dict)
+    ids: dict[int, str] = field(default_factory=dict)
+    vectors: dict[str, np.ndarray] = field(default_factory=dict)
+    states: dict[str, StateEntry] = field(default_factory=dict)
+    changes: list[Change] = field(default_factory=list)
+    requests: dict[str, tuple[bytes, Receipt, int]] = field(default_factory=dict)
+
+    def log(self, kind: ChangeType, subject: str) -> int:
+        self.revision += 1
+        self.changes.append(Change(kind, self.revision, subject))
+        return self.revision
+
+    def info(self) -> NamespaceInfo:
+        return NamespaceInfo(
+            self.name, self.uid, self.revision, len(self.items), len(self.states), len(self.vectors),
+            self.dimension, self.model, self.create_us,
+        )  # fmt: skip
+
+
+class InMemoryStore(Store):
+    """Keeps everything in dictionaries. Every write is one step of the event loop, hence atomic."""
+
+    capabilities = Capabilities(durable=False, backup=False)
+
+    def __init__(self, clock_us: Callable[[], int] = now_us) -> None:
+        self._now_us = clock_us
+        self._namespaces: dict[str, _Namespace] = {}
+        self._next_uid = 1
+        self._analyzer = Analyzer()
+        self._signal = ChangeSignal()
+
+    async def open(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        self._signal.fire_all()
+
+    async def flush(self) -> None:
+        pass
+
+    async def backup(self, name: str, progress: Callable[[int, int], None]) -> BackupReport:
+        raise Unsupported("backup", "this server keeps its records in memory; export them instead")
+
+    # --- items --------------------------------------------------------------------------------
+
+    async def add_items(
+        self,
+        namespace: str,
+        writes: Sequence[ItemWrite],
+        *,
+        on_duplicate: OnDuplicate = OnDuplicate.FAIL,
+        request: RequestKey | None = None,
+    ) -> Receipt:
+        found = self._begin(namespace)
+        if request and (earlier := self._earlier(found, request)):
+            return earlier
+        rule = VectorRule(found.dimension, found.model)
+        chosen: list[ItemWrite] = []
+        seen: set[str] = set()
+        for write in writes:
+            item = write.item
+            stored = found.items.get(item.id)
+            exists = item.id in seen or (stored is not None and not stored.expired(item.update_us))
+            if exists and on_duplicate is OnDuplicate.FAIL:
+                raise AlreadyExists(namespace, item.id)
+            if exists and on_duplicate is OnDuplicate.SKIP:
+                continue
+            rule.take(write)
+            seen.add(item.id)
+            chosen.append(write)
+        for write in chosen:
+            self._put(found, write, on_duplicate)
+        found.dimension, found.model = rule.dimension, rule.model
+        receipt = Receipt(found.revision, [stamp(w) for w in chosen], skipped_count=len(writes) - len(chosen))
+        return self._commit(found, request, receipt)
+
+    def _put(self, found: _Namespace, write: ItemWrite, on_duplicate: OnDuplicate) -> None:
+        stored = found.items.get(write.item.id)
+        if stored is not None and stored.expired(write.item.update_us):
+            self._remove(found, stored, ChangeType.ITEM_EXPIRED)
+            stored = None
+        if stored is not None and on_duplicate is OnDuplicate.REPLACE:
+            self._replace(found, write, stored)
+        else:
+            self._insert(found, write)
+
+    def _insert(self, found: _Namespace, write: ItemWrite) -> None:
+        item = write.item
+        item.revision = item.position = found.log(ChangeType.ITEM_ADDED, item.id)
+        found.ids[item.position] = item.id
+        self._store(found, write)
+        found.view.add(self._entry(write))
+
+    def _replace(self, found: _Namespace, write: ItemWrite, stored: Item) -> None:
+        item = write.item
+        item.position = stored.position
+        item.revision = found.log(ChangeType.ITEM_UPDATED, item.id)
+        if write.keep_vector:
+            item.embedding = found.vectors.get(item.id)
+        self._store(found, write)
+        found.view.replace(self._entry(write), keep_vector=write.keep_vector)
+
+    def _store(self, found: _Namespace, write: ItemWrite) -> None:
+        item = write.item
+        found.vectors.pop(item.id, None)
+        if item.embedding is not None:
+            found.vectors[item.id] = copy_vector(item.embedding)
+        found.items[item.id] = dataclasses.replace(
+            item, embedding=None, embedded=item.embedding is not None, wire=None
+        )
+
+    def _entry(self, write: ItemWrite) -> Entry:
+        item = write.item
+        terms = self._analyzer.terms(write.search_text)
+        return Entry(
+            item.position, item.revision, item.session_id, item.create_us, item.expire_us, item.labels, terms,
+            item.embedding,
+        )  # fmt: skip
+
+    def _remove(self, found: _Namespace, item: Item, kind: ChangeType) -> None:
+        found.log(kind, item.id)
+        del found.items[item.id], found.ids[item.position]
+        found.vectors.pop(item.id, None)
+        found.view.remove(item.position)
+
+    async def replace_item(
+        self,
+        namespace: str,
+        write: ItemWrite,
+        *,
+        expected_revision: int | None = None,
+        request: RequestKey | None = None,
+    ) -> Receipt:
+        found = self._begin(namespace)
+        if request and (earlier := self._earlier(found, request)):
+            return earlier
+        stored = self._current(found, write.item.id, write.item.update_us, expected_revision)
+        rule = VectorRule(found.dimension, found.model)
+        if not write.keep_vector:
+            rule.take(write)
+        self._replace(found, write, stored)
+        found.dimension, found.model = rule.dimension, rule.model
+        return self._commit(found, request, Receipt(found.revision, [stamp(write)]))
+
+    def _current(self, found: _Namespace, item_id: str, now_us: int, expected: int | None) -> Item:
+        stored = found.items.get(item_id)
+        if stored is None or stored.expired(now_us):
+            raise NotFound.item(found.name, item_id)
+        if expected is not None and expected != stored.revision:
+            raise Conflict.revision(item_id, expected, stored.revision)
+        return stored
+
+    async def delete_item(
+        self,
+        namespace: str,
+        item_id: str,
+        *,
+        now_us: int,
+        expected_revision: int | None = None,
+        request: RequestKey | None = None,
+    ) -> Receipt:
+        found = self._begin(namespace)
+        if request and (earlier := self._earlier(found, request)):
+            return earlier
+        self._remove(found, self._current(found, item_id, now_us, expected_revision), ChangeType.ITEM_DELETED)
+        return self._commit(found, request, Receipt(found.revision, removed_count=1))
+
+    async def get_items(
+        self, namespace: str, ids: Sequence[str], *, with_embedding: bool = False
+    ) -> dict[str, Item]:
+        found = self._namespaces.get(namespace)
+        if found is None:
+            return {}
+        return {i: self._read(found, i, with_embedding) for i in ids if i in found.items}
+
+    @staticmethod
+    def _read(found: _Namespace, item_id: str, with_embedding: bool) -> Item:
+        item = found.items[item_id]
+        if with_embedding and item.embedded:
+            return dataclasses.replace(item, embedding=found.vectors[item_id], wire=None)
+        return item
+
+    async def load_items(
+        self, namespace: str, positions: Sequence[int], *, with_embedding: bool = False
+    ) -> list[Item | None]:
+        found = self._namespaces.get(namespace)
+        if found is None:
+            return [None] * len(positions)
+        ids = [found.ids.get(position) for position in positions]
+        return [None if i is None else self._read(found, i, with_embedding) for i in ids]
+
+    async def scan(
+        self, namespace: str, item_filter: ItemFilter, limit: int, *, newest: bool
+    ) -> list[int]:
+        found = self._namespaces.get(namespace)
+        return [] if found is None else found.view.scan(item_filter, limit, newest=newest)
+
+    async def search(self, namespace: str, query: SearchQuery) -> list[Hit]:
+        found = self._namespaces.get(namespace)
+        return [] if found is None else found.view.search(query)
+
+    # --- state --------------------------------------------------------------------------------
+
+    async def save_state(
+        self, namespace: str, write: StateWrite, *, request: RequestKey | None = None
+    ) -> Receipt:
+        found = self._begin(namespace)
+        if request and (earlier := self._earlier(found, request)):
+            return earlier
+        current = self._live_state(found, write.key, write.now_us)
+        version = current.version if current else 0
+        if write.expected_version is not None and write.expected_version != version:
+            raise Conflict.version(write.key, write.expected_version, version)
+        entry = self._save(found, write, current)
+        receipt = Receipt(found.revision, version=entry.version)
+        receipt.create_us, receipt.update_us, receipt.expire_us = entry.create_us, entry.update_us, entry.expire_us
+        return self._commit(found, request, receipt)
+
+    @staticmethod
+    def _live_state(found: _Namespace, key: str, now_us: int) -> StateEntry | None:
+        entry = found.states.get(key)
+        return None if entry is None or (entry.expire_us is not None and entry.expire_us <= now_us) else entry
+
+    def _save(self, found: _Namespace, write: StateWrite, current: StateEntry | None) -> StateEntry:
+        if current is None and write.key in found.states:
+            self._remove_state(found, write.key, ChangeType.STATE_EXPIRED)
+        before = current.description if current else ""
+        entry = StateEntry(
+            write.key,
+            write.value_json,
+            (current.version if current else found.version_floor) + 1,
+            current.create_us if current else write.now_us,
+            write.now_us,
+            write.expire_us,
+            len(write.value_json),
+            before if write.description is None else write.description,
+            found.log(ChangeType.STATE_SAVED, write.key),
+        )
+        found.states[write.key] = entry
+        return entry
+
+    def _remove_state(self, found: _Namespace, key: str, kind: ChangeType) -> None:
+        found.version_floor = max(found.version_floor, found.states.pop(key).version)
+        found.log(kind, key)
+
+    async def import_states(
+        self, namespace: str, writes: Sequence[StateWrite], on_duplicate: OnDuplicate
+    ) -> Receipt:
+        found = self._begin(namespace)
+        if on_duplicate is OnDuplicate.FAIL:
+            for write in writes:
+                if current := self._live_state(found, write.key, write.now_us):
+                    raise Conflict.version(write.key, 0, current.version)
+        skipped = 0
+        for write in writes:
+            current = self._live_state(found, write.key, write.now_us)
+            if current and on_duplicate is OnDuplicate.SKIP:
+                skipped += 1
+            else:
+                self._save(found, write, current)
+        return self._commit(found, None, Receipt(found.revision, skipped_count=skipped))
+
+    async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
+        found = self._namespaces.get(namespace)
+        return {k: found.states[k] for k in keys if k in found.states} if found else {}
+
+    async def scan_states(self, namespace: str, after_key: str, limit: int, *, now_us: int) -> list[StateEntry]:
+        found = self._namespaces.get(namespace)
+        if found is None:
+            return []
+        keys = sorted(found.states, key=str.encode)
+        entries = (self._live_state(found, k, now_us) for k in keys if k.encode() > after_key.encode())
+        return [entry for entry in entries if entry][:limit]
+
+    async def delete_state(
+        self,
+        namespace: str,
+        key: str,
+        *,
+        now_us: int,
+        expected_version: int | None = None,
+        request: RequestKey | None = None,
+    ) -> Receipt:
+        found = self._begin(namespace)
+        if request and (earlier := self._earlier(found, request)):
+            return earlier
+        current = self._live_state(found, key, now_us)
+        if current is None:
+            raise NotFound.state(namespace, key)
+        if expected_version is not None and expected_version != current.version:
+            raise Conflict.version(key, expected_version, current.version)
+        self._remove_state(found, key, ChangeType.STATE_DELETED)
+        return self._commit(found, request, Receipt(found.revision, removed_state_count=1))
+
+    async def clear_states(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
+        found = self._begin(namespace)
+        if request and (earlier := self._earlier(found, request)):
+            return earlier
+        removed = self._clear(found)
+        found.log(ChangeType.STATE_CLEARED, "")
+        return self._commit(found, request, Receipt(found.revision, removed_state_count=removed))
+
+    @staticmethod
+    def _clear(found: _Namespace) -> int:
+        removed = len(found.states)
+        found.version_floor = max([found.version_floor, *(e.version for e in found.states.values())])
+        found.states = {}
+        return removed
+
+    # --- changes ------------------------------------------------------------------------------
+
+    async def read_changes(self, namespace: str, after_revision: int, limit: int) -> list[Change]:
+        found = self._namespaces.get(namespace)
+        if found is None:
+            return []
+        first = bisect_right(found.changes, after_revision, key=lambda change: change.revision)
+        return found.changes[first : first + limit]
+
+    async def wait_for_change(self, namespace: str, after_revision: int) -> None:
+        found = self._namespaces.get(namespace)
+        if (found.revision if found else 0) <= after_revision:
+            await self._signal.wait(namespace)
+
+    # --- namespaces ---------------------------------------------------------------------------
+
+    async def namespace(self, namespace: str) -> NamespaceInfo | None:
+        found = self._namespaces.get(namespace)
+        return found.info() if found else None
+
+    async def scan_namespaces(self, prefix: str, after: str, limit: int) -> list[NamespaceInfo]:
+        names = sorted(name for name in self._namespaces if name.startswith(prefix) and name > after)
+        return [self._namespaces[name].info() for name in names[:limit]]
+
+    async def index_info(self, namespace: str) -> IndexInfo:
+        found = self._namespaces.get(namespace)
+        return found.view.index_info() if found else IndexInfo()
+
+    async def reset(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
+        found = self._begin(namespace)
+        if request and (earlier := self._earlier(found, request)):
+            return earlier
+        items, states = len(found.items), self._clear(found)
+        found.items, found.ids, found.vectors, found.changes = {}, {}, {}, []
+        found.dimension, found.model = 0, ""
+        found.view = NamespaceView(self._analyzer, _EXACT)
+        found.log(ChangeType.RESET, "")
+        receipt = Receipt(found.revision, removed_count=items, removed_state_count=states)
+        return self._commit(found, request, receipt)
+
+    async def delete_namespace(self, namespace: str) -> Receipt:
+        found = self._namespaces.pop(namespace, None)
+        if found is None:
+            raise NotFound.namespace(namespace)
+        self._signal.fire(namespace)
+        return Receipt(found.revision, removed_count=len(found.items), removed_state_count=len(found.states))
+
+    async def remove_expired(self, now_us: int, forget_requests_before_us: int, limit: int) -> int:
+        removed = 0
+        for found in self._namespaces.values():
+            kept = {k: v for k, v in found.requests.items() if v[2] >= forget_requests_before_us}
+            found.requests = kept
+            due = [item for item in found.items.values() if item.expired(now_us)][: limit - removed]
+            for item in due:
+                self._remove(found, item, ChangeType.ITEM_EXPIRED)
+            removed += len(due)
+            keys = [k for k in found.states if not self._live_state(found, k, now_us)][: limit - removed]
+            for key in keys:
+                self._remove_state(found, key, ChangeType.STATE_EXPIRED)
+            removed += len(keys)
+            if due or keys:
+                self._signal.fire(found.name)
+        return removed
+
+    # --- writing ------------------------------------------------------------------------------
+
+    def _begin(self, namespace: str) -> _Namespace:
+        """Return the namespace to write to; a new one is kept only by `_commit`."""
+        found = self._namespaces.get(namespace)
+        if found is None:
+            view = NamespaceView(self._analyzer, _EXACT)
+            found = _Namespace(namespace, self._next_uid, self._now_us(), view)
+        return found
+
+    @staticmethod
+    def _earlier(found: _Namespace, request: RequestKey) -> Receipt | None:
+        earlier = found.requests.get(request.id)
+        if earlier is None:
+            return None
+        digest, receipt, _ = earlier
+        return replayed(request, digest, copy.copy(receipt))
+
+    def _commit(self, found: _Namespace, request: RequestKey | None, receipt: Receipt) -> Receipt:
+        if found.name not in self._namespaces:
+            self._namespaces[found.name] = found
+            self._next_uid += 1
+        if request:
+            found.requests[request.id] = (request.digest, copy.copy(receipt), self._now_us())
+        self._signal.fire(found.name)
+        return receipt

@@ -1,0 +1,102 @@
+"""SQLite: the one file that imports apsw. Opens connections and turns its errors into ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from memory_service.errors import StorageFull, Unavailable
+
+Connection = apsw.Connection
+Row = tuple[Any, ...]
+
+KIB = 1024
+_CHECKPOINT_PAGES = 8192
+_CACHE_KIB = 64 * KIB
+_BUSY_MS = 10_000
+_BACKUP_STEP_PAGES = 1024
+
+
+class StorageFailed(Unavailable):
+    """The disk gave an error. What the operating system still holds of earlier writes is not known."""
+
+    def __init__(self) -> None:
+        super().__init__("STORAGE_UNAVAILABLE", "the records cannot be read or written at the moment")
+
+
+def connect(path: Path, *, writer: bool = False) -> Connection:
+    """Open a database in WAL mode; only the writer writes and checkpoints."""
+    with translated():
+        flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if writer else 0)
+        connection = apsw.Connection(str(path), flags=flags, statementcachesize=256)
+        connection.set_busy_timeout(_BUSY_MS)
+        if writer:
+            connection.execute("PRAGMA journal_mode = WAL")
+            # FULL syncs the log at each commit: what is acknowledged survives a loss of power.
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+        else:
+            connection.execute("PRAGMA query_only = ON")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        return connection
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raise our errors in the place of SQLite's. Its texts, which may hold paths, go to the log only."""
+    try:
+        yield
+    except apsw.FullError as error:
+        raise StorageFull from error
+    except (apsw.IOError, apsw.CorruptError, apsw.NotADBError) as error:
+        raise StorageFailed from error
+    except apsw.Error as error:
+        raise Unavailable.storage() from error
+
+
+def begin(connection: Connection) -> None:
+    """Begin a write transaction."""
+    with translated():
+        connection.execute("BEGIN IMMEDIATE")
+
+
+def commit(connection: Connection) -> None:
+    """Make the transaction durable. When it raises, the transaction is undone."""
+    with translated():
+        connection.execute("COMMIT")
+
+
+def rollback(connection: Connection) -> None:
+    """Undo the transaction, if one is open."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+
+
+def checkpoint(connection: Connection) -> None:
+    """Move the write-ahead log into the database file."""
+    with translated():
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
+
+def copy_database(source: Connection, target: Path, progress: Callable[[int, int], None]) -> None:
+    """Copy a database online, consistently. Calls progress(done_bytes, total_bytes) after each step."""
+    with translated():
+        page_bytes = int(source.pragma("page_size"))
+        destination = apsw.Connection(str(target))
+        # One read transaction for the whole copy: writers go on, and the copy is of one moment.
+        source.execute("BEGIN")
+        try:
+            with destination.backup("main", source, "main") as copy:
+                while not copy.done:
+                    copy.step(_BACKUP_STEP_PAGES)
+                    done = copy.page_count - copy.remaining
+                    progress(done * page_bytes, copy.page_count * page_bytes)
+            destination.execute("PRAGMA journal_mode = DELETE")
+        finally:
+            source.execute("COMMIT")
+            destination.close()

@@ -1,0 +1,71 @@
+"""Real servers, one per store and test run, and the stubs to call them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from grpc_api import Api, Connect
+from server_process import ServerProcess
+
+# From here on the graph is searched instead of every vector, so that few items are enough to test it.
+SMALL_GRAPHS = {"MEMORY_SERVICE_EXACT_VECTORS_MAX": "64", "MEMORY_SERVICE_TAIL_VECTORS_MAX": "32"}
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server as `serve` starts it, but for the folder."""
+    with ServerProcess(tmp_path_factory.mktemp("data")) as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def memory_server() -> Iterator[ServerProcess]:
+    """A server that keeps everything in memory."""
+    with ServerProcess(flags=["--store", "memory"]) as process:
+        yield process
+
+
+@pytest.fixture(scope="session", params=["hnsw", "memory"])
+def any_server(request: pytest.FixtureRequest) -> ServerProcess:
+    """Each store in turn: what holds for one must hold for the other."""
+    name = {"hnsw": "server", "memory": "memory_server"}[request.param]
+    process: ServerProcess = request.getfixturevalue(name)
+    return process
+
+
+@pytest.fixture(scope="session")
+def graph_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server that searches by HNSW from 64 vectors on."""
+    with ServerProcess(tmp_path_factory.mktemp("data"), env=SMALL_GRAPHS) as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def api(any_server: ServerProcess) -> Iterator[Api]:
+    """The stubs of each store's server in turn."""
+    api = Api.connect(any_server.address)
+    yield api
+    api.channel.close()
+
+
+@pytest.fixture
+def connect() -> Iterator[Connect]:
+    """Stubs for a server of the test's own; each call makes a new connection."""
+    opened: list[Api] = []
+
+    def connect_to(process: ServerProcess) -> Api:
+        opened.append(Api.connect(process.address))
+        return opened[-1]
+
+    yield connect_to
+    for api in opened:
+        api.channel.close()
+
+
+@pytest.fixture
+def namespace() -> str:
+    """A namespace that no other test writes to."""
+    return f"test/{uuid.uuid4().hex[:12]}"

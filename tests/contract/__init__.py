@@ -1,0 +1,1 @@
+"""What every store must do. The cases know nothing of any store but its capabilities."""

@@ -1,0 +1,41 @@
+"""The stores that the contract is proved on. A new store is one line in STORES."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_service.indexes.settings import IndexSettings
+from memory_service.stores.base import Store
+from memory_service.stores.hnsw import HnswStore
+from memory_service.stores.memory import InMemoryStore
+
+# So few vectors reach the graph that small cases exercise it, with a merge every few writes.
+GRAPH = IndexSettings(exact_vectors_max=32, tail_vectors_max=8)
+# No index outlives its use: each search begins from the files.
+EVICTING = IndexSettings(exact_vectors_max=32, tail_vectors_max=8, views_bytes_max=0)
+
+
+@dataclass(frozen=True)
+class StoreCase:
+    """A store, in one of its settings."""
+
+    name: str
+    make: Callable[[Path], Store]
+    """Makes one that keeps its files, if any, in this folder."""
+    snapshots: bool = False
+    """It keeps files below `indexes` in its folder that can be thrown away."""
+
+
+STORES = (
+    StoreCase("memory", lambda data_dir: InMemoryStore()),
+    StoreCase("hnsw", lambda data_dir: HnswStore(data_dir, IndexSettings())),
+    StoreCase("hnsw-graph", lambda data_dir: HnswStore(data_dir, GRAPH), snapshots=True),
+    StoreCase("hnsw-evicting", lambda data_dir: HnswStore(data_dir, EVICTING), snapshots=True),
+)
+
+
+def find_case(name: str) -> StoreCase:
+    """Return the case of this name."""
+    return next(case for case in STORES if case.name == name)

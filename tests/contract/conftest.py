@@ -1,0 +1,86 @@
+"""A fresh store for each test, opened before it and closed after it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from contract.cases import STORES, StoreCase
+from memory_service.stores.base import Store
+
+Reopen = Callable[[], Awaitable[Store]]
+
+
+class Stores:
+    """The stores of one test. All that is open is closed at its end."""
+
+    def __init__(self, case: StoreCase, data_dir: Path) -> None:
+        self.case = case
+        self.data_dir = data_dir
+        self._open: list[Store] = []
+
+    async def open(self, data_dir: Path | None = None) -> Store:
+        """Open a store on a folder; None: the test's own."""
+        store = self.case.make(data_dir or self.data_dir)
+        await store.open()
+        self._open.append(store)
+        return store
+
+    async def close(self) -> None:
+        """Close every open one, the last one first."""
+        while self._open:
+            await self._open.pop().close()
+
+    async def reopen(self) -> Store:
+        """Close, and open another object on the same folder."""
+        await self.close()
+        return await self.open()
+
+
+def _named(cases: list[StoreCase]) -> list[object]:
+    return [pytest.param(case, id=case.name) for case in cases]
+
+
+@pytest.fixture(params=_named(list(STORES)))
+def case(request: pytest.FixtureRequest) -> StoreCase:
+    """Each store in turn."""
+    chosen: StoreCase = request.param
+    return chosen
+
+
+@pytest.fixture
+async def stores(case: StoreCase, tmp_path: Path) -> AsyncIterator[Stores]:
+    """What opens stores, for the tests that need more than one."""
+    opened = Stores(case, tmp_path / "data")
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def store(stores: Stores) -> Store:
+    """An open, empty store."""
+    return await stores.open()
+
+
+@pytest.fixture
+def durable_store(store: Store) -> Store:
+    """An open, empty store that outlives its process."""
+    if not store.capabilities.durable:
+        pytest.skip("needs a store with the capability `durable`")
+    return store
+
+
+@pytest.fixture
+def reopen(stores: Stores, durable_store: Store) -> Reopen:
+    """Closes the store and returns another object on the same folder."""
+    return stores.reopen
+
+
+@pytest.fixture
+def backup_store(store: Store) -> Store:
+    """An open, empty store that can be backed up."""
+    if not store.capabilities.backup:
+        pytest.skip("needs a store with the capability `backup`")
+    return store

@@ -1,0 +1,236 @@
+"""The API as tests use it: stubs over one channel, any RPC by its descriptor, errors decoded."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+from google.protobuf import struct_pb2
+from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+from google.rpc import error_details_pb2, status_pb2
+from grpc_status import rpc_status
+
+from memory_service.v1 import (
+    admin_pb2,
+    admin_pb2_grpc,
+    error_reason_pb2,
+    memory_pb2,
+    memory_pb2_grpc,
+    state_pb2,
+    state_pb2_grpc,
+)
+from server_process import ServerProcess
+
+ERROR_DOMAIN = "memory_service.v1"
+SERVICES = (
+    memory_pb2.DESCRIPTOR.services_by_name["MemoryService"],
+    state_pb2.DESCRIPTOR.services_by_name["StateService"],
+    admin_pb2.DESCRIPTOR.services_by_name["AdminService"],
+)
+METHODS: tuple[MethodDescriptor, ...] = tuple(method for service in SERVICES for method in service.methods)
+
+# A call that hangs ends its test with DEADLINE_EXCEEDED. No retries: a test must see the first answer.
+_SERVICE_CONFIG = {"methodConfig": [{"name": [{}], "timeout": "60s"}]}
+_CHANNEL_OPTIONS: list[tuple[str, Any]] = [
+    ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
+    ("grpc.enable_retries", 0),
+    # Channels to one address share a connection unless told otherwise, and a test that kills its
+    # server must not leave the next one a connection in back-off.
+    ("grpc.use_local_subchannel_pool", 1),
+]
+
+# What no caller may see: code, drivers, files.
+_SECRETS = (
+    "Traceback",
+    "site-packages",
+    ".py",
+    "<class ",
+    "sqlite",
+    "apsw",
+    "hnswlib",
+    "numpy",
+    tempfile.gettempdir(),
+    str(Path(__file__).parents[1]),
+)
+
+
+@dataclass(frozen=True)
+class Api:
+    """The stubs of all services over one channel."""
+
+    channel: grpc.Channel
+    memory: memory_pb2_grpc.MemoryServiceStub
+    state: state_pb2_grpc.StateServiceStub
+    admin: admin_pb2_grpc.AdminServiceStub
+
+    @classmethod
+    def connect(cls, address: str) -> Api:
+        """Stubs for the server at `address`, with the limits that a client has by default."""
+        channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
+        return cls(
+            channel,
+            memory_pb2_grpc.MemoryServiceStub(channel),
+            state_pb2_grpc.StateServiceStub(channel),
+            admin_pb2_grpc.AdminServiceStub(channel),
+        )
+
+    def call(self, method: MethodDescriptor, request: Message | bytes) -> Message:
+        """Calls any RPC with one request and returns its (first) response; bytes are sent as they are."""
+        kind = f"{'stream' if method.client_streaming else 'unary'}_" + (
+            "stream" if method.server_streaming else "unary"
+        )
+        remote = getattr(self.channel, kind)(
+            path(method),
+            request_serializer=lambda r: r if isinstance(r, bytes) else r.SerializeToString(),
+            response_deserializer=GetMessageClass(method.output_type).FromString,
+        )
+        answer = remote(iter([request]) if method.client_streaming else request)
+        return next(answer) if method.server_streaming else answer
+
+    def add(self, namespace: str, **fields: Any) -> memory_pb2.MemoryItem:
+        """Adds an item with these fields."""
+        item = memory_pb2.MemoryItem(**fields)
+        return self.memory.Add(memory_pb2.AddRequest(namespace=namespace, item=item)).item
+
+    def add_texts(self, namespace: str, *texts: str) -> memory_pb2.BatchAddResponse:
+        """Adds items with these texts in one batch."""
+        items = [memory_pb2.MemoryItem(text=text) for text in texts]
+        return self.memory.BatchAdd(memory_pb2.BatchAddRequest(namespace=namespace, items=items))
+
+    def get(self, namespace: str, item_id: str, *, include_embedding: bool = False) -> memory_pb2.MemoryItem:
+        """One item."""
+        request = memory_pb2.GetRequest(namespace=namespace, id=item_id, include_embedding=include_embedding)
+        return self.memory.Get(request).item
+
+    def items(self, namespace: str) -> list[memory_pb2.MemoryItem]:
+        """All items of a namespace, page by page, the oldest first."""
+        items, token = [], ""
+        while True:
+            request = memory_pb2.ListRequest(namespace=namespace, page_size=1000, page_token=token)
+            page = self.memory.List(request)
+            items += page.items
+            token = page.next_page_token
+            if not token:
+                return items
+
+    def retrieve(self, namespace: str, **options: Any) -> memory_pb2.RetrieveResponse:
+        """What Retrieve answers with these options."""
+        wanted = memory_pb2.RetrieveOptions(**options)
+        return self.memory.Retrieve(memory_pb2.RetrieveRequest(namespace=namespace, options=wanted))
+
+    def found(self, namespace: str, **options: Any) -> list[str]:
+        """The texts of what Retrieve finds with these options."""
+        return texts_of(result.item for result in self.retrieve(namespace, **options).results)
+
+    def save(self, namespace: str, key: str, value: Any, **fields: Any) -> state_pb2.StateEntry:
+        """Saves a JSON value under a key."""
+        request = state_pb2.SaveStateRequest(namespace=namespace, key=key, value=json_value(value), **fields)
+        return self.state.SaveState(request).entry
+
+    def limits(self) -> dict[str, int]:
+        """The limits that the server says are in force."""
+        return dict(self.admin.GetInfo(admin_pb2.GetInfoRequest()).limits)
+
+    def stats(self, namespace: str) -> admin_pb2.GetNamespaceStatsResponse:
+        """What a namespace holds."""
+        return self.admin.GetNamespaceStats(admin_pb2.GetNamespaceStatsRequest(namespace=namespace))
+
+
+Connect = Callable[[ServerProcess], Api]
+"""The `connect` fixture."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A call that failed, decoded. `reason` is the ErrorReason without its prefix."""
+
+    code: grpc.StatusCode
+    message: str
+    reason: str
+    metadata: dict[str, str]
+    fields: tuple[str, ...]
+    retry_after_s: float | None
+
+    def names(self, field: str) -> bool:
+        """Whether the BadRequest names this field: "embedding" fits "items[1].embedding"."""
+        return any(f == field or f.endswith("." + field) for f in self.fields)
+
+
+def texts_of(items: Iterable[memory_pb2.MemoryItem]) -> list[str]:
+    """The texts of items that are texts."""
+    return [item.text for item in items]
+
+
+def struct(value: dict[str, Any]) -> struct_pb2.Struct:
+    """A JSON object as a message."""
+    message = struct_pb2.Struct()
+    message.update(value)
+    return message
+
+
+def json_value(value: Any) -> struct_pb2.Value:
+    """A JSON value as a message."""
+    return struct({"value": value}).fields["value"]
+
+
+def exactly(message: Message) -> bytes:
+    """Every bit of a message: -0.0 differs from 0.0 and an empty field from an unset one."""
+    return message.SerializeToString(deterministic=True)
+
+
+def path(method: MethodDescriptor) -> str:
+    """The path of an RPC on the wire."""
+    return f"/{method.containing_service.full_name}/{method.name}"
+
+
+def refusal(call: Callable[..., Any], request: object) -> Refusal:
+    """Makes a call that must fail and decodes how it did."""
+    try:
+        answer = call(request)
+        if isinstance(answer, Iterator):
+            answer = next(answer)
+    except grpc.RpcError as error:
+        return decode(error)
+    raise AssertionError(f"accepted, with the answer {str(answer)[:1000]!r}")
+
+
+def decode(error: grpc.RpcError) -> Refusal:
+    """Reads the google.rpc.Status of an error, which every error of ours must carry."""
+    assert isinstance(error, grpc.Call)
+    status = rpc_status.from_call(error)
+    assert status is not None, f"{error.code()} without google.rpc.Status: {error.details()}"
+    text = str(status)
+    assert [secret for secret in _SECRETS if secret in text] == []
+    info = _detail(status, error_details_pb2.ErrorInfo())
+    assert info is not None, f"{error.code()} without ErrorInfo: {text}"
+    assert info.domain == ERROR_DOMAIN
+    assert info.reason in error_reason_pb2.ErrorReason.DESCRIPTOR.values_by_name, info.reason
+    bad_request = _detail(status, error_details_pb2.BadRequest())
+    retry = _detail(status, error_details_pb2.RetryInfo())
+    return Refusal(
+        code=error.code(),
+        message=status.message,
+        reason=info.reason.removeprefix("ERROR_REASON_"),
+        metadata=dict(info.metadata),
+        fields=tuple(v.field for v in bad_request.field_violations) if bad_request else (),
+        retry_after_s=retry.retry_delay.ToMilliseconds() / 1000 if retry else None,
+    )
+
+
+def _detail(status: status_pb2.Status, into: Any) -> Any:
+    return next((into for detail in status.details if detail.Unpack(into)), None)
+
+
+def eventually(check: Callable[[], bool], what: str) -> None:
+    """Asks until it is so; for what the server does on its own, as when something expires."""
+    deadline = time.monotonic() + 30
+    while not check():
+        assert time.monotonic() < deadline, f"never happened: {what}"

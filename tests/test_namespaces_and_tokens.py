@@ -1,0 +1,211 @@
+"""Hostile namespaces and page tokens that were not issued are refused; odd names are only names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.message import Message
+
+from grpc_api import METHODS, Api, Refusal, json_value, refusal
+from memory_service.v1 import admin_pb2, state_pb2
+from memory_service.v1 import memory_pb2 as pb
+
+REFUSALS = {
+    (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD"),
+    (grpc.StatusCode.RESOURCE_EXHAUSTED, "LIMIT_EXCEEDED"),
+}
+HOSTILE_NAMESPACES = {
+    "empty": "",
+    "up": "../../etc",
+    "up inside": "a/../b",
+    "dots": "..",
+    "absolute": "/etc",
+    "trailing slash": "a/",
+    "double slash": "a//b",
+    "129": "x" * 129,
+    "200": "x" * 200,
+    "line break": "a\nb",
+    "NUL": "a\0b",
+    "blank": " ",
+    "space": "a b",
+    "percent": "%2e%2e",
+    "homoglyph": "n\u0430mespace",
+    "fullwidth": "\uff41\uff42",
+    "bidi": "a\u202eb",
+    "drive": "C:\\",
+    "quote": "'; DROP TABLE items; --",
+    "star": "a*",
+    "tilde": "~root",
+    "dollar": "$HOME",
+}
+WITH_NAMESPACE = [m for m in METHODS if "namespace" in m.input_type.fields_by_name]
+
+
+def valid_request(method: MethodDescriptor, namespace: str) -> Message:
+    """A request that would do, were it not for its namespace."""
+    item = pb.MemoryItem(id="old", text="x")
+    fields: dict[str, dict[str, Any]] = {
+        "Add": {"item": pb.MemoryItem(text="x")},
+        "BatchAdd": {"items": [pb.MemoryItem(text="x")]},
+        "Import": {"items": [pb.MemoryItem(text="x")]},
+        "Get": {"id": "old"},
+        "Update": {"item": item},
+        "Delete": {"id": "old"},
+        "SaveState": {"key": "k", "value": json_value(1)},
+        "LoadState": {"key": "old"},
+        "DeleteState": {"key": "old"},
+        "SearchState": {"pattern": "*"},
+    }
+    modules = {"MemoryService": pb, "StateService": state_pb2, "AdminService": admin_pb2}
+    request_class = getattr(modules[method.containing_service.name], method.input_type.name)
+    request: Message = request_class(namespace=namespace, **fields.get(method.name, {}))
+    return request
+
+
+@pytest.mark.parametrize("method", WITH_NAMESPACE, ids=lambda method: method.name)
+def test_hostile_namespaces_are_refused_by_every_rpc(api: Api, method: MethodDescriptor) -> None:
+    for name, namespace in HOSTILE_NAMESPACES.items():
+        error = refusal(partial(api.call, method), valid_request(method, namespace))
+        assert (error.code, error.reason) in REFUSALS, name
+        assert error.reason == "LIMIT_EXCEEDED" or error.names("namespace"), name
+        assert error.metadata["field"] == "namespace", name
+    listed = api.admin.ListNamespaces(admin_pb2.ListNamespacesRequest(page_size=1000)).namespaces
+    assert {summary.namespace for summary in listed}.isdisjoint(HOSTILE_NAMESPACES.values())
+
+
+ODD_NAMESPACES = [".", "-x", "--help", "_", ".hidden", "CON", "nul", "a:b", "user@example.org", "a/b/c"]
+ODD_NAMESPACES += ["data.sqlite", "0", "A" * 128, "a" * 128, "index", "a.", "a/.b"]
+
+
+def test_odd_namespaces_are_only_names(api: Api) -> None:
+    for namespace in ODD_NAMESPACES:
+        api.add(namespace, id="a", text=f"a heron in {namespace}")
+    for namespace in ODD_NAMESPACES:
+        assert [item.text for item in api.items(namespace)] == [f"a heron in {namespace}"]
+        assert api.found(namespace, query_text="heron") == [f"a heron in {namespace}"]
+        api.admin.DeleteNamespace(admin_pb2.DeleteNamespaceRequest(namespace=namespace))
+
+
+def test_a_hostile_prefix_of_namespaces_finds_none(api: Api, namespace: str) -> None:
+    api.add(namespace, text="x")
+    for prefix in ("%", namespace[:4] + "%", "' OR '1'='1", "*", "../"):
+        try:
+            response = api.admin.ListNamespaces(admin_pb2.ListNamespacesRequest(prefix=prefix))
+        except grpc.RpcError as error:
+            code = error.code()  # type: ignore[attr-defined]
+        else:
+            code = None
+            assert list(response.namespaces) == []
+        assert code in {None, grpc.StatusCode.INVALID_ARGUMENT}
+
+
+# Page tokens
+
+
+@dataclass(frozen=True)
+class Paged:
+    """An RPC with pages: a request for its first page of one, and the same with something changed."""
+
+    rpc: str
+    request: Callable[[str], Any]
+    altered: Callable[[str], Any]
+
+    def token(self, api: Api, namespace: str) -> str:
+        """A token that the server issued."""
+        token: str = attrgetter(self.rpc)(api)(self.request(namespace)).next_page_token
+        assert token
+        return token
+
+    def refusal(self, api: Api, request: Any, token: str) -> Refusal:
+        """How a request with this token is refused."""
+        holder = request.options if self.rpc == "memory.Retrieve" else request
+        holder.page_token = token
+        return refusal(attrgetter(self.rpc)(api), request)
+
+
+def options(**fields: Any) -> Callable[[str], pb.RetrieveRequest]:
+    wanted = {"page_size": 1, **fields}
+    return lambda ns: pb.RetrieveRequest(namespace=ns, options=pb.RetrieveOptions(**wanted))
+
+
+PAGED = {
+    "recent": Paged("memory.Retrieve", options(), options(labels={"a": "b"})),
+    "found": Paged("memory.Retrieve", options(query_text="heron"), options(query_text="otter")),
+    "items": Paged(
+        "memory.List",
+        lambda ns: pb.ListRequest(namespace=ns, page_size=1),
+        lambda ns: pb.ListRequest(namespace=ns, page_size=1, newest_first=True),
+    ),
+    "keys": Paged(
+        "state.ListStateKeys",
+        lambda ns: state_pb2.ListStateKeysRequest(namespace=ns, page_size=1),
+        lambda ns: state_pb2.ListStateKeysRequest(namespace=ns + "/b", page_size=1),
+    ),
+    "matches": Paged(
+        "state.SearchState",
+        lambda ns: state_pb2.SearchStateRequest(namespace=ns, pattern="*", page_size=1),
+        lambda ns: state_pb2.SearchStateRequest(namespace=ns, pattern="k*", page_size=1),
+    ),
+    "namespaces": Paged(
+        "admin.ListNamespaces",
+        lambda ns: admin_pb2.ListNamespacesRequest(prefix=ns, page_size=1),
+        lambda ns: admin_pb2.ListNamespacesRequest(prefix=ns + "/", page_size=1),
+    ),
+}
+
+FORGERIES = [
+    "x",
+    "AAAA",
+    "AAAAAAAAAAAAAAAAAAAAAAAA",
+    "eyJvZmZzZXQiOiAxfQ==",
+    "1",
+    "🧠",
+    "\0",
+    "../x",
+    "=" * 9000,
+]
+
+
+@pytest.fixture
+def two_pages(api: Api, namespace: str) -> str:
+    """A namespace in which everything has more than one page, and another beside it."""
+    for name in (namespace, namespace + "/b"):
+        api.add_texts(name, "heron a", "heron b", "heron c")
+        for key in ("k1", "k2", "k3"):
+            api.save(name, key, 1)
+    return namespace
+
+
+def assert_not_issued(error: Refusal) -> None:
+    assert (error.code, error.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_PAGE_TOKEN")
+    assert error.names("page_token")
+
+
+@pytest.mark.parametrize("name", PAGED)
+def test_a_forged_page_token_is_refused(api: Api, two_pages: str, name: str) -> None:
+    paged = PAGED[name]
+    token = paged.token(api, two_pages)
+    middle = len(token) // 2
+    other = "A" if token[middle] != "A" else "B"
+    flipped = token[:middle] + other + token[middle + 1 :]
+    for forgery in [*FORGERIES, flipped, token[:middle], token[:-4], token + token, token[::-1]]:
+        assert_not_issued(paged.refusal(api, paged.request(two_pages), forgery))
+
+
+@pytest.mark.parametrize("name", PAGED)
+def test_a_page_token_of_another_request_is_refused(api: Api, two_pages: str, name: str) -> None:
+    paged = PAGED[name]
+    token = paged.token(api, two_pages)
+    assert_not_issued(paged.refusal(api, paged.altered(two_pages), token))
+    if name != "namespaces":
+        assert_not_issued(paged.refusal(api, paged.request(two_pages + "/b"), token))
+    for other_name, other in PAGED.items():
+        if other_name != name:
+            assert_not_issued(other.refusal(api, other.request(two_pages), token))
