@@ -7,11 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from grpc_api import Api, Connect
+from grpc_api import SMALL_GRAPHS, Api, Connect
 from server_process import ServerProcess
-
-# From here on the graph is searched instead of every vector, so that few items are enough to test it.
-SMALL_GRAPHS = {"MEMORY_SERVICE_EXACT_VECTORS_MAX": "64", "MEMORY_SERVICE_TAIL_VECTORS_MAX": "32"}
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,9 @@ from memory_service.v1 import (
 )
 from server_process import ServerProcess
 
+# From here on the graph is searched instead of every vector, so that few items are enough to test it.
+SMALL_GRAPHS = {"MEMORY_SERVICE_EXACT_VECTORS_MAX": "64", "MEMORY_SERVICE_TAIL_VECTORS_MAX": "32"}
+
 ERROR_DOMAIN = "memory_service.v1"
 SERVICES = (
     memory_pb2.DESCRIPTOR.services_by_name["MemoryService"],
@@ -67,9 +70,9 @@ class Api:
     """The stubs of all services over one channel."""
 
     channel: grpc.Channel
-    memory: memory_pb2_grpc.MemoryServiceStub
-    state: state_pb2_grpc.StateServiceStub
-    admin: admin_pb2_grpc.AdminServiceStub
+    memory: Any
+    state: Any
+    admin: Any
 
     @classmethod
     def connect(cls, address: str) -> Api:
@@ -186,6 +189,27 @@ def exactly(message: Message) -> bytes:
     return message.SerializeToString(deterministic=True)
 
 
+def valid_request(method: MethodDescriptor, namespace: str) -> Message:
+    """A request that any RPC accepts for a namespace with an item and a state called "old"."""
+    item = memory_pb2.MemoryItem(text="x")
+    fields: dict[str, dict[str, Any]] = {
+        "Add": {"item": item},
+        "BatchAdd": {"items": [item]},
+        "Import": {"items": [item]},
+        "Get": {"id": "old"},
+        "Update": {"item": memory_pb2.MemoryItem(id="old", text="x")},
+        "Delete": {"id": "old"},
+        "SaveState": {"key": "k", "value": json_value(1)},
+        "LoadState": {"key": "old"},
+        "DeleteState": {"key": "old"},
+        "SearchState": {"pattern": "*"},
+    }
+    request: Any = GetMessageClass(method.input_type)(**fields.get(method.name, {}))
+    if "namespace" in method.input_type.fields_by_name:
+        request.namespace = namespace
+    return request
+
+
 def path(method: MethodDescriptor) -> str:
     """The path of an RPC on the wire."""
     return f"/{method.containing_service.full_name}/{method.name}"
@@ -200,6 +224,15 @@ def refusal(call: Callable[..., Any], request: object) -> Refusal:
     except grpc.RpcError as error:
         return decode(error)
     raise AssertionError(f"accepted, with the answer {str(answer)[:1000]!r}")
+
+
+def outcome(call: Callable[[], object]) -> grpc.StatusCode:
+    """The code that a call ends with."""
+    try:
+        call()
+    except grpc.RpcError as error:
+        return error.code()
+    return grpc.StatusCode.OK
 
 
 def decode(error: grpc.RpcError) -> Refusal:

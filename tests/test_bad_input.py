@@ -86,7 +86,7 @@ def numbers(number: float) -> struct_pb2.Struct:
 
 
 NAN, INFINITY = math.nan, math.inf
-TEXT = {"text": "fine"}
+TEXT: dict[str, Any] = {"text": "fine"}
 FIVE_MIB = "x" * (5 << 20)
 PAST = Timestamp(seconds=1_000_000_000)
 FUTURE = Timestamp(seconds=4_102_444_800)

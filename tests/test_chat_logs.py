@@ -297,7 +297,7 @@ def test_an_own_id_that_cannot_serve_is_kept_in_the_message(own: str) -> None:
 
 def test_integers_that_a_double_would_alter_become_strings() -> None:
     numbers = [2**53, 2**53 + 1, -(2**53) - 1, 10**30, 5]
-    text = '{"role": "user", "content": "x", "n": %s}' % numbers
+    text = '{{"role": "user", "content": "x", "n": {}}}'.format(numbers)
     (item,) = read_items(text)
     expected = [2**53, "9007199254740993", "-9007199254740993", "1" + "0" * 30, 5]
     assert item.metadata == {"openai": {"n": expected}}
@@ -323,6 +323,8 @@ def test_generic_items_and_state() -> None:
     assert data.create_time == datetime(2026, 1, 1, tzinfo=UTC)
     assert state == StateEntry(key="plan", value={"step": 1}, version=4, description="d")
     assert (chat.text, chat.session_id) == ("hi", "file")
+    assert [item.session_id for item in read_items('{"text": "x"}')] == [""]
+    assert [item.session_id for item in read_items(jsonl(HELLO))] == ["log", "log"]
     assert len(short.id) == 36
 
 

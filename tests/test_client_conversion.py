@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from memory_client import (
     UNSET,
     AsyncMemoryClient,
@@ -272,7 +273,14 @@ def test_every_write_has_a_request_id_of_its_own() -> None:
 
 def test_an_import_is_cut_by_number_and_by_bytes() -> None:
     large = MemoryItem(content="x" * (BATCH_BYTES // 2))
-    records = [MemoryItem(content="a"), StateEntry(key="k"), MemoryItem(content="c"), large, large, large]
+    records: list[MemoryItem | StateEntry] = [
+        MemoryItem(content="a"),
+        StateEntry(key="k"),
+        MemoryItem(content="c"),
+        large,
+        large,
+        large,
+    ]
     cut = list(batches(Batcher("ns", "skip", 2), records))
     assert [(len(batch.items), len(batch.states)) for batch in cut] == [(1, 1), (2, 0), (1, 0), (1, 0)]
     assert [batch.namespace for batch in cut] == ["ns", "", "", ""]

@@ -5,17 +5,19 @@ The servers are gRPC's own, with handlers of a few lines: a real one fails too s
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Self
 
 import grpc
-import memory_client
 import pytest
 from google.protobuf import any_pb2
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
+
+import memory_client
 from memory_client import (
     AsyncMemoryClient,
     Conflict,
@@ -61,7 +63,7 @@ class Server:
             "Import": grpc.stream_unary_rpc_method_handler,
         }
         methods = memory_pb2.DESCRIPTOR.services_by_name["MemoryService"].methods_by_name
-        rpcs = {
+        rpcs: dict[str, Any] = {
             name: kinds.get(name, grpc.unary_unary_rpc_method_handler)(
                 handler,
                 request_deserializer=getattr(memory_pb2, methods[name].input_type.name).FromString,
@@ -75,7 +77,7 @@ class Server:
         )
         self.address = f"127.0.0.1:{self._server.add_insecure_port(address)}"
 
-    def __enter__(self) -> Server:
+    def __enter__(self) -> Self:
         self._server.start()
         return self
 
@@ -85,7 +87,7 @@ class Server:
 
 def refused_with(code: grpc.StatusCode, *messages: Message) -> MemoryServiceError:
     """The error that a client raises for an Add that is refused so."""
-    handler: Handler = lambda request, context: refuse(context, code, "text", *messages)  # noqa: E731
+    handler: Handler = lambda request, context: refuse(context, code, "text", *messages)
     with Server(Add=handler) as server, MemoryClient(server.address, max_attempts=1) as client:
         with pytest.raises(MemoryServiceError) as caught:
             client.add("x")
@@ -223,6 +225,23 @@ async def test_an_async_import_that_is_refused_ends_though_records_are_left() ->
         async with AsyncMemoryClient(server.address) as client:
             with pytest.raises(memory_client.AlreadyExists):
                 await client.import_items(endless_records())
+
+
+async def test_an_async_import_can_be_cancelled() -> None:
+    begun = asyncio.Event()
+
+    async def stalled() -> AsyncIterator[MemoryItem]:
+        yield MemoryItem(content="x")
+        begun.set()
+        await asyncio.Event().wait()
+
+    with Server(Import=count_items) as server:
+        async with AsyncMemoryClient(server.address) as client:
+            importing = asyncio.create_task(client.import_items(stalled(), batch_records=1))
+            await begun.wait()
+            importing.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await importing
 
 
 def test_a_call_without_an_answer_ends_at_its_deadline() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 import grpc
 import pytest
@@ -22,14 +23,14 @@ def states_of(*keys: str, value: object = 1) -> list[state_pb2.StateEntry]:
     return [state_pb2.StateEntry(key=key, value=json_value(value), description="d") for key in keys]
 
 
-def batches(namespace: str, *groups: str, **first: object) -> Iterator[pb.ImportRequest]:
+def batches(namespace: str, *groups: str, **first: Any) -> Iterator[pb.ImportRequest]:
     """One batch for each group, of an item for each letter."""
     for number, ids in enumerate(groups):
         head = {"namespace": namespace, **first} if number == 0 else {}
         yield pb.ImportRequest(items=items_of(*ids), **head)
 
 
-def export(api: Api, namespace: str, **fields: object) -> list[pb.ExportResponse]:
+def export(api: Api, namespace: str, **fields: Any) -> list[pb.ExportResponse]:
     return list(api.memory.Export(pb.ExportRequest(namespace=namespace, **fields)))
 
 
@@ -60,7 +61,7 @@ def test_an_import_takes_thousands_of_items(api: Api, namespace: str) -> None:
 
 @pytest.mark.parametrize("on_duplicate", [pb.ON_DUPLICATE_UNSPECIFIED, pb.ON_DUPLICATE_FAIL])
 def test_a_duplicate_ends_the_import_and_its_batch_is_not_written(
-    api: Api, namespace: str, on_duplicate: int
+    api: Api, namespace: str, on_duplicate: pb.OnDuplicate
 ) -> None:
     api.memory.Import(batches(namespace, "x"))
     error = refusal(api.memory.Import, batches(namespace, "ab", "cxd", "e", on_duplicate=on_duplicate))
@@ -102,7 +103,13 @@ def test_states_are_imported_with_items(api: Api, namespace: str) -> None:
     [(pb.ON_DUPLICATE_SKIP, 1, 1, "old", 1), (pb.ON_DUPLICATE_REPLACE, 2, 0, "new", 2)],
 )
 def test_a_state_that_exists_is_skipped_or_replaced(
-    api: Api, namespace: str, on_duplicate: int, imported: int, skipped: int, value: str, version: int
+    api: Api,
+    namespace: str,
+    on_duplicate: pb.OnDuplicate,
+    imported: int,
+    skipped: int,
+    value: str,
+    version: int,
 ) -> None:
     api.save(namespace, "k", "old")
     states = states_of("k", "l", value="new")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import grpc
 import pytest
@@ -102,7 +103,7 @@ def test_an_unknown_item_is_not_found(api: Api, namespace: str) -> None:
 # List
 
 
-def list_pages(api: Api, **fields: object) -> Iterator[pb.ListResponse]:
+def list_pages(api: Api, **fields: Any) -> Iterator[pb.ListResponse]:
     token = ""
     while True:
         response = api.memory.List(pb.ListRequest(page_token=token, **fields))
@@ -142,7 +143,7 @@ def test_list_filters_by_session_labels_and_time(api: Api, namespace: str) -> No
         labels = {"color": color, "n": str(i)}
         api.add(namespace, text=str(i), session_id=session, labels=labels, create_time=Timestamp(seconds=i))
 
-    def listed(**fields: object) -> list[str]:
+    def listed(**fields: Any) -> list[str]:
         return texts_of(api.memory.List(pb.ListRequest(namespace=namespace, **fields)).items)
 
     assert listed(session_id="s1") == ["1", "3"]
@@ -163,7 +164,7 @@ def test_the_order_is_that_of_writing_and_not_of_time(api: Api, namespace: str) 
 # Update
 
 
-def update(api: Api, namespace: str, item: pb.MemoryItem, *paths: str, **fields: object) -> pb.MemoryItem:
+def update(api: Api, namespace: str, item: pb.MemoryItem, *paths: str, **fields: Any) -> pb.MemoryItem:
     mask = FieldMask(paths=paths) if paths else None
     request = pb.UpdateRequest(namespace=namespace, item=item, update_mask=mask, **fields)
     return api.memory.Update(request).item
@@ -198,7 +199,7 @@ def test_update_without_a_mask_takes_the_fields_that_are_set(api: Api, namespace
 def test_update_clears_a_field_that_is_masked_and_not_set(api: Api, namespace: str, field: str) -> None:
     before = full_item(api, namespace)
     after = update(api, namespace, pb.MemoryItem(id="a"), field)
-    before.ClearField(field)  # type: ignore[arg-type]
+    before.ClearField(field)
     before.update_time.CopyFrom(after.update_time)
     before.revision = 2
     assert exactly(after) == exactly(before) == exactly(api.get(namespace, "a"))

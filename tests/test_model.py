@@ -128,9 +128,9 @@ class Model(RuleBasedStateMachine):
 
     index_settings: IndexSettings
 
-    @initialize()
-    def open(self) -> None:
-        """Open both stores, empty."""
+    @initialize(batch=batches)
+    def open(self, batch: Batch) -> None:
+        """Open both stores and write so much that there is a graph from the start."""
         self.runner = asyncio.Runner()
         self.data_dir = Path(tempfile.mkdtemp(prefix="model-"))
         self.now_us = NOW
@@ -139,6 +139,7 @@ class Model(RuleBasedStateMachine):
         self.store: Store = HnswStore(self.data_dir, self.index_settings)
         self.run(self.oracle.open())
         self.run(self.store.open())
+        self.fill("a", batch)
 
     def teardown(self) -> None:
         """Close both and remove the files."""
@@ -182,7 +183,7 @@ class Model(RuleBasedStateMachine):
     @rule(namespace=namespaces, batch=batches)
     def fill(self, namespace: str, batch: Batch) -> None:
         """Add or replace many at once, enough for a graph."""
-        many, now = replace(batch, count=40, dimension=4), self.now_us
+        many, now = replace(batch, count=50, dimension=4), self.now_us
         self.apply(
             lambda store: store.add_items(namespace, many.writes(now), on_duplicate=OnDuplicate.REPLACE)
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -29,7 +30,7 @@ WRITES = (
 
 def request_of(rpc: str, namespace: str) -> Message:
     """A write with a request_id, to a namespace that holds an item and a state called "old"."""
-    common = {"namespace": namespace, "request_id": "r-1"}
+    common: dict[str, Any] = {"namespace": namespace, "request_id": "r-1"}
     items = [pb.MemoryItem(text="x"), pb.MemoryItem(text="y")]
     requests: dict[str, Message] = {
         "memory.Add": pb.AddRequest(item=items[0], **common),

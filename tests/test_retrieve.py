@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -32,7 +33,7 @@ def vector(*values: float) -> pb.Embedding:
     return pb.Embedding(values=values)
 
 
-def pages(api: Api, namespace: str, **options: object) -> Iterator[pb.RetrieveResponse]:
+def pages(api: Api, namespace: str, **options: Any) -> Iterator[pb.RetrieveResponse]:
     token = ""
     while True:
         response = api.retrieve(namespace, page_token=token, **options)
@@ -42,7 +43,7 @@ def pages(api: Api, namespace: str, **options: object) -> Iterator[pb.RetrieveRe
             return
 
 
-def reasons(response: pb.RetrieveResponse | pb.AddResponse) -> list[int]:
+def reasons(response: pb.RetrieveResponse | pb.AddResponse | pb.BatchAddResponse) -> list[int]:
     return [degradation.reason for degradation in response.degraded]
 
 
@@ -100,7 +101,7 @@ def test_a_namespace_that_was_never_written_to_is_empty(api: Api, namespace: str
     ids=["recency", "hybrid", "lexical", "vector"],
 )
 def test_pages_add_up_to_the_whole(
-    api: Api, namespace: str, query: dict[str, object], page_size: int, limit: int
+    api: Api, namespace: str, query: dict[str, Any], page_size: int, limit: int
 ) -> None:
     # Different lengths give different scores, so that the order is one.
     api.add_texts(namespace, *("heron " + " ".join(f"w{n}" for n in range(i)) for i in range(25)))
@@ -154,7 +155,7 @@ def filtered_namespace(api: Api, namespace: str) -> None:
     ids=str,
 )
 def test_filters_hold_with_and_without_a_query(
-    api: Api, namespace: str, query: dict[str, object], options: dict[str, object], expected: str
+    api: Api, namespace: str, query: dict[str, Any], options: dict[str, Any], expected: str
 ) -> None:
     filtered_namespace(api, namespace)
     found = api.found(namespace, **query, **options)
@@ -262,7 +263,7 @@ def test_the_server_embeds_what_comes_without_a_vector(api: Api, namespace: str)
     ],
     ids=["hybrid", "lexical", "vector"],
 )
-def test_contributions_add_up_to_the_score(api: Api, namespace: str, query: dict[str, object]) -> None:
+def test_contributions_add_up_to_the_score(api: Api, namespace: str, query: dict[str, Any]) -> None:
     api.add_texts(namespace, *SENTENCES)
     hybrid = "mode" not in query
     for result in api.retrieve(namespace, explain=True, **query).results:
@@ -291,7 +292,7 @@ def test_there_is_no_explanation_unless_asked_for(api: Api, namespace: str) -> N
     ],
     ids=["hybrid", "lexical", "vector"],
 )
-def test_min_score_leaves_out_what_is_below_it(api: Api, namespace: str, query: dict[str, object]) -> None:
+def test_min_score_leaves_out_what_is_below_it(api: Api, namespace: str, query: dict[str, Any]) -> None:
     api.add_texts(namespace, *SENTENCES)
     scored = [(result.score, result.item.text) for result in api.retrieve(namespace, **query).results]
     for bound in (scored[1][0], scored[0][0] + 0.01, -2.0):

@@ -13,7 +13,7 @@ import pytest
 from google.protobuf import struct_pb2
 from google.protobuf.duration_pb2 import Duration
 
-from grpc_api import Api, Connect, Refusal, eventually, exactly, json_value, refusal
+from grpc_api import Api, Connect, Refusal, eventually, exactly, json_value, outcome, refusal
 from memory_service.v1 import memory_pb2, state_pb2
 from server_process import ServerProcess
 
@@ -201,14 +201,6 @@ def test_zero_means_that_the_key_must_not_exist(api: Api, namespace: str) -> Non
     first = api.save(namespace, "k", 1, expected_version=0).version
     delete(api, namespace, "k")
     assert api.save(namespace, "k", 2, expected_version=0).version > first
-
-
-def outcome(call: Callable[[], object]) -> grpc.StatusCode:
-    try:
-        call()
-    except grpc.RpcError as error:
-        return error.code()  # type: ignore[attr-defined,no-any-return]
-    return grpc.StatusCode.OK
 
 
 def increment(api: Api, namespace: str) -> None:

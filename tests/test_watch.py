@@ -191,7 +191,7 @@ def first_change_or_error(stream: Iterator[pb.WatchResponse]) -> object:
     try:
         return changes(stream, 1)[0].item.text
     except grpc.RpcError as error:
-        return error.code()  # type: ignore[attr-defined]
+        return error.code()
 
 
 def test_a_stream_resumes_after_a_restart_of_the_server(

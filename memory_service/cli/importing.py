@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command("import")
-@click.argument("file", type=click.File("rb"))
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @option(
     "--format",
     type=click.Choice(["auto", "openai", "items"]),
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @client_command
 def import_file(
     session: Session,
-    file: IO[bytes],
+    file: str,
     format: str,
     on_duplicate: str,
     session_id: str,
@@ -59,13 +59,13 @@ def import_file(
     """
     from memory_service.importing import read_records
 
-    name = "stdin" if file.name in ("-", "<stdin>") else os.path.basename(file.name)
-    with _progress(file) as lines:
+    name = "stdin" if file == "-" else Path(file).name
+    with click.open_file(file, "rb") as opened, _progress(opened) as lines:
         records = read_records(
             lines,
             name=name,
             format=format,
-            session_id=session_id or Path(name).stem,
+            session_id=session_id,
             omit_large_files=omit_large_files,
         )
         labelled = _labelled(records, dict(labels))

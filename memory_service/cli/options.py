@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -42,6 +43,8 @@ def client_command(function: Callable[..., None]) -> Callable[..., None]:
     @option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
     @functools.wraps(function)
     def command(*, address: str, namespace: str, timeout: float, as_json: bool, **arguments: Any) -> None:
+        # gRPC's own notes on connections that come and go would stand between the answers.
+        os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
         # Imported here, for gRPC takes long to load, and `--help` does without it.
         from memory_client import MemoryClient
 

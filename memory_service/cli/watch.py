@@ -20,6 +20,6 @@ def watch(session: Session, after_revision: int | None) -> None:
     Columns: revision, type, id or key, text or value. A server that goes away is waited for.
     """
     changes = session.client.watch(after_revision=after_revision)
-    with contextlib.suppress(KeyboardInterrupt), contextlib.closing(changes):  # type: ignore[type-var]
+    with contextlib.suppress(KeyboardInterrupt), contextlib.closing(changes):
         for change in changes:
             session.tell(change, output.change_row(change))

@@ -7,7 +7,6 @@ from typing import Any
 
 from memory_client import MemoryItem, StateEntry
 from memory_client.protojson import entry_from_json, item_from_json
-
 from memory_service.importing.identity import derived_id
 
 

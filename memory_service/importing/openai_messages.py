@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memory_client import ChatMessage, MemoryItem, Model, Part, Role, ToolCallResult
-
 from memory_service.importing.identity import derived_id
 from memory_service.importing.openai_parts import PartReader
 
@@ -67,7 +66,7 @@ class MessageReader:
             raise ValueError('"messages" is not a list')
         session_id = _take_session(fields, *_SESSION_FIELDS, "id")
         if not session_id:
-            session_id = self.session_id if is_only else f"{self.session_id or 'conversation'}-{number}"
+            session_id = self.session_id if is_only else f"{self.session_id}-{number}"
         rest = {key: value for key, value in fields.items() if value is not None}
         if rest:
             yield MemoryItem(

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import PurePath
 from typing import Any, TypeAlias
 
 from memory_client import MemoryItem, StateEntry
-
 from memory_service.importing.items import record_of
 from memory_service.importing.openai_messages import MessageReader
 
@@ -61,17 +61,22 @@ def read_records(
         lines: The file, open for reading bytes, or its lines.
         name: The file's name, for errors.
         format: What the documents are.
-        session_id: Session of messages that name none. Where a file holds many conversations that have
-            no id, each gets this and its number in the file, as in "chat-3".
+        session_id: Session of messages and items that name none. Where a file holds many conversations
+            that have no id, each gets this and its number in the file, as in "chat-3". Empty: messages
+            get the file's name without its ending, items none.
         omit_large_files: Leave out the content of files over 1 MiB, which are refused otherwise.
 
     Raises:
         BadRecord: A record cannot be read. The records before it have been yielded, nothing of it.
     """
-    messages = MessageReader(session_id, omit_large_files=omit_large_files)
+    readers = _Readers(
+        Format(format),
+        session_id,
+        MessageReader(session_id or PurePath(name).stem, omit_large_files=omit_large_files),
+    )
     for document in _documents(lines, name):
         try:
-            yield from _records(document, Format(format), messages)
+            yield from _records(document, readers)
         except BadRecord:
             raise
         except RecursionError:
@@ -80,39 +85,45 @@ def read_records(
             raise BadRecord(f"{document.place}: {error}") from None
 
 
-def _records(document: _Document, format: Format, messages: MessageReader) -> Iterator[Record]:
+@dataclass(frozen=True, slots=True)
+class _Readers:
+    """What turns the documents of one file into records."""
+
+    format: Format
+    session_id: str
+    """Session of items that name none."""
+    messages: MessageReader
+
+    def read(self, value: dict[str, Any], number: int, *, is_only: bool) -> list[Record]:
+        """Return the records of one object; all of them, or an error for all."""
+        looks_like_openai = "messages" in value or "role" in value
+        if self.format is Format.ITEMS or (self.format is Format.AUTO and not looks_like_openai):
+            return [record_of(value, self.session_id, number)]
+        if "messages" in value:
+            return list(self.messages.conversation(value, number, is_only=is_only))
+        return [self.messages.message(value, number)]
+
+
+def _records(document: _Document, readers: _Readers) -> Iterator[Record]:
     """Yield the records of a document: one object, or a list of such."""
     value = document.value
     if isinstance(value, dict):
-        yield from _object_records(value, document.number, document.is_only, format, messages)
+        yield from readers.read(value, document.number, is_only=document.is_only)
         return
     if not isinstance(value, list):
         raise ValueError(f"expected an object or a list of objects, not {json.dumps(value)[:40]}")
-    if not document.is_only and format is not Format.ITEMS:
+    if not document.is_only and readers.format is not Format.ITEMS:
         # A line that is a list of messages is a conversation.
-        value = [{"messages": value}]
-        yield from _object_records(value[0], document.number, False, format, messages)
+        yield from readers.read({"messages": value}, document.number, is_only=False)
         return
     for index, element in enumerate(value):
         try:
             if not isinstance(element, dict):
                 raise ValueError(f"expected an object, not {json.dumps(element)[:40]}")
-            records = list(_object_records(element, index + 1, len(value) == 1, format, messages))
+            records = readers.read(element, index + 1, is_only=len(value) == 1)
         except ValueError as error:
             raise BadRecord(f"{document.place}: element {index}: {error}") from None
         yield from records
-
-
-def _object_records(
-    value: dict[str, Any], number: int, is_only: bool, format: Format, messages: MessageReader
-) -> Iterable[Record]:
-    looks_like_openai = "messages" in value or "role" in value
-    if format is Format.ITEMS or (format is Format.AUTO and not looks_like_openai):
-        return [record_of(value, messages.session_id, number)]
-    if "messages" in value:
-        # Read whole before any of it is yielded: a conversation is converted altogether or not at all.
-        return list(messages.conversation(value, number, is_only=is_only))
-    return [messages.message(value, number)]
 
 
 def _documents(lines: Iterable[bytes], name: str) -> Iterator[_Document]:

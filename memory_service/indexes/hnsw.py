@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import hnswlib
@@ -31,7 +32,7 @@ FloatMatrix = NDArray[np.float32]
 LabelArray = NDArray[np.int64]
 
 _EF_STEPS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
-_SAMPLE_QUERIES = 96
+_SAMPLE_QUERIES = 128
 _SAMPLE_K = 10
 _SEARCHED_RECENTLY_S = 1.0
 
@@ -154,21 +155,23 @@ class HnswGraph:
         return len(self) > 1.25 * self._calibrated_count
 
     def calibrate(self, vectors: FloatMatrix, recall_target: float) -> bool:
-        """Set `ef` to the smallest that reaches the recall on sampled queries; False: none does.
+        """Set `ef` one step above the smallest that reaches the recall on sampled queries; False: none does.
 
         `vectors` are the live ones. Queries lie between two stored vectors, off the data, which is
         harder than asking for what is stored. For use by the thread that adds.
         """
         rng = np.random.default_rng(len(vectors))
+        self._calibrated_count = len(self)
+        if len(vectors) < 2:
+            return True
         pairs = rng.integers(0, len(vectors), (2, _SAMPLE_QUERIES))
         queries = vectors[pairs[0]] + 0.7 * vectors[pairs[1]]
         norms = np.linalg.norm(queries, axis=1, keepdims=True)
         queries = (queries / np.maximum(norms, 1e-12)).astype(np.float32)
         exact = _top_scores(queries, vectors)
-        self._calibrated_count = len(self)
-        for ef in _EF_STEPS:
+        for ef, above in pairwise(_EF_STEPS):
             if self._recall(queries, exact, ef) >= recall_target:
-                self.ef = ef
+                self.ef = above
                 return True
         self.ef = _EF_STEPS[-1]
         return False

@@ -1,7 +1,7 @@
 """Vectors of one namespace: exact while they are few, an HNSW graph with an exact tail when many.
 
 A vector has a slot, counted up from 0 in the order of `add`; a changed vector gets a new one. The
-graph holds the slots below `_graph_count`, the matrix those from there on. A new vector goes to the
+graph covers the slots below `graph_count`, the matrix holds those from there on. A new vector goes to the
 matrix, so it is found at once; `plan` says what should move into the graph, and a job that it
 returns does so in another thread while searches go on. All else is for one thread.
 """
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_service.indexes.arrays import GrowingArray
+from memory_service.indexes.distinct_graph import DistinctGraph, Linked
 from memory_service.indexes.hnsw import HnswGraph
 from memory_service.indexes.settings import IndexSettings
 
@@ -50,12 +51,10 @@ class VectorIndex:
         self.dimension = dimension
         self._settings = settings
         self._matrix = GrowingArray(np.float32, dimension)
-        self._graph: HnswGraph | None = None
-        self._graph_count = 0
+        self._graph: DistinctGraph | None = None
         self._live = GrowingArray(np.bool_)
         self._live_count = 0
         self._job_running = False
-        self._deleted_during_job: list[int] = []
         self._graph_refused_at = 0
 
     @classmethod
@@ -63,7 +62,7 @@ class VectorIndex:
         cls,
         settings: IndexSettings,
         matrix: FloatMatrix,
-        graph: HnswGraph | None = None,
+        graph: DistinctGraph | None = None,
         graph_live: BoolArray | None = None,
     ) -> VectorIndex:
         """Return one that holds a loaded graph, if any, and the unit vectors of a matrix behind it."""
@@ -72,7 +71,7 @@ class VectorIndex:
         live = np.ones(len(matrix), np.bool_)
         if graph is not None and graph_live is not None:
             index._graph = graph
-            index._graph_count = len(graph_live)
+            graph.restore(graph_live)
             live = np.concatenate([graph_live, live])
         index._live = GrowingArray.of(live)
         index._live_count = int(live.sum())
@@ -87,14 +86,14 @@ class VectorIndex:
         return self._live_count
 
     @property
-    def graph(self) -> HnswGraph | None:
+    def graph(self) -> DistinctGraph | None:
         """The graph, once there is one."""
         return self._graph
 
     @property
     def graph_count(self) -> int:
-        """Slots that the graph holds."""
-        return self._graph_count
+        """Slots that the graph covers; the matrix holds those from there on."""
+        return self._graph.slot_count if self._graph else 0
 
     @property
     def live(self) -> BoolArray:
@@ -117,10 +116,8 @@ class VectorIndex:
         """Take a vector out of results."""
         self._live.view[slot] = False
         self._live_count -= 1
-        if self._job_running:
-            self._deleted_during_job.append(slot)
-        elif slot < self._graph_count and self._graph is not None:
-            self._graph.mark_deleted(np.array([slot]))
+        if self._graph is not None and slot < self._graph.slot_count:
+            self._graph.remove(slot, linking=self._job_running)
 
     def search(
         self, query: NDArray[np.float32], k: int, allowed: BoolArray | None = None
@@ -132,46 +129,29 @@ class VectorIndex:
         if self._graph is None:
             return self._scan_matrix(query, k, allowed)
         if allowed is None:
-            found = self._search_graph(self._graph, query, k)
+            found = self._graph.search(query, k, self._live.view)
         else:
             found = self._search_filtered(self._graph, query, k, allowed)
         if found is None:
             return self.scan(query, k, allowed)
-        if self._graph_count == len(self._live):
+        if self._graph.slot_count == len(self._live):
             return found[0][:k], found[1][:k]
         tail = self._scan_matrix(query, k, allowed)
         return _best(np.concatenate([found[0], tail[0]]), np.concatenate([found[1], tail[1]]), k)
 
-    def _search_graph(
-        self, graph: HnswGraph, query: NDArray[np.float32], k: int
-    ) -> tuple[SlotArray, NDArray[np.float32]] | None:
-        """Return live slots of the graph; None where only a scan can tell."""
-        spare = len(self._deleted_during_job)
-        found = graph.search(query, k + spare)
-        if found is None:
-            return None
-        slots, scores = found
-        if self._job_running:
-            # The graph already holds slots that still count to the matrix, where they are found
-            # too, and deletions reach it when the job is done.
-            kept = slots < self._graph_count
-            kept[kept] = self._live.view[slots[kept]]
-            slots, scores = slots[kept], scores[kept]
-        return slots, scores
-
     def _search_filtered(
-        self, graph: HnswGraph, query: NDArray[np.float32], k: int, allowed: BoolArray
+        self, graph: DistinctGraph, query: NDArray[np.float32], k: int, allowed: BoolArray
     ) -> tuple[SlotArray, NDArray[np.float32]] | None:
         """Ask the graph for more and more until k of what it finds is allowed."""
-        wanted = allowed[: self._graph_count] & self._live.view[: self._graph_count]
+        count = graph.slot_count
+        wanted = allowed[:count] & self._live.view[:count]
         match_count = int(wanted.sum())
         if match_count <= max(self._settings.exact_vectors_max, 4 * k):
             slots = np.flatnonzero(wanted)
-            scores = graph.vectors(slots) @ query
-            return _best(slots, scores, k)
-        ask = int(1.5 * k * self._graph_count / match_count) + 16
-        while ask < self._graph_count // 4:
-            found = self._search_graph(graph, query, ask)
+            return _best(slots, graph.vectors(slots) @ query, k)
+        ask = int(1.5 * k * count / match_count) + 16
+        while ask < count // 4:
+            found = graph.search(query, ask, self._live.view)
             if found is None:
                 return None
             kept = wanted[found[0]]
@@ -184,7 +164,7 @@ class VectorIndex:
         self, query: NDArray[np.float32], k: int, allowed: BoolArray | None
     ) -> tuple[SlotArray, NDArray[np.float32]]:
         scores = self._matrix.view @ query
-        first = self._graph_count
+        first = self.graph_count
         dead = self._live_count < len(self._live)
         if allowed is None and not dead:
             return _best_of_all(scores, k, first)
@@ -212,72 +192,73 @@ class VectorIndex:
         """Return the unit vectors in these slots, in their order, shape (n, dimension)."""
         if self._graph is None:
             return np.asarray(self._matrix.view[slots])
-        in_graph = slots < self._graph_count
+        in_graph = slots < self._graph.slot_count
         found = np.empty((len(slots), self.dimension), np.float32)
         found[in_graph] = self._graph.vectors(slots[in_graph])
-        found[~in_graph] = self._matrix.view[slots[~in_graph] - self._graph_count]
+        found[~in_graph] = self._matrix.view[slots[~in_graph] - self._graph.slot_count]
         return found
 
     def plan(self) -> Job | None:
         """Return what should be done now in another thread. None: nothing, or a job is under way."""
         if self._job_running:
             return None
-        tail = len(self._live) - self._graph_count
-        if self._graph is None:
+        graph = self._graph
+        if graph is None:
             due = self._live_count > max(self._settings.exact_vectors_max, 2 * self._graph_refused_at)
-        elif self._graph.deleted_count > max(_DELETED_MIN, len(self._graph) // 4):
+        elif graph.graph.deleted_count > max(_DELETED_MIN, len(graph.graph) // 4):
             return self._job(None)
         else:
-            due = tail > self._settings.tail_vectors_max
-        return self._job(self._graph) if due else None
+            due = len(self._live) - graph.slot_count > self._settings.tail_vectors_max
+        return self._job(graph) if due else None
 
     def settle(self) -> Job | None:
         """Like `plan`, but for any vector outside the graph, if there is one."""
-        if self._job_running or self._graph is None or len(self._live) == self._graph_count:
+        if self._job_running or self._graph is None or len(self._live) == self._graph.slot_count:
             return self.plan()
         return self._job(self._graph)
 
-    def _job(self, graph: HnswGraph | None) -> Job:
+    def _job(self, graph: DistinctGraph | None) -> Job:
         """Return the job that moves the matrix into the graph, or everything into a new one."""
         self._job_running = True
         upto = len(self._live)
         slots = np.flatnonzero(self._live.view[:upto])
-        fresh = slots if graph is None else slots[slots >= self._graph_count]
+        fresh = slots if graph is None else slots[slots >= graph.slot_count]
         vectors = self.vectors(fresh)
+        settings = self._settings
 
-        def work() -> HnswGraph | None:
-            target = graph or self._new_graph(len(vectors))
-            target.add(vectors, fresh, _BUILD_THREADS)
-            if not target.needs_calibration():
-                return target
-            everything = vectors if graph is None else target.vectors(slots)
-            reached = target.calibrate(everything, self._settings.recall_target)
-            return target if reached or graph is not None else None
+        def work() -> tuple[DistinctGraph, Linked] | None:
+            target = graph or DistinctGraph(self._new_graph(len(vectors)))
+            linked = target.link(vectors, fresh, upto, _BUILD_THREADS)
+            if not target.graph.needs_calibration():
+                return target, linked
+            groups = np.unique(linked.slot_group[slots]).astype(np.int64)
+            reached = target.graph.calibrate(target.graph.vectors(groups), settings.recall_target)
+            return (target, linked) if reached or graph is not None else None
 
-        return Job(work, lambda result: self._finish(upto, result))
+        return Job(work, self._finish)
 
     def _new_graph(self, count: int) -> HnswGraph:
         settings = self._settings
         return HnswGraph(self.dimension, settings.graph_m, settings.graph_ef_construction, 2 * count)
 
-    def _finish(self, upto: int, result: object) -> None:
+    def _finish(self, result: object) -> None:
         self._job_running = False
-        deleted, self._deleted_during_job = self._deleted_during_job, []
-        if isinstance(result, HnswGraph):
-            rest = self._matrix.view[upto - self._graph_count :].copy()
-            self._graph = result
-            self._graph_count = upto
-            self._matrix = GrowingArray.of(rest)
-        else:
+        if not isinstance(result, tuple):
             # No ef finds enough of such vectors: scanning stays, until there are many more.
-            self._graph_refused_at = upto
-        gone = [slot for slot in deleted if slot < self._graph_count]
-        if gone and self._graph is not None:
-            self._graph.mark_deleted(np.array(gone))
+            self.fail_job()
+            return
+        before = self.graph_count
+        self._graph, linked = result
+        upto = len(linked.slot_group)
+        self._matrix = GrowingArray.of(self._matrix.view[upto - before :].copy())
+        self._graph.adopt(linked, self._live.view[:upto])
 
     def fail_job(self) -> None:
-        """Give a job up that raised; its vectors stay in the matrix."""
-        self._finish(len(self._live), None)
+        """Give a job up; its vectors stay in the matrix."""
+        self._job_running = False
+        self._graph_refused_at = len(self._live)
+        if self._graph is not None:
+            self._graph.adopt_again(self._live.view[: self._graph.slot_count])
 
 
 def _best_of_all(

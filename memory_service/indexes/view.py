@@ -321,5 +321,5 @@ class NamespaceView:
             graph_count=in_graph,
             exact_count=(vectors.live_count if vectors else 0) - in_graph,
             memory_bytes=self.nbytes,
-            ef_search=graph.ef if graph else 0,
+            ef_search=graph.graph.ef if graph else 0,
         )

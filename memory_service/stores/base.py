@@ -25,6 +25,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from memory_service.errors import FailedPrecondition
 from memory_service.records import (
     Change,
     Hit,
@@ -42,8 +43,11 @@ from memory_service.records import (
 )
 
 
-class ModelMismatch(Exception):
+class ModelMismatch(FailedPrecondition):
     """A vector's model is not the one that the namespace's vectors come from."""
+
+    def __init__(self, model: str) -> None:
+        super().__init__("EMBEDDER_REQUIRED", f"the vectors of the namespace come from {model!r}")
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 
 class ChangeSignal:
@@ -10,9 +11,14 @@ class ChangeSignal:
 
     def __init__(self) -> None:
         self._waiters: dict[str, set[asyncio.Future[None]]] = {}
+        self._closed = False
 
-    async def wait(self, namespace: str) -> None:
-        """Return at the next `fire` for this namespace."""
+    async def wait_until(self, namespace: str, happened: Callable[[], bool]) -> None:
+        """Return when `happened` is true, which is asked now and at each `fire`, or at the close."""
+        while not self._closed and not happened():
+            await self._wait(namespace)
+
+    async def _wait(self, namespace: str) -> None:
         waiter = asyncio.get_running_loop().create_future()
         waiters = self._waiters.setdefault(namespace, set())
         waiters.add(waiter)
@@ -29,7 +35,8 @@ class ChangeSignal:
             if not waiter.done():
                 waiter.set_result(None)
 
-    def fire_all(self) -> None:
-        """Wake everybody."""
+    def close(self) -> None:
+        """Wake everybody for good."""
+        self._closed = True
         for namespace in list(self._waiters):
             self.fire(namespace)

@@ -83,7 +83,7 @@ class InMemoryStore(Store):
         pass
 
     async def close(self) -> None:
-        self._signal.fire_all()
+        self._signal.close()
 
     async def flush(self) -> None:
         pass
@@ -367,9 +367,15 @@ class InMemoryStore(Store):
         return found.changes[first : first + limit]
 
     async def wait_for_change(self, namespace: str, after_revision: int) -> None:
-        found = self._namespaces.get(namespace)
-        if (found.revision if found else 0) <= after_revision:
-            await self._signal.wait(namespace)
+        before = self._namespaces.get(namespace)
+
+        def happened() -> bool:
+            found = self._namespaces.get(namespace)
+            if before is not None and (found is None or found.uid != before.uid):
+                return True
+            return found is not None and found.revision > after_revision
+
+        await self._signal.wait_until(namespace, happened)
 
     # --- namespaces ---------------------------------------------------------------------------
 

@@ -202,6 +202,7 @@ async def test_a_waiter_is_not_woken_by_other_namespaces_or_failures(
 ) -> None:
     receipt = await store.add_items(NS, [build_write("a")])
     waiter = start_waiter(NS, receipt.revision)
+    assert await _waits(store, waiter)
     await store.add_items(NS + "/more", [build_write("a")])
     await store.add_items(NS, [build_write("a")], on_duplicate=OnDuplicate.SKIP)
     await store.delete_namespace(NS + "/more")
@@ -211,6 +212,7 @@ async def test_a_waiter_is_not_woken_by_other_namespaces_or_failures(
 async def test_a_waiter_waits_until_its_revision_is_passed(store: Store, start_waiter: StartWaiter) -> None:
     receipt = await store.add_items(NS, [build_write("a")])
     waiter = start_waiter(NS, receipt.revision + 1)
+    assert await _waits(store, waiter)
     await store.add_items(NS, [build_write("b")])
     assert await _waits(store, waiter)
     await store.add_items(NS, [build_write("c")])

@@ -19,6 +19,7 @@ from contract.builders import (
     search_hits,
     words_found,
 )
+from contract.invariants import assert_consistent
 from memory_service.errors import AlreadyExists, Conflict, InvalidArgument, NotFound
 from memory_service.records import Content, ItemWrite, OnDuplicate, TextPart
 from memory_service.stores.base import Store
@@ -263,6 +264,26 @@ async def test_keep_vector_keeps_what_there_is(store: Store, vector: np.ndarray 
     assert (await words_found(store, "old"), await words_found(store, "new")) == (set(), {"a"})
 
 
+async def test_an_added_replacement_can_keep_the_vector_too(store: Store) -> None:
+    await store.add_items(NS, [build_write("a", "old", axis_vector(3))])
+    batch = [build_write("a", "new", keep_vector=True)]
+    await store.add_items(NS, batch, on_duplicate=OnDuplicate.REPLACE)
+    assert (await search_hits(store, vector=axis_vector(3)))["a"].vector_score == pytest.approx(1)
+    await assert_consistent(store)
+
+
+async def test_what_the_api_keeps_of_an_item_is_not_kept_for_what_replaced_it(store: Store) -> None:
+    stamp = (await store.add_items(NS, [build_write("a", "old", axis_vector(0))])).items[0]
+    loaded = (await store.load_items(NS, [stamp.position]))[0]
+    assert loaded is not None
+    loaded.wire = b"old"
+    with_embedding = (await store.load_items(NS, [stamp.position], with_embedding=True))[0]
+    assert with_embedding is not None and with_embedding.wire is None
+    await store.replace_item(NS, build_write("a", "new"))
+    loaded = (await store.load_items(NS, [stamp.position]))[0]
+    assert loaded is not None and loaded.wire is None
+
+
 async def test_replace_item_needs_one(store: Store) -> None:
     with pytest.raises(NotFound):
         await store.replace_item(NS, build_write("a"))
@@ -342,6 +363,7 @@ async def test_an_expired_id_can_be_added_again(store: Store, on_duplicate: OnDu
     assert found["a"].vector_score == pytest.approx(1)
     info = await store.namespace(NS)
     assert info is not None and (info.item_count, info.embedded_count) == (2, 2)
+    await assert_consistent(store)
 
 
 async def test_an_item_is_taken_until_the_moment_it_expires(store: Store) -> None:

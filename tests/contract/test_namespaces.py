@@ -13,12 +13,13 @@ from contract.builders import (
     axis_vector,
     build_state,
     build_write,
+    random_vectors,
     scan_ids,
     search_hits,
     words_found,
 )
 from memory_service.errors import NotFound
-from memory_service.records import ChangeType, NamespaceInfo
+from memory_service.records import ChangeType, IndexInfo, NamespaceInfo
 from memory_service.stores.base import Store
 
 # In the order of their UTF-8 bytes. Some are prefixes of others, some differ only by case, by
@@ -79,6 +80,23 @@ async def test_info_counts_what_is_there(store: Store) -> None:
     assert await store.scan_namespaces("", "", 10) == [info]
 
 
+async def test_index_info_tells_how_vectors_are_searched_and_loads_nothing(store: Store) -> None:
+    for start in range(0, 60, 20):
+        vectors = random_vectors(20, stream=start)
+        await store.add_items(NS, [build_write(f"i{start + n}", "x", vectors[n]) for n in range(20)])
+    await store.delete_item(NS, "i7", now_us=NOW)
+    await store.flush()
+    before = await store.index_info(NS)
+    assert await store.index_info(NS) == before
+    if not before.loaded:
+        assert before == IndexInfo()
+        return
+    assert before.graph_count + before.exact_count == 59
+    assert before.memory_bytes > 0
+    assert before.kind == ("hnsw" if before.graph_count else "exact")
+    assert (before.ef_search > 0) == (before.kind == "hnsw")
+
+
 async def test_the_time_of_the_first_write_stays(store: Store) -> None:
     await store.add_items(NS, [build_write("a")])
     created = (await _info(store)).create_us
@@ -115,10 +133,10 @@ async def test_a_page_may_begin_outside_of_the_prefix(store: Store) -> None:
 
 async def test_namespaces_do_not_see_each_other(store: Store) -> None:
     for n, name in enumerate(NAMES):
-        await store.add_items(name, [build_write("a", f"kiwi {n}", axis_vector(n % 4)), build_write(name)])
+        await store.add_items(name, [build_write("a", f"kiwi {n}", axis_vector(n % 4)), build_write(f"in {name}")])
         await store.save_state(name, build_state("k", n))
     for n, name in enumerate(NAMES):
-        assert await scan_ids(store, name) == ["a", name]
+        assert await scan_ids(store, name) == ["a", f"in {name}"]
         assert await words_found(store, "kiwi", name) == {"a"}
         assert await words_found(store, str(n), name) == {"a"}
         found = await search_hits(store, name, vector=axis_vector(n % 4))

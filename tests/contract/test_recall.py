@@ -46,13 +46,15 @@ def _named(vectors: np.ndarray[Any, Any], first: int = 0) -> Iterator[tuple[str,
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 16, 256])
-@pytest.mark.parametrize("candidates", [1, 10, 100])
-async def test_search_is_as_good_as_exact(store: Store, dimension: int, candidates: int) -> None:
+async def test_search_is_as_good_as_exact(store: Store, dimension: int) -> None:
     mirror = Mirror(store)
-    await mirror.put(_named(random_vectors(300, dimension)))
-    assert await mirror.recall(10, candidates) >= RECALL_MIN
+    for first in range(0, 300, 30):
+        await mirror.put(_named(random_vectors(30, dimension, stream=first), first))
+    # While the graph grows, and when it is done.
+    assert await mirror.recall(20) >= RECALL_MIN
     await store.flush()
-    assert await mirror.recall(10, candidates) >= RECALL_MIN
+    for candidates in (10, 50):
+        assert await mirror.recall(60, candidates) >= RECALL_MIN
 
 
 async def test_search_is_as_good_after_random_writes(store: Store) -> None:
@@ -68,8 +70,8 @@ async def test_search_is_as_good_after_random_writes(store: Store) -> None:
         if step % 25 == 13:
             await store.flush()
         if step % 6 == 5:
-            assert await mirror.recall(3) >= RECALL_MIN
-    assert await mirror.recall() >= RECALL_MIN
+            assert await mirror.recall(10) >= RECALL_MIN
+    assert await mirror.recall(60) >= RECALL_MIN
 
 
 async def test_search_is_as_good_when_most_is_deleted(store: Store) -> None:
@@ -104,6 +106,21 @@ async def test_equal_vectors_are_all_found(store: Store) -> None:
     await store.flush()
     assert await recall(store, mirror.live, [same], 120) >= RECALL_MIN
     assert await recall(store, mirror.live, others, 1) >= RECALL_MIN
+
+
+async def test_vectors_that_come_back_are_found(store: Store) -> None:
+    # Two items that change between two looks leave ever more dead twins of what they are now.
+    mirror = Mirror(store)
+    arc = np.array([[-1.0, -0.2 - 0.05 * n] for n in range(40)], np.float32)
+    looks = np.array([[1.0, 0.0], [0.0, 1.0]], np.float32)
+    await mirror.put(_named(arc))
+    found = []
+    for n in range(80):
+        await mirror.put((name, looks[n % 2]) for name in ("a", "b"))
+        if n % 4 == 3:
+            await store.flush()
+        found.append(await recall(store, mirror.live, [looks[0]], 2))
+    assert np.mean(found) >= RECALL_MIN
 
 
 async def test_clustered_vectors_are_found(store: Store) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
+from typing import Self
 
 from memory_client._aio.admin import AdminMethods
 from memory_client._aio.memory import MemoryMethods
@@ -58,7 +59,7 @@ class AsyncMemoryClient(MemoryMethods, StateMethods, AdminMethods):
         self._namespace = namespace
         self._is_view = False
 
-    def namespace(self, name: str) -> AsyncMemoryClient:
+    def namespace(self, name: str) -> Self:
         """Return this client bound to another namespace, over the same channel.
 
         Cheap enough for every call. Closing the view closes nothing.
@@ -74,7 +75,7 @@ class AsyncMemoryClient(MemoryMethods, StateMethods, AdminMethods):
         if not self._is_view:
             await self._transport.close()
 
-    async def __aenter__(self) -> AsyncMemoryClient:
+    async def __aenter__(self) -> Self:
         """Return the client itself."""
         return self
 

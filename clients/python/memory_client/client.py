@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
+from typing import Self
 
 from memory_client._sync.admin import AdminMethods
 from memory_client._sync.memory import MemoryMethods
@@ -58,7 +59,7 @@ class MemoryClient(MemoryMethods, StateMethods, AdminMethods):
         self._namespace = namespace
         self._is_view = False
 
-    def namespace(self, name: str) -> MemoryClient:
+    def namespace(self, name: str) -> Self:
         """Return this client bound to another namespace, over the same channel.
 
         Cheap enough for every call. Closing the view closes nothing.
@@ -74,7 +75,7 @@ class MemoryClient(MemoryMethods, StateMethods, AdminMethods):
         if not self._is_view:
             self._transport.close()
 
-    def __enter__(self) -> MemoryClient:
+    def __enter__(self) -> Self:
         """Return the client itself."""
         return self
 

@@ -35,6 +35,7 @@ class _Write(Generic[T]):
     publish: Callable[[T], None]
     done: asyncio.Future[T]
     heavy: bool
+    alone: bool = False
     result: Any = None
     error: BaseException | None = None
 
@@ -71,19 +72,21 @@ class CommitQueue:
             raise Unavailable.storage()
         if len(self._waiting) >= QUEUED_WRITES_MAX:
             raise Overloaded("queued_writes_max", QUEUED_WRITES_MAX)
+        return await self._enqueue(_Write(apply, publish, self._loop.create_future(), heavy))
+
+    async def run(self, work: Callable[[Connection], T]) -> T:
+        """Run something with the connection between two transactions, in the thread of the commits."""
         done: asyncio.Future[T] = self._loop.create_future()
-        self._waiting.append(_Write(apply, publish, done, heavy))
+        return await self._enqueue(_Write(work, lambda _: None, done, heavy=True, alone=True))
+
+    def _enqueue(self, write: _Write[T]) -> asyncio.Future[T]:
+        self._waiting.append(write)
         if not self._running:
             self._running = True
             self._idle.clear()
             # After the other callbacks of this turn of the loop, which may bring more writes.
             self._loop.call_soon(self._next_group)
-        return await done
-
-    async def run(self, work: Callable[[Connection], T]) -> T:
-        """Run something in the thread of the commits, between two of them."""
-        await self._idle.wait()
-        return await self._loop.run_in_executor(self._thread, work, self._connection)
+        return write.done
 
     def _next_group(self) -> None:
         if not self._waiting:
@@ -91,14 +94,24 @@ class CommitQueue:
             self._idle.set()
             return
         self._group = [self._waiting.popleft()]
-        while self._waiting and len(self._group) < GROUP_WRITES_MAX:
+        alone = self._group[0].alone
+        while self._waiting and len(self._group) < GROUP_WRITES_MAX and not (alone or self._waiting[0].alone):
             self._group.append(self._waiting.popleft())
-        if any(write.heavy for write in self._group):
-            work = self._apply_and_commit
-        else:
-            self._apply_group()
-            work = self._commit_group
+        work = self._run_alone if alone else self._prepare_group()
         self._loop.run_in_executor(self._thread, work).add_done_callback(self._committed)
+
+    def _prepare_group(self) -> Callable[[], None]:
+        if any(write.heavy for write in self._group):
+            return self._apply_and_commit
+        self._apply_group()
+        return self._commit_group
+
+    def _run_alone(self) -> None:
+        (only,) = self._group
+        try:
+            only.result = only.apply(self._connection)
+        except BaseException as error:
+            only.error = error
 
     def _apply_and_commit(self) -> None:
         self._apply_group()

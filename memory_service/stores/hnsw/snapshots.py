@@ -1,6 +1,6 @@
 """Snapshots of HNSW graphs: files that spare building a graph again.
 
-A snapshot is two files, the graph and the keys of its slots, and a manifest that tells their sizes
+A snapshot is two files, the graph and what its slots are, and a manifest that tells their sizes
 and checksums. Nothing of it is read before all of it was verified: loading a damaged graph may end
 the process. Files are named by the namespace's uid, never by its name. Whatever is wrong with a
 snapshot, it is left aside, and the index is built from the records.
@@ -18,6 +18,7 @@ import structlog
 import xxhash
 from numpy.typing import NDArray
 
+from memory_service.indexes.distinct_graph import DistinctGraph, Linked
 from memory_service.indexes.hnsw import HnswGraph
 
 FORMAT = 1
@@ -36,7 +37,6 @@ class _Manifest(msgspec.Struct):
     uid: int
     dimension: int
     ef: int
-    slot_count: int
     graph: _File
     slots: _File
 
@@ -50,12 +50,9 @@ class _Signed(msgspec.Struct):
 
 @dataclass
 class Snapshot:
-    """A graph, and the key of each slot that was live: the revision at which its vector was written.
+    """A graph, and the key of each slot: the revision at which its vector was written."""
 
-    Slots that were dead have the key 0.
-    """
-
-    graph: HnswGraph
+    graph: DistinctGraph
     slot_keys: NDArray[np.int64]
 
 
@@ -66,14 +63,17 @@ class Snapshots:
         self._folder = folder
         folder.mkdir(exist_ok=True)
 
-    def save(self, uid: int, revision: int, graph: HnswGraph, slot_keys: NDArray[np.int64]) -> None:
+    def save(self, uid: int, revision: int, snapshot: Snapshot) -> None:
         """Write a snapshot in the place of the one before, all or nothing."""
+        graph = snapshot.graph
         graph_path = self._folder / f"{uid}-{revision}.graph"
         slots_path = self._folder / f"{uid}-{revision}.slots"
-        graph.save(graph_path)
-        slots_path.write_bytes(slot_keys.astype("<i8").tobytes())
+        graph.graph.save(graph_path)
+        with slots_path.open("wb") as file:
+            for array in (snapshot.slot_keys, graph.slot_group, graph.group_hash):
+                np.save(file, array, allow_pickle=False)
         manifest = _Manifest(
-            FORMAT, uid, graph.dimension, graph.ef, len(slot_keys), _describe(graph_path), _describe(slots_path)
+            FORMAT, uid, graph.graph.dimension, graph.graph.ef, _describe(graph_path), _describe(slots_path)
         )
         for path in (graph_path, slots_path):
             _sync(path)
@@ -110,9 +110,10 @@ class Snapshots:
             # The manifest is verified, so its names are ours.
             if _describe(self._folder / file.name) != file:
                 raise ValueError(f"{file.name} is damaged")
-        slot_keys = np.frombuffer((self._folder / manifest.slots.name).read_bytes(), "<i8").astype(np.int64)
+        with (self._folder / manifest.slots.name).open("rb") as arrays:
+            slot_keys, slot_group, group_hash = (np.load(arrays, allow_pickle=False) for _ in range(3))
         graph = HnswGraph.load(self._folder / manifest.graph.name, dimension, manifest.ef)
-        return Snapshot(graph, slot_keys)
+        return Snapshot(DistinctGraph(graph, Linked.of(slot_group, group_hash)), slot_keys)
 
     def remove(self, uid: int) -> None:
         """Remove the snapshot of a namespace, if there is one."""

@@ -95,7 +95,7 @@ class HnswStore(Store):
         self._views = ViewCache(self._settings, self._snapshots, self._analyzer, self._read)
 
     async def close(self) -> None:
-        self._signal.fire_all()
+        self._signal.close()
         await self._queue.close()
         await self._views.close()
         self._threads.shutdown()
@@ -362,9 +362,15 @@ class HnswStore(Store):
         return [Change(ChangeType(kind), key & POSITION_MAX, subject) for key, kind, subject in rows]
 
     async def wait_for_change(self, namespace: str, after_revision: int) -> None:
-        info = self._info(namespace)
-        if (info.revision if info else 0) <= after_revision:
-            await self._signal.wait(namespace)
+        before = self._info(namespace)
+
+        def happened() -> bool:
+            found = self._info(namespace)
+            if before is not None and (found is None or found.uid != before.uid):
+                return True
+            return found is not None and found.revision > after_revision
+
+        await self._signal.wait_until(namespace, happened)
 
     # --- namespaces ---------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import structlog
 
 from memory_service.indexes.analysis import Analyzer
@@ -19,7 +18,7 @@ from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.vectors import Job
 from memory_service.indexes.view import NamespaceView
 from memory_service.records import NamespaceInfo
-from memory_service.stores.hnsw.snapshots import Snapshots
+from memory_service.stores.hnsw.snapshots import Snapshot, Snapshots
 from memory_service.stores.hnsw.view_loading import load_view
 from memory_service.stores.sqlite import Connection
 
@@ -230,14 +229,14 @@ class ViewCache:
         view = held.view
         if view.vectors is None or view.vectors.graph is None:
             return
-        graph, count = view.vectors.graph, view.vectors.graph_count
-        keys = np.where(view.vectors.live[:count], view.slot_keys.view[:count], 0)
+        count = view.vectors.graph_count
+        snapshot = Snapshot(view.vectors.graph, view.slot_keys.view[:count].copy())
 
         def finish(_: object) -> None:
             view.saved_slot_count = count
 
         uid, revision = held.uid, view.revision
-        self._start_save(held, Job(lambda: self._snapshots.save(uid, revision, graph, keys), finish))
+        self._start_save(held, Job(lambda: self._snapshots.save(uid, revision, snapshot), finish))
 
     def _start_save(self, held: _Held, job: Job) -> None:
         future = asyncio.get_running_loop().run_in_executor(self._indexer, job.work)

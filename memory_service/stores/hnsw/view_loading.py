@@ -99,7 +99,6 @@ def _load_vectors(
     view.row_slot.view[slot_row[live]] = np.flatnonzero(live).astype(np.int32)
     view.slot_row, view.slot_keys = GrowingArray.of(slot_row), GrowingArray.of(slot_keys)
     if snapshot is not None:
-        snapshot.graph.restore_deletions(np.flatnonzero(~graph_live), int(graph_live.sum()))
         view.saved_slot_count = len(slot_rows)
     graph = snapshot.graph if snapshot else None
     view.vectors = VectorIndex.of(settings, matrix, graph, graph_live if snapshot else None)
@@ -113,7 +112,7 @@ def _match(
         return np.empty(0, np.int64), np.empty(0, np.bool_)
     order = np.argsort(vector_keys, kind="stable")
     at = np.minimum(np.searchsorted(vector_keys[order], snapshot.slot_keys), len(order) - 1)
-    live = (vector_keys[order[at]] == snapshot.slot_keys) & (snapshot.slot_keys != 0)
+    live = (vector_keys[order[at]] == snapshot.slot_keys) & (snapshot.graph.slot_group >= 0)
     return np.where(live, order[at], 0), live
 
 

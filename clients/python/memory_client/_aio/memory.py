@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -249,7 +249,7 @@ class MemoryMethods(Bound):
         after_revision: int | None = None,
         heartbeat_interval: timedelta | float | None = None,
         give_up_after_s: float | None = None,
-    ) -> AsyncIterator[Change]:
+    ) -> AsyncGenerator[Change, None]:
         """Yield every change of the namespace, for as long as the caller wants.
 
         A stream that breaks because the server went away is taken up again where it broke, with no
@@ -274,7 +274,7 @@ class MemoryMethods(Bound):
         after_revision: int = 0,
         include_embedding: bool = False,
         give_up_after_s: float | None = 60.0,
-    ) -> AsyncIterator[MemoryItem | StateEntry]:
+    ) -> AsyncGenerator[MemoryItem | StateEntry, None]:
         """Yield every item and every state entry of the namespace, ordered by revision.
 
         A stream that breaks is taken up again where it broke, unless the server stays away for longer

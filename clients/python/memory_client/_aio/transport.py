@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from typing import Any
 
@@ -13,8 +13,16 @@ from memory_client._calls.call import Call, Event, Page, T, paged
 from memory_client._calls.memory import UNSET, Unset
 from memory_client._calls.resume import Resumption
 from memory_client._status import error_from_call
+from memory_client._sync.transport import Transport as BlockingTransport
 from memory_client.errors import Unavailable
 from memory_client.options import ClientOptions
+
+_END = object()
+"""Stands for the end of an iteration: StopAsyncIteration does not pass from one thread to another."""
+
+
+async def _next_or_end(iterator: AsyncIterator[Any]) -> Any:
+    return await anext(iterator, _END)
 
 
 class Transport:
@@ -50,7 +58,7 @@ class Transport:
             for entry in page.entries:
                 yield entry
 
-    async def stream(self, call: Call[T]) -> AsyncIterator[T]:
+    async def stream(self, call: Call[T]) -> AsyncGenerator[T, None]:
         """Yield the responses of a call that has many. Closing the iterator ends the call."""
         responses = self._method("unary_stream", call)(call.request, **self._settings(None))
         try:
@@ -63,14 +71,14 @@ class Transport:
 
     async def resumed(
         self, call_after: Callable[[int | None], Call[Event[T]]], resumption: Resumption
-    ) -> AsyncIterator[T]:
+    ) -> AsyncGenerator[T, None]:
         """Yield the values of a stream that is taken up again where it broke."""
         while True:
             try:
-                stream: Any = self.stream(call_after(resumption.position))
-                async with aclosing(stream):
+                async with aclosing(self.stream(call_after(resumption.position))) as stream:
                     async for event in stream:
                         if resumption.accept(event):
+                            assert event.value is not None
                             yield event.value
                 return
             except Unavailable:
@@ -80,28 +88,27 @@ class Transport:
             await asyncio.sleep(delay)
 
     async def upload(self, call: Call[T], requests: AsyncIterable[Any], timeout_s: float | None) -> T:
-        """Run a call with many requests. An exception of `requests` ends the upload and is raised here."""
-        stream = self._method("stream_unary", call)(**self._settings(timeout_s))
-        failure: Exception | None = None
+        """Run a call with many requests. An exception of `requests` ends the upload and is raised here.
+
+        It goes over a synchronous channel of its own, in threads: grpc.aio reports INTERNAL, now and then,
+        in place of the status of a server that ends an upload early.
+        """
+        self._check_open()
+        loop = asyncio.get_running_loop()
+        iterator = aiter(requests)
+        blocking = BlockingTransport(self.options)
+
+        def pulled() -> Iterator[Any]:
+            while True:
+                request = asyncio.run_coroutine_threadsafe(_next_or_end(iterator), loop).result()
+                if request is _END:
+                    return
+                yield request
+
         try:
-            try:
-                async for request in requests:
-                    await stream.write(request)
-            except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
-                pass  # The server ended the call: the response says why.
-            except Exception as error:
-                # As in the synchronous client: what was sent before is written, in good order.
-                failure = error
-            if not stream.done():
-                await stream.done_writing()
-            response = await stream
-        except grpc.aio.AioRpcError as error:
-            raise (failure or error_from_call(error)) from None
+            return await asyncio.to_thread(blocking.upload, call, pulled(), timeout_s)
         finally:
-            stream.cancel()
-        if failure is not None:
-            raise failure
-        return call.read(response)
+            blocking.close()
 
     async def close(self) -> None:
         """End all calls and close the channel."""
@@ -109,9 +116,12 @@ class Transport:
         if self._channel is not None:
             await self._channel.close()
 
-    def _open(self) -> grpc.aio.Channel:
+    def _check_open(self) -> None:
         if self._closed:
             raise ValueError("the client is closed")
+
+    def _open(self) -> grpc.aio.Channel:
+        self._check_open()
         if self._channel is None:
             arguments = self.options.channel_arguments()
             if self.options.tls:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -247,7 +247,7 @@ class MemoryMethods(Bound):
         after_revision: int | None = None,
         heartbeat_interval: timedelta | float | None = None,
         give_up_after_s: float | None = None,
-    ) -> Iterator[Change]:
+    ) -> Generator[Change, None, None]:
         """Yield every change of the namespace, for as long as the caller wants.
 
         A stream that breaks because the server went away is taken up again where it broke, with no
@@ -272,7 +272,7 @@ class MemoryMethods(Bound):
         after_revision: int = 0,
         include_embedding: bool = False,
         give_up_after_s: float | None = 60.0,
-    ) -> Iterator[MemoryItem | StateEntry]:
+    ) -> Generator[MemoryItem | StateEntry, None, None]:
         """Yield every item and every state entry of the namespace, ordered by revision.
 
         A stream that breaks is taken up again where it broke, unless the server stays away for longer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
 import grpc
@@ -65,7 +65,7 @@ class Transport:
 
     def resumed(
         self, call_after: Callable[[int | None], Call[Event[T]]], resumption: Resumption
-    ) -> Iterator[T]:
+    ) -> Generator[T, None, None]:
         """Yield the values of a stream that is taken up again where it broke."""
         while True:
             try:

@@ -1,0 +1,164 @@
+"""An HNSW graph of the distinct vectors of a namespace, and the slots that have each of them.
+
+Agents write the same short message over and over, and equal texts have equal vectors. An HNSW graph
+falls apart on them: equal vectors link to each other and to nothing else. So the graph holds each
+vector once, under the number of its group, and a group knows its slots.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from memory_service.indexes.hnsw import FloatMatrix, HnswGraph
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass
+class Linked:
+    """What `link` did: the groups of all slots, and what the graph is made of now."""
+
+    slot_group: NDArray[np.int32]
+    group_hash: NDArray[np.uint64]
+    by_group: NDArray[np.int32]
+    starts: IntArray
+
+    @classmethod
+    def of(cls, slot_group: NDArray[np.int32], group_hash: NDArray[np.uint64]) -> Linked:
+        """List the slots by their groups; slots of group -1 are in none."""
+        order = np.argsort(slot_group, kind="stable").astype(np.int32)
+        first = int(np.searchsorted(slot_group[order], 0))
+        starts = np.searchsorted(slot_group[order[first:]], np.arange(len(group_hash) + 1))
+        return cls(slot_group, group_hash, order[first:], starts)
+
+
+class DistinctGraph:
+    """Covers the slots below `slot_count`. `link` is for the thread that builds, all else for one other."""
+
+    def __init__(self, graph: HnswGraph, linked: Linked | None = None) -> None:
+        self.graph = graph
+        self._linked = linked or Linked.of(np.empty(0, np.int32), np.empty(0, np.uint64))
+        self._live_in_group: IntArray = np.empty(0, np.int64)
+        self._marked: BoolArray = np.empty(0, np.bool_)
+        self._unmarked = 0
+
+    @property
+    def slot_count(self) -> int:
+        """Slots that the graph covers."""
+        return len(self._linked.slot_group)
+
+    @property
+    def slot_group(self) -> NDArray[np.int32]:
+        """The group of each slot, -1 for those that were dead when the graph was linked."""
+        return self._linked.slot_group
+
+    @property
+    def group_hash(self) -> NDArray[np.uint64]:
+        """The hash of each group's vector."""
+        return self._linked.group_hash
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken, estimated."""
+        linked = self._linked
+        return self.graph.nbytes + 3 * linked.slot_group.nbytes + 4 * linked.group_hash.nbytes
+
+    def link(self, vectors: FloatMatrix, slots: IntArray, slot_count: int, threads: int) -> Linked:
+        """Link the vectors of live slots into the graph; the result is for `adopt`."""
+        hashes = np.fromiter((xxhash.xxh3_64_intdigest(v.data) for v in vectors), np.uint64, len(vectors))
+        known = self._linked.group_hash
+        groups = self._groups_of(hashes, known)
+        fresh_hashes, first, inverse = np.unique(hashes[groups < 0], return_index=True, return_inverse=True)
+        fresh = np.flatnonzero(groups < 0)
+        numbers = len(known) + np.arange(len(fresh_hashes))
+        groups[fresh] = numbers[inverse]
+        self.graph.add(vectors[fresh[first]], numbers, threads)
+        slot_group = np.full(slot_count, -1, np.int32)
+        slot_group[: self.slot_count] = self._linked.slot_group
+        slot_group[slots] = groups
+        return Linked.of(slot_group, np.concatenate([known, fresh_hashes]))
+
+    def _groups_of(self, hashes: NDArray[np.uint64], known: NDArray[np.uint64]) -> IntArray:
+        """Return the groups that have these vectors already, -1 for none or one marked as deleted."""
+        if not len(known):
+            return np.full(len(hashes), -1, np.int64)
+        # The last of equal hashes: a group that was marked as deleted comes before its successor.
+        order = np.argsort(known, kind="stable")
+        at = np.searchsorted(known[order], hashes, side="right") - 1
+        found = order[np.maximum(at, 0)]
+        usable = (at >= 0) & (known[found] == hashes) & ~self._marked[found]
+        return np.where(usable, found, -1)
+
+    def adopt(self, linked: Linked, live: BoolArray) -> None:
+        """Take over what `link` did. `live`, of shape (slot count,), tells which slots are live now."""
+        self._linked = linked
+        counted = linked.slot_group[live & (linked.slot_group >= 0)]
+        self._live_in_group = np.bincount(counted, minlength=len(linked.group_hash))
+        marked = np.zeros(len(linked.group_hash), np.bool_)
+        marked[: len(self._marked)] = self._marked
+        dead = np.flatnonzero((self._live_in_group == 0) & ~marked)
+        marked[dead] = True
+        self._marked = marked
+        self._unmarked = 0
+        self.graph.mark_deleted(dead)
+
+    def adopt_again(self, live: BoolArray) -> None:
+        """Mark what died while a `link` ran that came to nothing."""
+        self.adopt(self._linked, live)
+
+    def restore(self, live: BoolArray) -> None:
+        """Like `adopt`, for a graph just loaded, whose file may or may not have the marks."""
+        slot_group = self._linked.slot_group
+        counted = slot_group[live & (slot_group >= 0)]
+        self._live_in_group = np.bincount(counted, minlength=len(self._linked.group_hash))
+        self._marked = self._live_in_group == 0
+        self.graph.restore_deletions(np.flatnonzero(self._marked), int((~self._marked).sum()))
+
+    def remove(self, slot: int, *, linking: bool) -> None:
+        """Note that a slot is dead. While another thread links, the graph learns of it by `adopt`."""
+        group = int(self._linked.slot_group[slot])
+        self._live_in_group[group] -= 1
+        if self._live_in_group[group]:
+            return
+        if linking:
+            self._unmarked += 1
+            return
+        self._marked[group] = True
+        self.graph.mark_deleted(np.array([group]))
+
+    def search(
+        self, query: NDArray[np.float32], k: int, live: BoolArray
+    ) -> tuple[IntArray, NDArray[np.float32]] | None:
+        """Return at least k live slots of the best scores, best first; fewer where fewer are live.
+
+        None where the graph could not find as many as it holds: the caller has to scan.
+        """
+        found = self.graph.search(query, k + self._unmarked)
+        if found is None:
+            return None
+        groups, scores = found
+        starts = self._linked.starts
+        if len(self._linked.group_hash) < len(self.graph):
+            # Another thread adds groups that nobody knows yet; their slots are found elsewhere.
+            known = groups < len(self._linked.group_hash)
+            groups, scores = groups[known], scores[known]
+        sizes = starts[groups + 1] - starts[groups]
+        if len(sizes) and int(sizes.max()) == 1:
+            slots = self._linked.by_group[starts[groups]]
+        else:
+            slots = np.concatenate(
+                [self._linked.by_group[starts[g] : starts[g + 1]] for g in groups.tolist()] or [groups]
+            )
+            scores = np.repeat(scores, sizes)
+        alive = live[slots]
+        return (slots, scores) if alive.all() else (slots[alive], scores[alive])
+
+    def vectors(self, slots: IntArray) -> FloatMatrix:
+        """Return the unit vectors of linked slots, in their order."""
+        groups = self._linked.slot_group[slots].astype(np.int64)
+        return self.graph.vectors(groups)

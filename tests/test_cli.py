@@ -1,0 +1,309 @@
+"""The command line against a real server."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from memory_client import BinaryPart, MemoryClient, chat_message
+from memory_service import __version__
+from memory_service.cli import main
+from memory_service.cli.parameters import Duration
+from server_process import ServerProcess
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(server: ServerProcess, namespace: str) -> Run:
+    """Runs a command in the test's namespace; what it prints must not be an error unless that is expected."""
+    environment = {"MEMORY_SERVICE_ADDRESS": server.address, "MEMORY_SERVICE_NAMESPACE": namespace}
+
+    def run(*arguments: str, stdin: str | bytes | None = None, exit_code: int = 0) -> Result:
+        result = CliRunner(env=environment).invoke(main, arguments, input=stdin)
+        assert result.exit_code == exit_code, (result.stderr, result.exception)
+        return result
+
+    return run
+
+
+def json_lines(result: Result) -> list[Any]:
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def commands(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Command]]:
+    """All commands with their full names."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{path}{name} ")
+        else:
+            yield path + name, command
+
+
+def test_the_commands_that_there_are() -> None:
+    assert {name for name, _ in commands(main)} >= {
+        *("serve", "health", "add", "retrieve", "list", "get", "delete", "reset", "import", "export"),
+        *("stats", "namespaces", "flush", "backup", "watch"),
+        *(f"state {name}" for name in ("save", "load", "list", "search", "delete", "clear")),
+    }
+
+
+def test_every_option_has_a_variable_and_every_thing_a_sentence() -> None:
+    for name, command in commands(main):
+        assert command.help and command.help.split("\n")[0].endswith("."), name
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                assert parameter.help and parameter.help.endswith("."), (name, parameter.name)
+                assert re.fullmatch(r"MEMORY_SERVICE_[A-Z_]+", str(parameter.envvar)), (name, parameter.name)
+                assert parameter.show_envvar
+
+
+def test_client_commands_load_no_server() -> None:
+    heavy = {"numpy", "openai", "hnswlib", "apsw", "wordllama", "uvloop", "memory_service.server"}
+    code = f"import sys, memory_service.cli.items, memory_client; print({heavy!r} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "set()"
+
+
+def test_python_m_is_the_command() -> None:
+    command = [sys.executable, "-m", "memory_service", "--version"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == __version__
+
+
+def test_add_and_retrieve(run: Run) -> None:
+    item_id = run("add", "Ada likes green tea").stdout.strip()
+    run(
+        "add",
+        "I play the piano",
+        "--role",
+        "user",
+        "--name",
+        "Bob",
+        "--session",
+        "s",
+        "--label",
+        "a=b",
+        "--ttl",
+        "7d",
+    )
+    (row,) = run("retrieve", "piano", "--limit", "1").stdout.splitlines()
+    assert re.fullmatch(r" *\d\.\d{4}  \S+ +\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ  Bob +I play the piano", row)
+    rows = run("retrieve").stdout.splitlines()
+    assert [row.rsplit("  ")[-1] for row in rows] == ["Ada likes green tea", "I play the piano"]
+    (found,) = json_lines(run("retrieve", "--label", "a=b", "--session", "s", "--json"))
+    assert found["item"]["chat_message"]["name"] == "Bob"
+    assert found["item"]["labels"] == {"a": "b"}
+    assert "expire_time" in found["item"]
+    assert run("get", item_id).stdout.startswith("id ")
+
+
+def test_add_reads_stdin_and_metadata(run: Run) -> None:
+    run("add", "-", "--metadata", '{"a": [1]}', "--id", "mine", stdin="two\nlines\x1b[31m")
+    (item,) = json_lines(run("list", "--json"))
+    assert (item["id"], item["text"], item["metadata"]) == ("mine", "two\nlines\x1b[31m", {"a": [1]})
+    assert run("list").stdout.endswith("two lines [31m\n"), "nothing commands the terminal"
+
+
+def test_explain_shows_the_shares(run: Run) -> None:
+    run("add", "Ada likes green tea")
+    lines = run("retrieve", "tea", "--mode", "lexical", "--explain").stdout.splitlines()
+    assert len(lines) == 2
+    assert "lexical:" in lines[1]
+
+
+def test_list_is_limited_and_turned_round(run: Run) -> None:
+    for text in ("one", "two", "three"):
+        run("add", text)
+    assert [item["text"] for item in json_lines(run("list", "--limit", "2", "--json"))] == ["one", "two"]
+    newest = json_lines(run("list", "--newest-first", "--limit", "1", "--json"))
+    assert [item["text"] for item in newest] == ["three"]
+    assert len(run("list", "--limit", "-1").stdout.splitlines()) == 3
+
+
+def test_delete_and_reset(run: Run) -> None:
+    run("add", "x", "--id", "a")
+    run("add", "y")
+    run("delete", "a")
+    error = run("delete", "a", exit_code=1).stderr
+    assert re.fullmatch(r"error: .+ \(ITEM_NOT_FOUND\)\n", error)
+    run("reset", stdin="n\n", exit_code=1)
+    assert run("reset", stdin="y\n").stdout == "removed 1 items and 0 state keys\n"
+    assert json_lines(run("reset", "--yes", "--json"))[0]["item_count"] == 0
+
+
+def test_state(run: Run) -> None:
+    assert run("state", "save", "plan/a", '{"step": 1}', "--description", "d").stdout == "version 1\n"
+    run("state", "save", "plan/b", "plain text", "--ttl", "1h")
+    run("state", "save", "n", "--", "-5")
+    assert json.loads(run("state", "load", "plan/a").stdout) == {"step": 1}
+    assert run("state", "load", "plan/b").stdout == "plain text\n"
+    assert json_lines(run("state", "load", "n", "--json"))[0]["value"] == -5
+    conflict = run("state", "save", "plan/a", "2", "--expected-version", "7", exit_code=1).stderr
+    assert conflict.endswith("(VERSION_MISMATCH)\n")
+    entries = json_lines(run("state", "list", "--json"))
+    assert [entry["key"] for entry in entries] == ["n", "plan/a", "plan/b"]
+    assert not any("value" in entry for entry in entries)
+    found = json_lines(run("state", "search", "plan/*", "--json"))
+    assert [entry["value"] for entry in found] == [{"step": 1}, "plain text"]
+    run("state", "delete", "plan/a", "--expected-version", "1")
+    assert run("state", "clear", "--yes").stdout == "removed 2 state keys\n"
+
+
+def test_a_value_that_no_double_holds_is_refused(run: Run) -> None:
+    error = run("state", "save", "k", "9007199254740993", exit_code=1).stderr
+    assert error == "error: value: 9007199254740993 is beyond 2^53; send it as a string\n"
+
+
+CHAT = [
+    {"role": "system", "content": "Be kind."},
+    {"role": "user", "content": "Do you like tea?", "name": "Ada"},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+    },
+    {"role": "tool", "tool_call_id": "c", "content": "yes"},
+]
+
+
+def test_import_of_a_chat_is_repeatable(run: Run, tmp_path: Path) -> None:
+    chat = tmp_path / "morning.json"
+    chat.write_text(json.dumps(CHAT))
+    assert run("import", str(chat), "--dry-run").stdout == "4 records can be imported\n"
+    assert run("list").stdout == ""
+    assert (
+        run("import", str(chat), "--label", "from=file").stdout
+        == "imported 4 items and 0 state keys, skipped 0\n"
+    )
+    items = json_lines(run("list", "--json"))
+    assert {item["session_id"] for item in items} == {"morning"}
+    assert all(item["labels"] == {"from": "file"} for item in items)
+    assert run("import", str(chat), exit_code=1).stderr.endswith("(ITEM_ALREADY_EXISTS)\n")
+    again = json_lines(run("import", str(chat), "--on-duplicate", "skip", "--json"))[0]
+    assert (again["imported_count"], again["skipped_count"]) == (0, 4)
+    assert json_lines(run("list", "--json")) == items
+
+
+def test_import_from_stdin_tells_the_bad_line(run: Run) -> None:
+    lines = "".join(json.dumps(message) + "\n" for message in CHAT)
+    error = run("import", "-", "--session", "s", stdin=lines + '{"role": "boss"}\n', exit_code=1).stderr
+    assert error.startswith('error: stdin:5: "role" is one of')
+    assert run("list").stdout == "", "nothing of the batch that the bad line would be in"
+
+
+def test_export_is_imported_exactly(run: Run, server: ServerProcess, namespace: str, tmp_path: Path) -> None:
+    with MemoryClient(server.address, namespace=namespace) as client:
+        picture = BinaryPart(b"\x00\xff", "image/png", content_length=2)
+        client.add(chat_message("user", "see", picture), labels={"a": "b"}, metadata={"m": [1, None]})
+        client.add("vector", embedding=[0.1, 0.2, 0.3], session_id="s")
+        client.save_state("plan", {"step": 1.5}, description="d")
+    file = tmp_path / "all.jsonl"
+    assert run("export", str(file), "--include-embedding").stdout == f"exported 3 records to {file}\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["all.jsonl"]
+    copy = f"{namespace}/copy"
+    run("import", str(file), "--format", "items", "--namespace", copy)
+    exported = run("export", "--include-embedding", "--namespace", copy).stdout.splitlines()
+    ours = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [essence(json.loads(line)) for line in exported] == [essence(record) for record in ours]
+    assert [record["kind"] for record in ours] == ["item", "item", "state"]
+
+
+def essence(record: dict[str, Any]) -> dict[str, Any]:
+    """What an import keeps: all but what the server sets at the time of the write."""
+    left_out = {"revision", "update_time"} | (
+        {"create_time", "version"} if record["kind"] == "state" else set()
+    )
+    return {key: value for key, value in record.items() if key not in left_out}
+
+
+def test_a_broken_export_is_continued(run: Run, tmp_path: Path) -> None:
+    for text in ("one", "two", "three"):
+        run("add", text)
+    file = tmp_path / "all.jsonl"
+    run("export", str(file))
+    whole = file.read_bytes()
+    assert run("export", str(file), "--resume", exit_code=1).stderr.startswith("error: there is no ")
+    for cut in (0, len(whole) // 2, len(whole) - 1, len(whole)):
+        (tmp_path / "all.jsonl.part").write_bytes(whole[:cut])
+        run("export", str(file), "--resume")
+        assert file.read_bytes() == whole
+
+
+def test_watch_prints_changes(run: Run, server: ServerProcess, namespace: str) -> None:
+    run("add", "before")
+    command = [sys.executable, "-m", "memory_service", "watch", "--after-revision", "0", "--json"]
+    command += ["--address", server.address, "--namespace", namespace]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        try:
+            assert json.loads(watching.stdout.readline())["item"]["text"] == "before"
+            run("add", "after")
+            assert json.loads(watching.stdout.readline())["type"] == "item_added"
+        finally:
+            watching.terminate()
+
+
+def test_administration(run: Run, namespace: str) -> None:
+    assert run("stats", exit_code=1).stderr.endswith("(NAMESPACE_NOT_FOUND)\n")
+    run("add", "x")
+    assert re.search(r"^item_count +1$", run("stats").stdout, re.MULTILINE)
+    assert json_lines(run("stats", "--json"))[0]["namespace"] == namespace
+    (found,) = run("namespaces", "--prefix", namespace).stdout.splitlines()
+    assert found.endswith(namespace)
+    assert run("health").stdout.startswith("status: serving\n")
+    assert json_lines(run("health", "--json"))[0]["store"] == "hnsw"
+    assert run("flush").stdout.startswith("flushed in ")
+    name = json_lines(run("backup", "--json"))[0]["name"]
+    assert run("backup", name, exit_code=1).stderr.startswith("error: ")
+
+
+def test_a_server_that_is_not_there() -> None:
+    result = CliRunner().invoke(main, ["list", "--address", "127.0.0.1:1"])
+    assert result.exit_code == 1
+    told = "error: no server answers at 127.0.0.1:1; start one with: memory-service serve (UNAVAILABLE)\n"
+    assert result.stderr == told
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("30s", 30), ("15m", 900), ("12h", 43200), ("7d", 604800), ("1h30m", 5400), ("0.5s", 0.5)],
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert Duration().convert(text, None, None).total_seconds() == seconds
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["add", "x", "--ttl", "soon"],
+        ["add", "x", "--ttl", "5"],
+        ["add", "x", "--ttl", "9999999999d"],
+        ["add", "x", "--label", "nothing"],
+        ["add", "x", "--metadata", "[1]"],
+        ["add", "x", "--metadata", "{"],
+        ["add", "x", "--name", "Ada"],
+        ["add", "x", "--role", "boss"],
+        ["retrieve", "--mode", "magic"],
+        ["import", "/no/such/file"],
+        ["export", "--resume"],
+        ["no such command"],
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_be_meant_is_refused_before_any_call(arguments: list[str]) -> None:
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2, result.output
+    assert "Error: " in result.stderr
