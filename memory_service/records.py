@@ -297,3 +297,35 @@ class OnDuplicate(enum.Enum):
     FAIL = 1
     SKIP = 2
     REPLACE = 3
+
+
+@dataclass(slots=True)
+class ItemDraft:
+    """An item as a caller asks for it; None where the caller left a choice to the server."""
+
+    content: Content | None
+    id: str = ""
+    session_id: str = ""
+    create_us: int | None = None
+    expire_us: int | None = None
+    ttl_us: int | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, Json] | None = None
+    embedding: Vector | None = None
+
+
+class DegradationReason(enum.IntEnum):
+    """What could not be done; the numbers equal the proto's."""
+
+    NO_EMBEDDER = 1
+    EMBEDDER_UNAVAILABLE = 2
+    FOREIGN_VECTORS = 3
+
+
+class RetrieveMode(enum.IntEnum):
+    """By what a query is answered; the numbers equal the proto's."""
+
+    UNSPECIFIED = 0
+    HYBRID = 1
+    VECTOR = 2
+    LEXICAL = 3

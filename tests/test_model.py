@@ -22,6 +22,7 @@ from contract.cases import EVICTING, GRAPH
 from memory_service.errors import MemoryServiceError
 from memory_service.indexes.settings import IndexSettings
 from memory_service.records import (
+    CLIENT_MODEL,
     Change,
     ChangeType,
     Hit,
@@ -32,7 +33,7 @@ from memory_service.records import (
     Receipt,
     SearchQuery,
 )
-from memory_service.stores.base import ModelMismatch, Store
+from memory_service.stores.base import Store
 from memory_service.stores.hnsw import HnswStore
 from memory_service.stores.memory import InMemoryStore
 
@@ -62,6 +63,7 @@ class Batch:
     count: int
     stream: int
     dimension: int
+    model: str
 
     def writes(self, now_us: int) -> list[ItemWrite]:
         """Make them; each call makes others, for stores write into the items."""
@@ -75,6 +77,7 @@ class Batch:
             item_id,
             " ".join(words),
             None if rng.random() < 0.15 else _vector(int(rng.integers(0, 50)), self.dimension),
+            model=self.model,
             session_id=f"s{rng.integers(0, 3)}",
             labels={"k": f"v{rng.integers(0, 4)}"},
             create_us=NOW + int(rng.integers(0, 20)),
@@ -83,7 +86,14 @@ class Batch:
         )
 
 
-batches = st.builds(Batch, ids, st.integers(1, 30), streams, st.sampled_from([4, 4, 4, 4, 4, 5]))
+batches = st.builds(
+    Batch,
+    ids,
+    st.integers(1, 30),
+    streams,
+    st.sampled_from([4, 4, 4, 4, 4, 5]),
+    st.sampled_from([CLIENT_MODEL, CLIENT_MODEL, CLIENT_MODEL, "local:a", "local:b"]),
+)
 
 
 def _vector(stream: int, dimension: int) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -94,8 +104,6 @@ async def _outcome(write: Awaitable[Receipt]) -> Outcome:
     """What a write returned, or how it failed."""
     try:
         return await write
-    except ModelMismatch:
-        return ("ModelMismatch", {})
     except MemoryServiceError as error:
         return (type(error).__name__, error.metadata)
 
@@ -183,7 +191,8 @@ class Model(RuleBasedStateMachine):
     @rule(namespace=namespaces, batch=batches)
     def fill(self, namespace: str, batch: Batch) -> None:
         """Add or replace many at once, enough for a graph."""
-        many, now = replace(batch, count=50, dimension=4), self.now_us
+        many = replace(batch, count=50, dimension=4, model=CLIENT_MODEL)
+        now = self.now_us
         self.apply(
             lambda store: store.add_items(namespace, many.writes(now), on_duplicate=OnDuplicate.REPLACE)
         )
@@ -224,13 +233,15 @@ class Model(RuleBasedStateMachine):
     def delete(self, namespace: str, first: int, count: int, behind: int | None) -> None:
         """Delete some items, one by one."""
         for n in range(first, first + count):
-            item_id, now = f"i{n % IDS}", self.now_us
-            expected = self.expected_revision(namespace, item_id, behind)
-            self.apply(
-                lambda store, i=item_id, e=expected: store.delete_item(  # type: ignore[misc]
-                    namespace, i, now_us=now, expected_revision=e
-                )
-            )
+            item_id = f"i{n % IDS}"
+            self.delete_one(namespace, item_id, self.expected_revision(namespace, item_id, behind))
+
+    def delete_one(self, namespace: str, item_id: str, expected: int | None) -> None:
+        """Delete one item, perhaps only at a revision."""
+        now = self.now_us
+        self.apply(
+            lambda store: store.delete_item(namespace, item_id, now_us=now, expected_revision=expected)
+        )
 
     @rule(
         namespace=namespaces,

@@ -105,7 +105,9 @@ def random_vectors(count: int, dimension: int = 16, stream: int = 0) -> np.ndarr
 
 def axis_vector(axis: int, dimension: int = 4) -> Vector:
     """The unit vector along an axis."""
-    return np.eye(dimension, dtype=np.float32)[axis]
+    vector = np.zeros(dimension, np.float32)
+    vector[axis] = 1
+    return vector
 
 
 async def scan_ids(store: Store, namespace: str = NS, **filter_fields: Any) -> list[str]:

@@ -22,6 +22,7 @@ from contract.builders import (
 from contract.conftest import Stores
 from contract.invariants import assert_consistent
 from memory_service.errors import InvalidArgument, Unsupported
+from memory_service.records import Change
 from memory_service.stores.base import BackupReport, Store
 
 
@@ -103,7 +104,7 @@ async def test_a_backup_beside_writers_is_of_one_moment(backup_store: Store, sto
         await _assert_is_a_beginning(await stores.open(_folder(stores, report.name)), report, changes)
 
 
-async def _assert_is_a_beginning(copy: Store, report: BackupReport, changes: list[object]) -> None:
+async def _assert_is_a_beginning(copy: Store, report: BackupReport, changes: list[Change]) -> None:
     copied = await copy.read_changes(NS, 0, PLENTY)
     assert copied == changes[: len(copied)]
     ids = await scan_ids(copy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
@@ -128,7 +128,10 @@ async def test_expiry_becomes_a_change_when_it_is_removed(store: Store) -> None:
     await store.save_state(NS, build_state("k", expire_us=NOW + SECOND))
     after = (await store.read_changes(NS, 0, PLENTY))[-1].revision
     assert await store.remove_expired(NOW + SECOND, 0, PLENTY) == 2
-    assert set(await _kinds(store, after)) == {(ChangeType.ITEM_EXPIRED, "a"), (ChangeType.STATE_EXPIRED, "k")}
+    assert set(await _kinds(store, after)) == {
+        (ChangeType.ITEM_EXPIRED, "a"),
+        (ChangeType.STATE_EXPIRED, "k"),
+    }
     changes = await store.read_changes(NS, 0, PLENTY)
     revisions = [change.revision for change in changes]
     assert revisions == sorted(set(revisions))
@@ -175,7 +178,21 @@ async def test_waiting_for_what_has_happened_returns_at_once(store: Store) -> No
         await store.wait_for_change(NS, receipt.revision - 1)
 
 
-@pytest.mark.parametrize("kind", ["add", "replace", "delete", "save", "clear", "reset", "expire", "delete namespace"])
+CHANGING: dict[str, Callable[[Store], Awaitable[object]]] = {
+    "add": lambda store: store.add_items(NS, [build_write("b")]),
+    "replace": lambda store: store.replace_item(NS, build_write("a")),
+    "delete": lambda store: store.delete_item(NS, "a", now_us=NOW),
+    "save": lambda store: store.save_state(NS, build_state("k")),
+    "import": lambda store: store.import_states(NS, [build_state("l")], OnDuplicate.FAIL),
+    "delete state": lambda store: store.delete_state(NS, "k", now_us=NOW),
+    "clear": lambda store: store.clear_states(NS),
+    "reset": lambda store: store.reset(NS),
+    "expire": lambda store: store.remove_expired(NOW + SECOND, 0, PLENTY),
+    "delete namespace": lambda store: store.delete_namespace(NS),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGING)
 async def test_a_waiter_is_woken_by_every_kind_of_change(
     store: Store, start_waiter: StartWaiter, kind: str
 ) -> None:
@@ -183,17 +200,7 @@ async def test_a_waiter_is_woken_by_every_kind_of_change(
     receipt = await store.add_items(NS, [build_write("a", expire_us=NOW + SECOND)])
     waiter = start_waiter(NS, receipt.revision)
     assert await _waits(store, waiter)
-    writes = {
-        "add": lambda: store.add_items(NS, [build_write("b")]),
-        "replace": lambda: store.replace_item(NS, build_write("a")),
-        "delete": lambda: store.delete_item(NS, "a", now_us=NOW),
-        "save": lambda: store.save_state(NS, build_state("k")),
-        "clear": lambda: store.clear_states(NS),
-        "reset": lambda: store.reset(NS),
-        "expire": lambda: store.remove_expired(NOW + SECOND, 0, PLENTY),
-        "delete namespace": lambda: store.delete_namespace(NS),
-    }
-    await writes[kind]()
+    await CHANGING[kind](store)
     await _ends(waiter)
 
 
@@ -236,7 +243,9 @@ async def test_many_waiters_are_all_woken(store: Store, start_waiter: StartWaite
         await _ends(waiter)
 
 
-async def test_a_waiter_can_be_cancelled_without_harm_to_others(store: Store, start_waiter: StartWaiter) -> None:
+async def test_a_waiter_can_be_cancelled_without_harm_to_others(
+    store: Store, start_waiter: StartWaiter
+) -> None:
     receipt = await store.add_items(NS, [build_write("a")])
     cancelled, kept = start_waiter(NS, receipt.revision), start_waiter(NS, receipt.revision)
     assert await _waits(store, cancelled)

@@ -119,7 +119,9 @@ async def test_a_reader_sees_whole_batches_and_no_gaps(store: Store) -> None:
             await asyncio.sleep(0)
 
     reader = asyncio.create_task(read_on())
-    await asyncio.gather(*(store.add_items(NS, [build_write(f"{b}-{n}") for n in range(5)]) for b in range(25)))
+    await asyncio.gather(
+        *(store.add_items(NS, [build_write(f"{b}-{n}") for n in range(5)]) for b in range(25))
+    )
     ended.set()
     await reader
     final = [change.subject for change in await store.read_changes(NS, 0, PLENTY)]

@@ -84,7 +84,9 @@ async def _write_of_everything(store: Store) -> None:
 
 
 @pytest.mark.parametrize("flushed", [False, True])
-async def test_everything_is_there_after_reopening(durable_store: Store, reopen: Reopen, flushed: bool) -> None:
+async def test_everything_is_there_after_reopening(
+    durable_store: Store, reopen: Reopen, flushed: bool
+) -> None:
     await _write_of_everything(durable_store)
     if flushed:
         await durable_store.flush()
@@ -127,7 +129,9 @@ async def test_work_goes_on_after_reopening(durable_store: Store, reopen: Reopen
     assert revisions == sorted(set(revisions)) and len(revisions) == 130
 
 
-async def test_an_item_added_after_reopening_is_found_beside_the_old(durable_store: Store, reopen: Reopen) -> None:
+async def test_an_item_added_after_reopening_is_found_beside_the_old(
+    durable_store: Store, reopen: Reopen
+) -> None:
     await durable_store.add_items(
         NS, [build_write(f"i{n}", "kiwi", vector) for n, vector in enumerate(random_vectors(50, 4))]
     )
@@ -164,7 +168,9 @@ async def test_what_was_removed_stays_removed_after_reopening(durable_store: Sto
         assert set(await search_hits(store, name, vector=vectors[79], text="kiwi plum")) == {"i0"}
 
 
-async def test_revisions_versions_and_uids_go_on_after_reopening(durable_store: Store, reopen: Reopen) -> None:
+async def test_revisions_versions_and_uids_go_on_after_reopening(
+    durable_store: Store, reopen: Reopen
+) -> None:
     store = durable_store
     for n in range(3):
         await store.save_state(NS, build_state("k", n))
@@ -182,7 +188,9 @@ async def test_revisions_versions_and_uids_go_on_after_reopening(durable_store: 
     assert dropped is not None and again is not None and again.uid != dropped.uid
 
 
-async def test_a_failed_batch_leaves_nothing_for_the_next_process(durable_store: Store, reopen: Reopen) -> None:
+async def test_a_failed_batch_leaves_nothing_for_the_next_process(
+    durable_store: Store, reopen: Reopen
+) -> None:
     await durable_store.add_items(NS, [build_write("a", "kiwi", [1, 0])])
     await durable_store.save_state(NS, build_state("k"))
     with pytest.raises(MemoryServiceError):

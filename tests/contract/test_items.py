@@ -24,7 +24,18 @@ from memory_service.errors import AlreadyExists, Conflict, InvalidArgument, NotF
 from memory_service.records import Content, ItemWrite, OnDuplicate, TextPart
 from memory_service.stores.base import Store
 
-ODD_IDS = ["'; DROP TABLE items;--", "%", "_", "\u00e9", "e\u0301", "\U0001f600", "a/../b", "A", "a", "x" * 500]
+ODD_IDS = [
+    "'; DROP TABLE items;--",
+    "%",
+    "_",
+    "\u00e9",
+    "e\u0301",
+    "\U0001f600",
+    "a/../b",
+    "A",
+    "a",
+    "x" * 500,
+]
 
 
 @pytest.mark.parametrize("kind", CONTENTS)
@@ -192,7 +203,11 @@ async def test_replace_takes_the_place_of_what_exists(store: Store) -> None:
 
 
 async def test_an_id_repeated_in_a_replacing_batch_ends_as_its_last(store: Store) -> None:
-    batch = [build_write("a", "old", axis_vector(0)), build_write("b"), build_write("a", "new", axis_vector(1))]
+    batch = [
+        build_write("a", "old", axis_vector(0)),
+        build_write("b"),
+        build_write("a", "new", axis_vector(1)),
+    ]
     receipt = await store.add_items(NS, batch, on_duplicate=OnDuplicate.REPLACE)
     assert len({stamp.revision for stamp in receipt.items}) == 3
     assert receipt.items[2].position == receipt.items[0].position

@@ -133,7 +133,9 @@ async def test_a_page_may_begin_outside_of_the_prefix(store: Store) -> None:
 
 async def test_namespaces_do_not_see_each_other(store: Store) -> None:
     for n, name in enumerate(NAMES):
-        await store.add_items(name, [build_write("a", f"kiwi {n}", axis_vector(n % 4)), build_write(f"in {name}")])
+        await store.add_items(
+            name, [build_write("a", f"kiwi {n}", axis_vector(n % 4)), build_write(f"in {name}")]
+        )
         await store.save_state(name, build_state("k", n))
     for n, name in enumerate(NAMES):
         assert await scan_ids(store, name) == ["a", f"in {name}"]
@@ -252,7 +254,9 @@ async def test_uids_are_never_reused(store: Store) -> None:
 
 async def test_removing_the_expired_takes_only_them(store: Store) -> None:
     later = NOW + SECOND
-    await store.add_items("one", [build_write("a", "kiwi", axis_vector(0), expire_us=later), build_write("b")])
+    await store.add_items(
+        "one", [build_write("a", "kiwi", axis_vector(0), expire_us=later), build_write("b")]
+    )
     await store.add_items("two", [build_write("a", "kiwi", axis_vector(0), expire_us=later + 1)])
     await store.save_state("one", build_state("k", expire_us=later))
     await store.save_state("three", build_state("k", expire_us=later))
@@ -278,7 +282,7 @@ async def test_removing_the_expired_stops_at_its_limit(store: Store) -> None:
         await store.add_items(name, [build_write(f"i{n}", expire_us=later) for n in range(5)])
         for n in range(3):
             await store.save_state(name, build_state(f"k{n}", expire_us=later))
-    removed = []
+    removed: list[int] = []
     while not removed or removed[-1]:
         removed.append(await store.remove_expired(later, 0, 6))
     assert removed == [6, 6, 4, 0]

@@ -181,7 +181,9 @@ async def test_a_filter_far_from_the_query_finds_what_matches(store: Store) -> N
 
 async def test_expired_vectors_hide_none_that_live(store: Store) -> None:
     mirror, expiring = Mirror(store), random_vectors(200, stream=1)
-    writes = [build_write(f"gone{n}", "", vector, expire_us=NOW + SECOND) for n, vector in enumerate(expiring)]
+    writes = [
+        build_write(f"gone{n}", "", vector, expire_us=NOW + SECOND) for n, vector in enumerate(expiring)
+    ]
     await store.add_items(NS, writes)
     await mirror.put(_named(random_vectors(50)), expire_us=NOW + 2 * SECOND)
     await store.flush()

@@ -24,7 +24,9 @@ async def _scan_keys(store: Store, after: str = "", limit: int = PLENTY, now_us:
     return [entry.key for entry in await store.scan_states(NS, after, limit, now_us=now_us)]
 
 
-@pytest.mark.parametrize("value", [None, True, 0, 1.5, "\u00e9\U0001f600", [], {"a": [1, {"b": None}]}, "x" * 70_000])
+@pytest.mark.parametrize(
+    "value", [None, True, 0, 1.5, "\u00e9\U0001f600", [], {"a": [1, {"b": None}]}, "x" * 70_000]
+)
 async def test_a_value_comes_back_byte_for_byte(store: Store, value: Any) -> None:
     written = build_state("k", value)
     await store.save_state(NS, written)

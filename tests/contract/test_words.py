@@ -79,7 +79,11 @@ async def test_the_best_candidates_are_taken(store: Store) -> None:
 async def test_candidates_are_taken_among_what_matches_the_filter(store: Store) -> None:
     await store.add_items(NS, [build_write(f"best{n}", "kiwi") for n in range(30)])
     await store.add_items(NS, [build_write(f"mine{n}", "kiwi fig fig fig", session_id="s") for n in range(3)])
-    assert set(await search_hits(store, text="kiwi", candidates=2, session_id="s")) < {"mine0", "mine1", "mine2"}
+    assert set(await search_hits(store, text="kiwi", candidates=2, session_id="s")) < {
+        "mine0",
+        "mine1",
+        "mine2",
+    }
     assert len(await search_hits(store, text="kiwi", candidates=3, session_id="s")) == 3
 
 
@@ -104,7 +108,9 @@ async def test_writes_of_the_same_namespace_do_change_scores(store: Store) -> No
 
 async def test_statistics_are_of_what_is_there_now(store: Store) -> None:
     """What was deleted and replaced leaves no mark: scores are those of a namespace without a past."""
-    await store.add_items(NS, [build_write(f"old{n}", "kiwi cherry " * 5, axis_vector(n % 4)) for n in range(40)])
+    await store.add_items(
+        NS, [build_write(f"old{n}", "kiwi cherry " * 5, axis_vector(n % 4)) for n in range(40)]
+    )
     await store.add_items(NS, [build_write(f"i{n}", "kiwi " * 20) for n in range(len(FRUIT))])
     await store.flush()
     replacing = [build_write(f"i{n}", text) for n, text in enumerate(FRUIT)]
@@ -153,7 +159,12 @@ async def test_many_words_are_all_kept(store: Store) -> None:
 
 
 async def test_words_of_any_language_are_found(store: Store) -> None:
-    texts = {"de": "Gr\u00f6\u00dfe", "ru": "\u043f\u0430\u043c\u044f\u0442\u044c", "ja": "\u8a18\u61b6", "el": "\u03bc\u03bd\u03ae\u03bc\u03b7"}
+    texts = {
+        "de": "Gr\u00f6\u00dfe",
+        "ru": "\u043f\u0430\u043c\u044f\u0442\u044c",
+        "ja": "\u8a18\u61b6",
+        "el": "\u03bc\u03bd\u03ae\u03bc\u03b7",
+    }
     await store.add_items(NS, [build_write(name, text) for name, text in texts.items()])
     for name, text in texts.items():
         assert name in await words_found(store, text)

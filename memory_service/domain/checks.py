@@ -1,0 +1,225 @@
+"""Checks of what callers send. Each raises InvalidArgument or LimitExceeded that names the field."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import msgspec
+import numpy as np
+
+from memory_service.errors import InvalidArgument, LimitExceeded
+from memory_service.limits import Limits
+from memory_service.records import (
+    BinaryPart,
+    ChatMessage,
+    Content,
+    DataPart,
+    ItemDraft,
+    Json,
+    TextPart,
+    ToolCallPart,
+    ToolCallResult,
+    Vector,
+)
+
+_NAMESPACE = re.compile(r"[A-Za-z0-9._:/@-]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_REQUEST_ID = re.compile(r"[\x21-\x7e]+")
+_BACKUP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class Checks:
+    """The checks, with the limits in force."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+
+    def namespace(self, value: str, field: str = "namespace") -> None:
+        """A namespace is a name, never a path."""
+        if not value:
+            raise InvalidArgument(field, "is required")
+        if len(value) > self.limits.namespace_chars_max:
+            raise InvalidArgument(field, f"has more than {self.limits.namespace_chars_max} characters")
+        if not _NAMESPACE.fullmatch(value):
+            raise InvalidArgument(field, "may hold A-Z a-z 0-9 . _ - : / @ only")
+        if ".." in value or "//" in value or value[0] == "/" or value[-1] == "/":
+            raise InvalidArgument(field, 'may not hold "..", "//", or "/" at an end')
+
+    def request_id(self, value: str) -> None:
+        """A request id is short and printable."""
+        if len(value) > self.limits.request_id_chars_max:
+            raise InvalidArgument("request_id", f"has more than {self.limits.request_id_chars_max} characters")
+        if value and not _REQUEST_ID.fullmatch(value):
+            raise InvalidArgument("request_id", "may hold printable ASCII characters without spaces only")
+
+    def name(self, field: str, value: str, bytes_max: int, *, required: bool = True) -> None:
+        """An id or key: some text without control characters."""
+        if required and not value:
+            raise InvalidArgument(field, "is required")
+        if len(value.encode()) > bytes_max:
+            raise InvalidArgument(field, f"has more than {bytes_max} bytes")
+        if _CONTROL.search(value):
+            raise InvalidArgument(field, "may not hold control characters")
+
+    def item_id(self, value: str, field: str = "id", *, required: bool = True) -> None:
+        """The id of an item."""
+        self.name(field, value, self.limits.id_bytes_max, required=required)
+
+    def session_id(self, value: str, field: str = "session_id") -> None:
+        """The id of a session."""
+        self.name(field, value, self.limits.session_id_bytes_max, required=False)
+
+    def state_key(self, value: str) -> None:
+        """The key of a state."""
+        self.name("key", value, self.limits.state_key_bytes_max)
+
+    def backup_name(self, value: str) -> None:
+        """The name of a backup: a plain file name."""
+        if not _BACKUP_NAME.fullmatch(value):
+            raise InvalidArgument("name", "must be 1 to 64 characters out of A-Z a-z 0-9 . _ -")
+
+    def count(self, field: str, value: int) -> None:
+        """A number of things."""
+        if value < 0:
+            raise InvalidArgument(field, "must not be negative")
+
+    def page_size(self, value: int, default: int = 100) -> int:
+        """Return the size of a page that is asked for."""
+        self.count("page_size", value)
+        return min(value or default, self.limits.page_items_max)
+
+    def size(self, field: str, actual: int, limit_name: str) -> None:
+        """Something that has a size."""
+        limit = getattr(self.limits, limit_name)
+        if actual > limit:
+            raise LimitExceeded(field, limit_name, limit, actual)
+
+    def text(self, field: str, value: str) -> None:
+        """A text."""
+        self.size(field, len(value.encode()), "text_bytes_max")
+
+    def json(self, field: str, value: Json, limit_name: str = "data_bytes_max") -> int:
+        """Return the size of a JSON value, in bytes. NaN and infinities are none."""
+        _check_finite(field, value)
+        actual = len(msgspec.json.encode(value))
+        self.size(field, actual, limit_name)
+        return actual
+
+    def metadata(self, field: str, value: dict[str, Json]) -> None:
+        """Metadata: small and not deep."""
+        if _depth(value) > self.limits.metadata_depth_max:
+            raise InvalidArgument(field, f"is more than {self.limits.metadata_depth_max} levels deep")
+        self.json(field, value, "metadata_bytes_max")
+
+    def labels(self, field: str, labels: dict[str, str]) -> None:
+        """Labels of an item, or those to look for."""
+        if len(labels) > self.limits.labels_max:
+            raise InvalidArgument(field, f"has more than {self.limits.labels_max} entries")
+        for key, value in labels.items():
+            self.name(f"{field} key", key, self.limits.label_key_bytes_max)
+            self.name(f"{field}[{key!r}]", value, self.limits.label_value_bytes_max, required=False)
+
+    def vector(self, field: str, vector: Vector) -> None:
+        """A vector has a direction."""
+        if not len(vector):
+            raise InvalidArgument(field, "has no values")
+        if len(vector) > self.limits.embedding_values_max:
+            raise InvalidArgument(field, f"has more than {self.limits.embedding_values_max} values")
+        if not np.isfinite(vector).all():
+            raise InvalidArgument(field, "holds a value that is not finite")
+        if not vector.any():
+            raise InvalidArgument(field, "is all zeros, which has no direction")
+
+    def draft(self, field: str, draft: ItemDraft, now_us: int) -> None:
+        """An item to be added."""
+        self.item_id(draft.id, f"{field}.id", required=False)
+        self.session_id(draft.session_id, f"{field}.session_id")
+        if draft.content is None:
+            raise InvalidArgument(f"{field}.content", "is required")
+        self.content(field, draft.content)
+        if draft.labels:
+            self.labels(f"{field}.labels", draft.labels)
+        if draft.metadata is not None:
+            self.metadata(f"{field}.metadata", draft.metadata)
+        if draft.embedding is not None:
+            self.vector(f"{field}.embedding", draft.embedding)
+        self.expiry(field, draft.expire_us, draft.ttl_us, now_us)
+
+    def expiry(self, field: str, expire_us: int | None, ttl_us: int | None, now_us: int) -> None:
+        """The end of something's life."""
+        if ttl_us is not None:
+            if ttl_us <= 0:
+                raise InvalidArgument(f"{field}.ttl", "must be positive")
+            if expire_us is not None:
+                raise InvalidArgument(f"{field}.ttl", "cannot be given together with expire_time")
+        if expire_us is not None and expire_us <= now_us:
+            raise InvalidArgument(f"{field}.expire_time", "must lie in the future")
+
+    def content(self, field: str, content: Content) -> None:
+        """What an item holds."""
+        if isinstance(content, ChatMessage):
+            total = self._message(f"{field}.chat_message", content)
+        elif isinstance(content, TextPart):
+            if not content.text:
+                raise InvalidArgument(f"{field}.text", "is empty")
+            total = 0
+            self.text(f"{field}.text", content.text)
+        else:
+            total = self._piece(field, content)
+        self.size(field, total, "item_bytes_max")
+
+    def _message(self, field: str, message: ChatMessage) -> int:
+        self.name(f"{field}.message_id", message.message_id, self.limits.name_bytes_max, required=False)
+        self.name(f"{field}.name", message.name or "", self.limits.name_bytes_max, required=False)
+        for part, value in zip(("provider", "id"), message.model or (), strict=False):
+            self.name(f"{field}.model.{part}", value, self.limits.name_bytes_max, required=False)
+        if len(message.parts) > self.limits.parts_max:
+            raise InvalidArgument(f"{field}.parts", f"has more than {self.limits.parts_max} entries")
+        return sum(self._piece(f"{field}.parts[{at}]", part) for at, part in enumerate(message.parts))
+
+    def _piece(self, field: str, part: object) -> int:
+        """Check a part, or a content of the same kind, and return about how many bytes it has."""
+        match part:
+            case TextPart():
+                self.text(f"{field}.text", part.text)
+                return len(part.text.encode())
+            case DataPart():
+                return self.json(f"{field}.data", part.data)
+            case BinaryPart():
+                self.size(f"{field}.binary.content", len(part.content), "binary_bytes_max")
+                for name, value in (("mime_type", part.mime_type), ("name", part.name or ""), ("url", part.url or "")):
+                    self.size(f"{field}.binary.{name}", len(value.encode()), "text_bytes_max")
+                return len(part.content)
+            case ToolCallPart():
+                self._tool_names(f"{field}.tool_call", part.tool_call_id, part.name)
+                return self.json(f"{field}.tool_call.arguments", part.arguments)
+            case ToolCallResult():
+                self._tool_names(f"{field}.tool_call_result", part.tool_call_id, part.name)
+                value = None if part.result is msgspec.UNSET else part.result
+                return self.json(f"{field}.tool_call_result.result", value)
+        raise InvalidArgument(field, "is of no known kind")
+
+    def _tool_names(self, field: str, tool_call_id: str, name: str) -> None:
+        self.name(f"{field}.tool_call_id", tool_call_id, self.limits.name_bytes_max, required=False)
+        self.name(f"{field}.name", name, self.limits.name_bytes_max, required=False)
+
+
+def _check_finite(field: str, value: Json) -> None:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidArgument(field, "holds a number that is not finite")
+    elif isinstance(value, dict):
+        for inner in value.values():
+            _check_finite(field, inner)
+    elif isinstance(value, list):
+        for inner in value:
+            _check_finite(field, inner)
+
+
+def _depth(value: Json) -> int:
+    if isinstance(value, dict):
+        return 1 + max(map(_depth, value.values()), default=0)
+    if isinstance(value, list):
+        return 1 + max(map(_depth, value), default=0)
+    return 0

@@ -1,0 +1,432 @@
+"""What an agent remembers: adding, reading, changing, forgetting and following items."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+
+from memory_service.clock import now_us
+from memory_service.domain.checks import Checks
+from memory_service.domain.embedding import Degradation, TextEmbedding
+from memory_service.domain.page_tokens import PageTokens
+from memory_service.domain.retrieval import Page, Result, Retrieval, Selection
+from memory_service.domain.search_text import search_text
+from memory_service.errors import Conflict, InvalidArgument, LimitExceeded, NotFound
+from memory_service.records import (
+    CLIENT_MODEL,
+    Change,
+    ChangeType,
+    Item,
+    ItemDraft,
+    ItemStamp,
+    ItemWrite,
+    OnDuplicate,
+    Receipt,
+    RequestKey,
+    StateEntry,
+    StateWrite,
+    TextPart,
+)
+from memory_service.stores.base import ModelMismatch, Store
+
+_ITEM_CHANGES = (ChangeType.ITEM_ADDED, ChangeType.ITEM_UPDATED)
+_CHANGES_AT_ONCE = 200
+_UPDATE_TRIES = 10
+UPDATABLE = frozenset(
+    ("content", "session_id", "create_time", "expire_time", "ttl", "labels", "metadata", "embedding")
+)
+
+
+@dataclass(slots=True)
+class Added:
+    """What was written."""
+
+    items: list[Item]
+    revision: int
+    degraded: list[Degradation] = field(default_factory=list)
+    skipped_count: int = 0
+
+
+@dataclass(slots=True)
+class Event:
+    """A change with what it left behind, if that is still so; change None is a heartbeat."""
+
+    revision: int
+    change: Change | None = None
+    item: Item | None = None
+    state: StateEntry | None = None
+
+
+class Memories:
+    """The items of namespaces."""
+
+    def __init__(
+        self, store: Store, embedding: TextEmbedding, retrieval: Retrieval, checks: Checks, tokens: PageTokens
+    ) -> None:
+        self._store = store
+        self._embedding = embedding
+        self._retrieval = retrieval
+        self._checks = checks
+        self._tokens = tokens
+
+    # --- adding -------------------------------------------------------------------------------
+
+    async def add(
+        self,
+        namespace: str,
+        drafts: Sequence[ItemDraft],
+        *,
+        fields: Sequence[str],
+        on_duplicate: OnDuplicate = OnDuplicate.FAIL,
+        request: RequestKey | None = None,
+    ) -> Added:
+        """Write items, all or none. `fields` names each of them in errors."""
+        self._checks.namespace(namespace)
+        if request is not None:
+            self._checks.request_id(request.id)
+        if len(drafts) > self._checks.limits.batch_items_max:
+            limit = self._checks.limits.batch_items_max
+            raise LimitExceeded("items", "batch_items_max", limit, len(drafts))
+        now = now_us()
+        for name, draft in zip(fields, drafts, strict=True):
+            self._checks.draft(name, draft, now)
+        writes, degraded = await self._prepare(namespace, drafts, now)
+        try:
+            receipt = await self._store.add_items(namespace, writes, on_duplicate=on_duplicate, request=request)
+        except ModelMismatch:
+            # Another writer was first, with vectors of its own.
+            degraded = self._forget_vectors(writes)
+            receipt = await self._store.add_items(namespace, writes, on_duplicate=on_duplicate, request=request)
+        return Added(_answer(writes, receipt), receipt.revision, degraded, receipt.skipped_count)
+
+    async def _prepare(
+        self, namespace: str, drafts: Sequence[ItemDraft], now: int
+    ) -> tuple[list[ItemWrite], list[Degradation]]:
+        writes = [_write_of(draft, now) for draft in drafts]
+        lacking = [w for w in writes if w.item.embedding is None and w.search_text.strip()]
+        if not lacking:
+            return writes, []
+        info = await self._store.namespace(namespace)
+        obstacle = self._embedding.obstacle(info)
+        begins_with_own = (info is None or not info.dimension) and len(lacking) < sum(
+            1 for w in writes if w.item.embedding is not None or w.search_text.strip()
+        )
+        if obstacle is None and begins_with_own:
+            obstacle = self._embedding.foreign
+        if obstacle is not None:
+            return writes, [obstacle]
+        for write, vector in zip(
+            lacking, await self._embedding.vectors([w.search_text for w in lacking]), strict=True
+        ):
+            write.item.embedding, write.model = vector, self._embedding.model
+        return writes, []
+
+    def _forget_vectors(self, writes: Sequence[ItemWrite]) -> list[Degradation]:
+        for write in writes:
+            if write.model != CLIENT_MODEL:
+                write.item.embedding, write.model = None, ""
+        return [self._embedding.foreign]
+
+    # --- reading ------------------------------------------------------------------------------
+
+    async def get(self, namespace: str, item_id: str, *, include_embedding: bool) -> Item:
+        """Return an item. Raises NotFound."""
+        self._checks.namespace(namespace)
+        self._checks.item_id(item_id)
+        found = await self._store.get_items(namespace, [item_id], with_embedding=include_embedding)
+        item = found.get(item_id)
+        if item is None or item.expired(now_us()):
+            raise NotFound.item(namespace, item_id)
+        return item
+
+    async def list(
+        self,
+        namespace: str,
+        selection: Selection,
+        *,
+        page_size: int,
+        page_token: str,
+        newest_first: bool,
+        include_embedding: bool,
+    ) -> Page:
+        """Return a page of items in the order in which they were added, or the other way round."""
+        self._checks.namespace(namespace)
+        self._retrieval.check_selection(selection)
+        size = self._checks.page_size(page_size)
+        scope = ("list", namespace, newest_first, include_embedding, *selection.scope())
+        info = await self._store.namespace(namespace)
+        if info is None:
+            return Page([], 0)
+        bound = int(self._tokens.read(scope, page_token)[0]) if page_token else None
+        if newest_first:
+            wanted = selection.to_filter(max_position=bound)
+        else:
+            wanted = selection.to_filter(min_position=bound or 0)
+        positions = await self._store.scan(namespace, wanted, size + 1, newest=newest_first)
+        if newest_first:
+            positions.reverse()
+        items, rest = await self._retrieval.load_page(namespace, positions, size, include_embedding)
+        token = self._tokens.make(scope, [rest]) if rest is not None else ""
+        return Page([Result(item) for item in items], info.revision, token)
+
+    # --- changing -----------------------------------------------------------------------------
+
+    async def update(
+        self,
+        namespace: str,
+        draft: ItemDraft,
+        fields: frozenset[str],
+        *,
+        expected_revision: int | None,
+        request: RequestKey | None,
+    ) -> Added:
+        """Change the fields of an item that `fields` names. Raises NotFound, Conflict."""
+        self._checks.namespace(namespace)
+        self._checks.item_id(draft.id, "item.id")
+        if request is not None:
+            self._checks.request_id(request.id)
+        if not fields:
+            raise InvalidArgument("update_mask", "names nothing to change")
+        self._check_changes(draft, fields)
+        for _ in range(_UPDATE_TRIES):
+            try:
+                return await self._update_once(namespace, draft, fields, expected_revision, request)
+            except Conflict as conflict:
+                if expected_revision is not None:
+                    raise
+                last = conflict
+        raise last
+
+    def _check_changes(self, draft: ItemDraft, fields: frozenset[str]) -> None:
+        """Check the fields that are taken, as if the item were added with them alone."""
+        taken = dataclasses.replace(draft)
+        if "content" not in fields:
+            # Something that passes, in the place of what is not looked at.
+            taken.content = _ANY_CONTENT
+        for name, attribute in _ATTRIBUTES.items():
+            if name not in fields:
+                setattr(taken, attribute, _DEFAULTS[attribute])
+        self._checks.draft("item", taken, now_us())
+
+    async def _update_once(
+        self,
+        namespace: str,
+        draft: ItemDraft,
+        fields: frozenset[str],
+        expected_revision: int | None,
+        request: RequestKey | None,
+    ) -> Added:
+        now = now_us()
+        current = (await self._store.get_items(namespace, [draft.id])).get(draft.id)
+        if current is None and request is None:
+            raise NotFound.item(namespace, draft.id)
+        # A repeated request may find its item gone: the store knows the answer it had.
+        base = current or Item(draft.id, "", draft.content or _ANY_CONTENT, now, now)
+        write = _changed(base, draft, fields, now)
+        degraded = await self._embed_change(namespace, write)
+        expected = base.revision if expected_revision is None and current else expected_revision
+        try:
+            receipt = await self._store.replace_item(
+                namespace, write, expected_revision=expected, request=request
+            )
+        except ModelMismatch:
+            degraded = self._forget_vectors([write])
+            receipt = await self._store.replace_item(
+                namespace, write, expected_revision=expected, request=request
+            )
+        return Added(_answer([write], receipt), receipt.revision, degraded)
+
+    async def _embed_change(self, namespace: str, write: ItemWrite) -> list[Degradation]:
+        if write.keep_vector or write.item.embedding is not None or not write.search_text.strip():
+            return []
+        obstacle = self._embedding.obstacle(await self._store.namespace(namespace))
+        if obstacle is not None:
+            return [obstacle]
+        (write.item.embedding,) = await self._embedding.vectors([write.search_text])
+        write.model = self._embedding.model
+        return []
+
+    async def delete(
+        self, namespace: str, item_id: str, *, expected_revision: int | None, request: RequestKey | None
+    ) -> int:
+        """Remove an item and return the revision. Raises NotFound, Conflict."""
+        self._checks.namespace(namespace)
+        self._checks.item_id(item_id)
+        if request is not None:
+            self._checks.request_id(request.id)
+        receipt = await self._store.delete_item(
+            namespace, item_id, now_us=now_us(), expected_revision=expected_revision, request=request
+        )
+        return receipt.revision
+
+    async def reset(self, namespace: str, *, request: RequestKey | None) -> Receipt:
+        """Remove everything of a namespace."""
+        self._checks.namespace(namespace)
+        if request is not None:
+            self._checks.request_id(request.id)
+        if await self._store.namespace(namespace) is None:
+            return Receipt(0)
+        return await self._store.reset(namespace, request=request)
+
+    async def import_states(
+        self, namespace: str, writes: Sequence[StateWrite], on_duplicate: OnDuplicate
+    ) -> Receipt:
+        """Write state entries of an import, all or none."""
+        for at, write in enumerate(writes):
+            self._checks.name(f"states[{at}].key", write.key, self._checks.limits.state_key_bytes_max)
+            self._checks.size(f"states[{at}].value", len(write.value_json), "state_value_bytes_max")
+            self._checks.expiry(f"states[{at}]", write.expire_us, None, write.now_us)
+        return await self._store.import_states(namespace, writes, on_duplicate)
+
+    # --- following ----------------------------------------------------------------------------
+
+    async def watch(self, namespace: str, after_revision: int | None, heartbeat_s: float) -> AsyncIterator[Event]:
+        """Send every change after a revision, for ever; a heartbeat first, and when nothing happens.
+
+        Nothing is queued for a slow reader: it reads the log at its own pace.
+        """
+        self._checks.namespace(namespace)
+        info = await self._store.namespace(namespace)
+        current = info.revision if info else 0
+        after = current if after_revision is None else after_revision
+        yield Event(min(after, current))
+        uid = info.uid if info else None
+        while True:
+            changes = await self._store.read_changes(namespace, after, _CHANGES_AT_ONCE)
+            for event in await self._events(namespace, changes):
+                after = event.revision
+                yield event
+            if changes:
+                continue
+            try:
+                async with asyncio.timeout(heartbeat_s):
+                    await self._store.wait_for_change(namespace, after)
+            except TimeoutError:
+                yield Event(after)
+            now = await self._store.namespace(namespace)
+            if uid is not None and (now is None or now.uid != uid):
+                raise NotFound.namespace(namespace)
+            uid = now.uid if now else None
+
+    async def _events(self, namespace: str, changes: Sequence[Change]) -> list[Event]:
+        ids = {c.subject for c in changes if c.type in _ITEM_CHANGES}
+        keys = {c.subject for c in changes if c.type is ChangeType.STATE_SAVED}
+        items = await self._store.get_items(namespace, list(ids)) if ids else {}
+        states = await self._store.load_states(namespace, list(keys)) if keys else {}
+        events = []
+        for change in changes:
+            event = Event(change.revision, change)
+            if change.type in _ITEM_CHANGES:
+                item = items.get(change.subject)
+                event.item = item if item is not None and item.revision == change.revision else None
+            elif change.type is ChangeType.STATE_SAVED:
+                state = states.get(change.subject)
+                event.state = state if state is not None and state.revision == change.revision else None
+            events.append(event)
+        return events
+
+    async def export(
+        self, namespace: str, after_revision: int, *, include_embedding: bool
+    ) -> AsyncIterator[Event]:
+        """Send every item and state written after a revision, as they were when the export began or later."""
+        self._checks.namespace(namespace)
+        self._checks.count("after_revision", after_revision)
+        info = await self._store.namespace(namespace)
+        if info is None:
+            raise NotFound.namespace(namespace)
+        while after_revision < info.revision:
+            changes = await self._store.read_changes(namespace, after_revision, _CHANGES_AT_ONCE)
+            if not changes:
+                return
+            for event in await self._events(namespace, changes):
+                if event.item is not None and not event.item.expired(now_us()):
+                    if include_embedding:
+                        event.item = await self._with_embedding(namespace, event.item)
+                    yield event
+                elif event.state is not None:
+                    yield event
+            after_revision = changes[-1].revision
+
+    async def _with_embedding(self, namespace: str, item: Item) -> Item:
+        found = await self._store.load_items(namespace, [item.position], with_embedding=True)
+        return found[0] or item
+
+
+_ANY_CONTENT = TextPart("-")
+_ATTRIBUTES = {
+    "session_id": "session_id",
+    "create_time": "create_us",
+    "expire_time": "expire_us",
+    "ttl": "ttl_us",
+    "labels": "labels",
+    "metadata": "metadata",
+    "embedding": "embedding",
+}
+_DEFAULTS: dict[str, object] = {
+    "session_id": "", "create_us": None, "expire_us": None, "ttl_us": None, "labels": {}, "metadata": None,
+    "embedding": None,
+}  # fmt: skip
+
+
+def _write_of(draft: ItemDraft, now: int) -> ItemWrite:
+    """Return the write of a new item: what the caller left open is filled in."""
+    assert draft.content is not None
+    item = Item(
+        id=draft.id or uuid.uuid4().hex,
+        session_id=draft.session_id,
+        content=draft.content,
+        create_us=now if draft.create_us is None else draft.create_us,
+        update_us=now,
+        expire_us=draft.expire_us if draft.ttl_us is None else now + draft.ttl_us,
+        labels=draft.labels,
+        metadata=draft.metadata,
+        embedding=draft.embedding,
+    )
+    model = CLIENT_MODEL if draft.embedding is not None else ""
+    return ItemWrite(item, search_text(draft.content), model)
+
+
+def _changed(current: Item, draft: ItemDraft, fields: frozenset[str], now: int) -> ItemWrite:
+    """Return the write that changes an item in these fields."""
+    item = dataclasses.replace(current, update_us=now, embedding=None, wire=None)
+    if "content" in fields and draft.content is not None:
+        item.content = draft.content
+    for name, attribute in (("session_id", "session_id"), ("labels", "labels"), ("metadata", "metadata")):
+        if name in fields:
+            setattr(item, attribute, getattr(draft, attribute))
+    if "create_time" in fields:
+        item.create_us = now if draft.create_us is None else draft.create_us
+    if "ttl" in fields and draft.ttl_us is not None:
+        item.expire_us = now + draft.ttl_us
+    elif "expire_time" in fields:
+        item.expire_us = draft.expire_us
+    keep = "embedding" not in fields and "content" not in fields
+    model = ""
+    if "embedding" in fields and draft.embedding is not None:
+        item.embedding, model = draft.embedding, CLIENT_MODEL
+    return ItemWrite(item, search_text(item.content), model, keep_vector=keep)
+
+
+def _answer(writes: Sequence[ItemWrite], receipt: Receipt) -> list[Item]:
+    """Return the items as they were written, also where that was by an earlier, equal request."""
+    if not receipt.replayed and len(receipt.items) == len(writes):
+        return [write.item for write in writes]
+    if not receipt.replayed:
+        written = {stamp.id for stamp in receipt.items}
+        return [write.item for write in writes if write.item.id in written]
+    return [_stamped(write.item, stamp) for write, stamp in zip(writes, receipt.items, strict=False)]
+
+
+def _stamped(item: Item, stamp: ItemStamp) -> Item:
+    return dataclasses.replace(
+        item,
+        id=stamp.id,
+        revision=stamp.revision,
+        position=stamp.position,
+        create_us=stamp.create_us,
+        update_us=stamp.update_us,
+        expire_us=stamp.expire_us,
+    )

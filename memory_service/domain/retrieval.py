@@ -1,0 +1,280 @@
+"""Reading items: by recency, by a query, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from memory_service.clock import now_us
+from memory_service.domain.checks import Checks
+from memory_service.domain.embedding import Degradation, TextEmbedding
+from memory_service.domain.page_tokens import PageTokens
+from memory_service.domain.ranking import Contribution, Ranked, rank
+from memory_service.errors import FailedPrecondition, InvalidArgument, Unsupported
+from memory_service.records import Item, ItemFilter, NamespaceInfo, RetrieveMode, SearchQuery, Vector
+from memory_service.stores.base import Store
+
+DEFAULT_LIMIT = 10
+_CANDIDATES_MIN = 64
+_CANDIDATES_PER_RESULT = 4
+
+
+@dataclass(slots=True)
+class Selection:
+    """Which items are wanted, as a caller says it."""
+
+    session_id: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+    start_us: int | None = None
+    end_us: int | None = None
+    filter: str = ""
+
+    def scope(self) -> tuple[object, ...]:
+        """What a page token is good for."""
+        return self.session_id, sorted(self.labels.items()), self.start_us, self.end_us
+
+    def to_filter(self, min_position: int = 0, max_position: int | None = None) -> ItemFilter:
+        """Return the filter for a store."""
+        return ItemFilter(
+            now_us(), self.session_id, tuple(self.labels.items()), self.start_us, self.end_us,
+            min_position, max_position,
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class RetrieveOptions:
+    """What is wanted, as in the proto."""
+
+    selection: Selection
+    limit: int | None = None
+    query_text: str = ""
+    query_embedding: Vector | None = None
+    min_score: float | None = None
+    mode: RetrieveMode = RetrieveMode.UNSPECIFIED
+    context_window: int = 0
+    explain: bool = False
+    include_embedding: bool = False
+    page_size: int = 0
+    page_token: str = ""
+
+
+@dataclass(slots=True)
+class Result:
+    """One item found."""
+
+    item: Item
+    score: float = 0.0
+    contributions: tuple[Contribution, ...] = ()
+
+
+@dataclass(slots=True)
+class Page:
+    """One page of results."""
+
+    results: list[Result]
+    revision: int
+    next_page_token: str = ""
+    degraded: list[Degradation] = field(default_factory=list)
+
+
+class Retrieval:
+    """Finds items. Reads only."""
+
+    def __init__(self, store: Store, embedding: TextEmbedding, checks: Checks, tokens: PageTokens) -> None:
+        self._store = store
+        self._embedding = embedding
+        self._checks = checks
+        self._tokens = tokens
+
+    async def retrieve(self, namespace: str, options: RetrieveOptions) -> Page:
+        """Return the newest items, or the best for a query."""
+        self._check(namespace, options)
+        limit = DEFAULT_LIMIT if options.limit is None else options.limit
+        if options.query_text or options.query_embedding is not None:
+            return await self._best(namespace, options, limit)
+        return await self._newest(namespace, options, limit)
+
+    def _check(self, namespace: str, options: RetrieveOptions) -> None:
+        checks = self._checks
+        checks.namespace(namespace)
+        if options.limit is not None and options.limit < -1:
+            raise InvalidArgument("options.limit", "must be -1 (no limit), 0 or more")
+        self.check_selection(options.selection, "options.")
+        checks.text("options.query_text", options.query_text)
+        if options.query_embedding is not None:
+            checks.vector("options.query_embedding", options.query_embedding)
+        checks.count("options.context_window", options.context_window)
+        if options.context_window:
+            raise Unsupported("context_window", "options.context_window is not offered by this version")
+        checks.count("options.page_size", options.page_size)
+        if options.min_score is not None and options.min_score != options.min_score:
+            raise InvalidArgument("options.min_score", "is not a number")
+
+    def check_selection(self, selection: Selection, prefix: str = "") -> None:
+        """Check what a caller asks for."""
+        self._checks.session_id(selection.session_id, f"{prefix}session_id")
+        if selection.labels:
+            self._checks.labels(f"{prefix}labels", selection.labels)
+        if selection.filter:
+            self._checks.text(f"{prefix}filter", selection.filter)
+            raise Unsupported("filter", f"{prefix}filter is not offered by this version; use labels and times")
+        start, end = selection.start_us, selection.end_us
+        if start is not None and end is not None and end < start:
+            raise InvalidArgument(f"{prefix}end_time", "lies before start_time")
+
+    # --- by recency ---------------------------------------------------------------------------
+
+    async def _newest(self, namespace: str, options: RetrieveOptions, limit: int) -> Page:
+        info = await self._store.namespace(namespace)
+        if info is None or limit == 0:
+            return Page([], info.revision if info else 0)
+        scope = ("newest", namespace, limit, options.include_embedding, *options.selection.scope())
+        page_size = self._page_size(options.page_size)
+        if options.page_token:
+            first, last = self._place(scope, options.page_token)
+            wanted = options.selection.to_filter(first, last)
+            positions = await self._store.scan(namespace, wanted, page_size + 1, newest=False)
+        else:
+            last = info.revision
+            wanted = options.selection.to_filter(max_position=last)
+            positions = await self._store.scan(namespace, wanted, limit, newest=True)
+        page, rest = await self.load_page(namespace, positions, page_size, options.include_embedding)
+        token = self._tokens.make(scope, [rest, last]) if rest is not None else ""
+        return Page([Result(item) for item in page], info.revision, token)
+
+    def _place(self, scope: tuple[object, ...], token: str) -> tuple[int, int]:
+        first, last = self._tokens.read(scope, token)
+        return int(first), int(last)
+
+    def _page_size(self, asked: int) -> int:
+        return min(asked or self._checks.limits.page_items_max, self._checks.limits.page_items_max)
+
+    async def load_page(
+        self, namespace: str, positions: Sequence[int], page_size: int, with_embedding: bool
+    ) -> tuple[list[Item], int | None]:
+        """Load as many items as a page takes; return them and the position that the next begins at."""
+        page: list[Item] = []
+        nbytes = 0
+        for at in range(0, len(positions), _LOADED_AT_ONCE):
+            chunk = positions[at : min(at + _LOADED_AT_ONCE, len(positions))]
+            items = await self._store.load_items(namespace, chunk, with_embedding=with_embedding)
+            for position, item in zip(chunk, items, strict=True):
+                if item is None:
+                    continue
+                size = item_bytes(item)
+                if len(page) >= page_size or (page and nbytes + size > self._checks.limits.page_bytes_max):
+                    return page, position
+                page.append(item)
+                nbytes += size
+        return page, None
+
+    # --- by a query ---------------------------------------------------------------------------
+
+    async def _best(self, namespace: str, options: RetrieveOptions, limit: int) -> Page:
+        info = await self._store.namespace(namespace)
+        vector, text, mode, degraded = await self._channels(info, options)
+        if info is None or limit == 0:
+            return Page([], info.revision if info else 0, degraded=degraded)
+        if vector is None and text is None:
+            return Page([], info.revision, degraded=degraded)
+        ranked = await self._ranked(namespace, info, options, limit, vector, text, mode)
+        page, next_token = await self._cut(namespace, options, limit, ranked)
+        return Page(page, info.revision, next_token, degraded)
+
+    async def _channels(
+        self, info: NamespaceInfo | None, options: RetrieveOptions
+    ) -> tuple[Vector | None, str | None, RetrieveMode, list[Degradation]]:
+        """Return what to search by: a vector, a text or both, and the mode that comes of it."""
+        mode, vector = options.mode, options.query_embedding
+        if mode in (RetrieveMode.LEXICAL, RetrieveMode.HYBRID) and not options.query_text:
+            raise InvalidArgument("options.query_text", f"is required by mode {mode.name}")
+        if mode is RetrieveMode.LEXICAL:
+            return None, options.query_text, mode, []
+        degraded: list[Degradation] = []
+        if vector is None:
+            vector, trouble = await self._embed_query(info, options.query_text)
+            if trouble is not None and mode is RetrieveMode.VECTOR:
+                raise FailedPrecondition.embedder_required(f"mode VECTOR needs a vector, but {trouble.message}")
+            if trouble is not None:
+                return None, options.query_text, RetrieveMode.LEXICAL, [trouble]
+        if mode is RetrieveMode.VECTOR or not options.query_text:
+            return vector, None, RetrieveMode.VECTOR, degraded
+        return vector, options.query_text, RetrieveMode.HYBRID, degraded
+
+    async def _embed_query(self, info: NamespaceInfo | None, text: str) -> tuple[Vector | None, Degradation | None]:
+        obstacle = self._embedding.obstacle(info)
+        return (None, obstacle) if obstacle is not None else await self._embedding.query(text)
+
+    async def _ranked(
+        self,
+        namespace: str,
+        info: NamespaceInfo,
+        options: RetrieveOptions,
+        limit: int,
+        vector: Vector | None,
+        text: str | None,
+        mode: RetrieveMode,
+    ) -> list[Ranked]:
+        """Return the best `limit` of all pages, in order."""
+        if limit < 0 or limit > info.item_count:
+            limit = max(info.item_count, 1)
+        # The same candidates for every page, or pages would not fit together.
+        candidates = limit
+        if mode is RetrieveMode.HYBRID:
+            candidates = max(_CANDIDATES_MIN, _CANDIDATES_PER_RESULT * limit)
+        query = SearchQuery(options.selection.to_filter(), min(candidates, max(info.item_count, 1)), vector, text)
+        hits = await self._store.search(namespace, query)
+        ranked = rank(hits, mode, explain=options.explain)
+        if options.min_score is not None:
+            ranked = [r for r in ranked if r.score >= options.min_score]
+        return ranked[:limit]
+
+    async def _cut(
+        self, namespace: str, options: RetrieveOptions, limit: int, ranked: list[Ranked]
+    ) -> tuple[list[Result], str]:
+        """Load the page that is asked for, and make the token of the next."""
+        scope: tuple[object, ...] = ()
+        first = 0
+        page_size = self._page_size(options.page_size)
+        if options.page_token or len(ranked) > 1:
+            scope = self._query_scope(namespace, options, limit)
+        if options.page_token:
+            first = int(self._tokens.read(scope, options.page_token)[0])
+        wanted = ranked[first : first + page_size]
+        items = await self._store.load_items(
+            namespace, [r.position for r in wanted], with_embedding=options.include_embedding
+        )
+        results: list[Result] = []
+        nbytes = 0
+        for at, (place, item) in enumerate(zip(wanted, items, strict=True)):
+            if item is None:
+                continue
+            nbytes += item_bytes(item)
+            if results and nbytes > self._checks.limits.page_bytes_max:
+                return results, self._tokens.make(scope, [first + at])
+            results.append(Result(item, place.score, place.contributions))
+        after = first + len(wanted)
+        return results, self._tokens.make(scope, [after]) if after < len(ranked) else ""
+
+    @staticmethod
+    def _query_scope(namespace: str, options: RetrieveOptions, limit: int) -> tuple[object, ...]:
+        embedding = options.query_embedding
+        return (
+            "best", namespace, limit, options.query_text, None if embedding is None else embedding.tobytes(),
+            options.min_score, int(options.mode), options.include_embedding, *options.selection.scope(),
+        )  # fmt: skip
+
+
+_LOADED_AT_ONCE = 100
+
+
+def item_bytes(item: Item) -> int:
+    """Return about how many bytes an item takes in a response."""
+    vector = 0 if item.embedding is None else 4 * len(item.embedding)
+    if item.wire is not None:
+        return len(item.wire) + vector
+    labels = sum(len(k) + len(v) + 8 for k, v in item.labels.items())
+    metadata = 0 if item.metadata is None else 2 * len(msgspec.json.encode(item.metadata))
+    return 200 + len(msgspec.json.encode(item.content)) + labels + metadata + vector

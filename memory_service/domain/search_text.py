@@ -1,0 +1,66 @@
+"""The text of an item: what is embedded, and what words are searched in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from memory_service.records import (
+    ChatMessage,
+    Content,
+    DataPart,
+    Json,
+    Part,
+    TextPart,
+    ToolCallPart,
+    ToolCallResult,
+)
+
+_CHARS_MAX = 64 * 1024
+
+
+def search_text(content: Content) -> str:
+    """Return the text of an item. The speaker's name is part of what was said."""
+    if isinstance(content, TextPart):
+        return content.text
+    if isinstance(content, ChatMessage):
+        said = " ".join(text for part in content.parts for text in _texts(part))
+        text = f"{content.name}: {said}" if content.name else said
+    else:
+        text = " ".join(_texts(content))
+    return text[:_CHARS_MAX]
+
+
+def _texts(part: Part) -> Iterator[str]:
+    match part:
+        case TextPart():
+            yield part.text
+        case DataPart():
+            yield from _leaves(part.data)
+        case ToolCallPart():
+            yield part.name
+            yield from _leaves(part.arguments)
+        case ToolCallResult():
+            yield part.name
+            if part.result is not msgspec.UNSET:
+                yield from _leaves(part.result)
+        case _:
+            # A file: its name may tell what it is.
+            if part.name:
+                yield part.name
+
+
+def _leaves(value: Json) -> Iterator[str]:
+    """Return keys, texts and numbers of a JSON value, in its order."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from _leaves(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner)
+    elif isinstance(value, str):
+        yield value
+    elif isinstance(value, float):
+        yield str(int(value)) if value.is_integer() and abs(value) < 1e15 else str(value)

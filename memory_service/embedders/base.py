@@ -1,0 +1,31 @@
+"""The contract of an embedder."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from memory_service.records import Vector
+
+
+class Embedder(ABC):
+    """Turns texts into vectors. No embedder at all is None, not an embedder that does nothing."""
+
+    name: str
+    """Provider and model, as in "local:wordllama-256". Vectors of one name are comparable."""
+    dimension: int
+    """Values of each vector; 0 until the first `embed` where only the provider knows."""
+
+    @abstractmethod
+    async def embed(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Return a vector for each text, in order; None for a text with nothing to embed.
+
+        Vectors MUST be finite and not zero, and of `dimension` values. Equal texts MUST have equal
+        vectors, whatever they are embedded together with. Raises Unavailable("EMBEDDER_UNAVAILABLE")
+        when the provider does not answer, or answers with something else than vectors; the call may
+        be repeated.
+        """
+
+    async def close(self) -> None:
+        """Release connections."""
+        return None

@@ -1,0 +1,59 @@
+"""The embedder that is always there: WordLlama's static model, bundled in its package.
+
+A static model has one vector per token and takes their mean: about 30 µs a text, no network, no GPU.
+See Model2Vec and WordLlama for the idea: token vectors distilled from a large model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from memory_service.embedders.base import Embedder
+from memory_service.records import Vector
+
+_DIMENSION = 256
+_INLINE_CHARS_MAX = 20_000
+
+
+class LocalEmbedder(Embedder):
+    """WordLlama with 256 dimensions."""
+
+    name = f"local:wordllama-{_DIMENSION}"
+    dimension = _DIMENSION
+
+    def __init__(self) -> None:
+        # One thread per text: the texts are short, and the cores serve other calls.
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        import wordllama
+        from wordllama import WordLlama
+
+        # The package looks for its bundled tokenizer in another folder than it is in, and would
+        # ask the network: it is told where it is.
+        folder = Path(wordllama.__file__).parent
+        model = WordLlama.load(cache_dir=folder, disable_download=True, dim=_DIMENSION)
+        self._vectors = np.ascontiguousarray(model.embedding, np.float32)
+        self._tokenizer = model.tokenizer
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector | None]:
+        if sum(map(len, texts)) <= _INLINE_CHARS_MAX:
+            return self._embed(texts)
+        # Long texts would hold up everything else on the loop.
+        return await asyncio.to_thread(self._embed, texts)
+
+    def _embed(self, texts: Sequence[str]) -> list[Vector | None]:
+        encodings = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [self._mean(encoding.ids) for encoding in encodings]
+
+    def _mean(self, tokens: list[int]) -> Vector | None:
+        if not tokens:
+            return None
+        mean = self._vectors[tokens].mean(0)
+        norm = float(np.sqrt(mean @ mean))
+        return mean / np.float32(norm) if norm > 0 else None

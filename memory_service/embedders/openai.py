@@ -1,0 +1,72 @@
+"""Embeddings of OpenAI, or of any server that speaks its API: the one file that imports openai."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+import openai
+import structlog
+
+from memory_service.embedders.base import Embedder
+from memory_service.errors import Unavailable
+from memory_service.records import Vector
+
+_DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
+_TEXTS_PER_CALL = 256
+_CHARS_PER_TEXT = 24_000
+_log = structlog.get_logger(__name__)
+
+
+class OpenAIEmbedder(Embedder):
+    """Asks an embeddings endpoint. OPENAI_API_KEY and OPENAI_BASE_URL mean what they mean to `openai`."""
+
+    def __init__(self, model: str, dimension: int, timeout_s: float, retries: int) -> None:
+        self.name = f"openai:{model}" + (f"-{dimension}" if dimension else "")
+        self.dimension = dimension or _DIMENSIONS.get(model, 0)
+        self._model = model
+        # Sent only where it was asked for: not every server knows the parameter.
+        self._asked_dimension = dimension
+        self._client = openai.AsyncOpenAI(timeout=timeout_s, max_retries=retries)
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector | None]:
+        at = [n for n, text in enumerate(texts) if text.strip()]
+        groups = [at[n : n + _TEXTS_PER_CALL] for n in range(0, len(at), _TEXTS_PER_CALL)]
+        found = await asyncio.gather(*(self._ask([texts[n] for n in group]) for group in groups))
+        vectors: list[Vector | None] = [None] * len(texts)
+        for group, its_vectors in zip(groups, found, strict=True):
+            for n, vector in zip(group, its_vectors, strict=True):
+                vectors[n] = vector
+        return vectors
+
+    async def _ask(self, texts: list[str]) -> list[Vector]:
+        options = {"dimensions": self._asked_dimension} if self._asked_dimension else {}
+        try:
+            response = await self._client.embeddings.create(
+                model=self._model,
+                input=[text[:_CHARS_PER_TEXT] for text in texts],
+                encoding_format="float",
+                **options,  # type: ignore[arg-type]
+            )
+            ordered = sorted(response.data, key=lambda datum: datum.index)
+            vectors = [np.array(datum.embedding, np.float32) for datum in ordered]
+        except (openai.OpenAIError, TypeError, ValueError, AttributeError) as error:
+            _log.warning("embedder_failed", model=self._model, cause=type(error).__name__)
+            raise Unavailable.embedder() from error
+        self._check(vectors, len(texts))
+        return vectors
+
+    def _check(self, vectors: list[Vector], count: int) -> None:
+        """Refuse what is not an answer: a wrong vector in the index would stay there."""
+        dimension = self.dimension or (len(vectors[0]) if vectors else 0)
+        good = len(vectors) == count and all(
+            v.shape == (dimension,) and np.isfinite(v).all() and v.any() for v in vectors
+        )
+        if not good:
+            _log.warning("embedder_answered_nonsense", model=self._model)
+            raise Unavailable.embedder()
+        self.dimension = dimension
+
+    async def close(self) -> None:
+        await self._client.close()

@@ -1,0 +1,41 @@
+"""Every limit on what a caller may send, its unit in its name. AdminService.GetInfo publishes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits in force."""
+
+    namespace_chars_max: int = 128
+    id_bytes_max: int = 128
+    session_id_bytes_max: int = 256
+    request_id_chars_max: int = 64
+    text_bytes_max: int = 64 * KIB
+    data_bytes_max: int = 256 * KIB
+    binary_bytes_max: int = 1 * MIB
+    item_bytes_max: int = 2 * MIB
+    name_bytes_max: int = 1 * KIB
+    parts_max: int = 256
+    labels_max: int = 64
+    label_key_bytes_max: int = 64
+    label_value_bytes_max: int = 256
+    metadata_bytes_max: int = 16 * KIB
+    metadata_depth_max: int = 8
+    embedding_values_max: int = 4096
+    batch_items_max: int = 1000
+    page_items_max: int = 1000
+    page_bytes_max: int = 3 * MIB
+    state_key_bytes_max: int = 512
+    state_value_bytes_max: int = 1 * MIB
+    state_description_bytes_max: int = 1 * KIB
+    pattern_bytes_max: int = 512
+    message_bytes_max: int = 16 * MIB
+    concurrent_calls_max: int = 256
+    concurrent_streams_max: int = 256
+    request_memory_hours: int = 24
