@@ -17,7 +17,7 @@ Vector = NDArray[np.float32]
 """A vector of shape (dimension,), as the writer gave it (not normalised)."""
 
 Json = Any
-"""A JSON value: None, bool, float, str, list or dict with string keys."""
+"""A JSON value: None, bool, int, float, str, list or dict with string keys."""
 
 CLIENT_MODEL = "client"
 """The embedding model of vectors that clients bring themselves."""
@@ -275,6 +275,7 @@ class Receipt(msgspec.Struct, array_like=True):
     create_us: int = 0
     update_us: int = 0
     expire_us: int | None = None
+    description: str = ""
     skipped_count: int = 0
     replayed: bool = False
 

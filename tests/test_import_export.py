@@ -99,25 +99,19 @@ def test_states_are_imported_with_items(api: Api, namespace: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("on_duplicate", "imported", "skipped", "value", "version"),
-    [(pb.ON_DUPLICATE_SKIP, 1, 1, "old", 1), (pb.ON_DUPLICATE_REPLACE, 2, 0, "new", 2)],
+    ("on_duplicate", "counts", "kept"),
+    [(pb.ON_DUPLICATE_SKIP, (1, 1), ("old", 1)), (pb.ON_DUPLICATE_REPLACE, (2, 0), ("new", 2))],
 )
 def test_a_state_that_exists_is_skipped_or_replaced(
-    api: Api,
-    namespace: str,
-    on_duplicate: pb.OnDuplicate,
-    imported: int,
-    skipped: int,
-    value: str,
-    version: int,
+    api: Api, namespace: str, on_duplicate: pb.OnDuplicate, counts: tuple[int, int], kept: tuple[str, int]
 ) -> None:
     api.save(namespace, "k", "old")
     states = states_of("k", "l", value="new")
     batch = pb.ImportRequest(namespace=namespace, states=states, on_duplicate=on_duplicate)
     response = api.memory.Import(iter([batch]))
-    assert (response.imported_state_count, response.skipped_state_count) == (imported, skipped)
+    assert (response.imported_state_count, response.skipped_state_count) == counts
     entry = load(api, namespace, "k")
-    assert (entry.value.string_value, entry.version) == (value, version)
+    assert (entry.value.string_value, entry.version) == kept
 
 
 def test_a_state_that_exists_ends_an_import_that_fails_on_duplicates(api: Api, namespace: str) -> None:

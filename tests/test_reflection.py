@@ -142,9 +142,9 @@ def test_what_is_unknown_is_told_and_the_stream_goes_on(reflected: Reflection) -
 
 
 def subclasses(cls: type) -> Iterator[type]:
-    for subclass in cls.__subclasses__():
-        yield subclass
-        yield from subclasses(subclass)
+    for child in cls.__subclasses__():
+        yield child
+        yield from subclasses(child)
 
 
 def reasons_in(source: str, classes: set[str]) -> set[str]:
@@ -157,7 +157,8 @@ def reasons_in(source: str, classes: set[str]) -> set[str]:
             texts |= {a.value for a in arguments if isinstance(a, ast.Constant) and isinstance(a.value, str)}
         if isinstance(node, ast.arguments):  # "reason" given as a default
             named = dict(zip(node.kwonlyargs, node.kw_defaults, strict=True))
-            texts |= {d.value for a, d in named.items() if a.arg == "reason" and isinstance(d, ast.Constant)}
+            defaults = [default for argument, default in named.items() if argument.arg == "reason"]
+            texts |= {str(default.value) for default in defaults if isinstance(default, ast.Constant)}
     return {text for text in texts if text.isupper()}
 
 

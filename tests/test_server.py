@@ -13,7 +13,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from grpc_api import SERVICES, Api, Connect, json_value, outcome, refusal
+from grpc_api import SERVICES, Api, Connect, outcome, refusal, struct
 from memory_service.v1 import memory_pb2 as pb
 from memory_service.v1 import state_pb2
 from server_process import ServerProcess
@@ -255,11 +255,39 @@ def test_the_biggest_item_fits_into_an_answer(api: Api, namespace: str) -> None:
     assert len(api.items(namespace)) >= 1
 
 
-def test_a_state_that_is_accepted_can_be_loaded(api: Api, namespace: str) -> None:
-    # Many small values take much more room as a message than as JSON.
-    request = state_pb2.SaveStateRequest(namespace=namespace, key="k", value=json_value([0] * 500_000))
-    if outcome(lambda: api.state.SaveState(request)) is grpc.StatusCode.OK:
-        load = state_pb2.LoadStateRequest(namespace=namespace, key="k")
-        assert len(api.state.LoadState(load).entry.value.list_value.values) == 500_000
-    else:
-        assert refusal(api.state.SaveState, request).reason == "LIMIT_EXCEEDED"
+# A number takes 4 bytes of JSON and 11 of a message: a page that counts the one can overflow the other.
+
+
+def test_states_of_many_numbers_are_found_in_pages_that_fit(api: Api, namespace: str) -> None:
+    for i in range(3):
+        api.save(namespace, f"k{i}", [0] * 190_000)
+    keys, token = [], None
+    while token != "":
+        request = state_pb2.SearchStateRequest(namespace=namespace, pattern="*", page_token=token or "")
+        page = api.state.SearchState(request)
+        keys += [entry.key for entry in page.entries]
+        token = page.next_page_token
+    assert keys == ["k0", "k1", "k2"]
+
+
+def test_items_of_many_numbers_are_listed_in_pages_that_fit(tmp_path: Path, connect: Connect) -> None:
+    item = pb.MemoryItem(data=struct({"numbers": [0] * 60_000}))
+    with ServerProcess(tmp_path) as server:
+        api = connect(server)
+        for _ in range(8):
+            api.memory.BatchAdd(pb.BatchAddRequest(namespace="ns", items=[item] * 3))
+        assert len(api.items("ns")) == 24
+        server.kill()
+    # Nothing of what the items look like as messages is in memory now.
+    with ServerProcess(tmp_path) as server:
+        assert len(connect(server).items("ns")) == 24
+
+
+def test_an_answer_that_would_not_fit_is_no_reason_to_lie(api: Api, namespace: str) -> None:
+    """A batch that is written must be answered so that the client can read it."""
+    items = [pb.MemoryItem(text="x" * 60_000)] * 100
+    ended = outcome(lambda: api.memory.BatchAdd(pb.BatchAddRequest(namespace=namespace, items=items)))
+    assert (ended, len(api.items(namespace))) in {
+        (grpc.StatusCode.OK, 100),
+        (grpc.StatusCode.INVALID_ARGUMENT, 0),
+    }

@@ -101,10 +101,14 @@ class Checks:
 
     def json(self, field: str, value: Json, limit_name: str = "data_bytes_max") -> int:
         """Return the size of a JSON value, in bytes. NaN and infinities are none."""
+        return len(self.encoded(field, value, limit_name))
+
+    def encoded(self, field: str, value: Json, limit_name: str) -> bytes:
+        """Return a JSON value in compact form."""
         _check_finite(field, value)
-        actual = len(msgspec.json.encode(value))
-        self.size(field, actual, limit_name)
-        return actual
+        encoded = msgspec.json.encode(value)
+        self.size(field, len(encoded), limit_name)
+        return encoded
 
     def metadata(self, field: str, value: dict[str, Json]) -> None:
         """Metadata: small and not deep."""

@@ -74,6 +74,10 @@ class Memories:
 
     # --- adding -------------------------------------------------------------------------------
 
+    def check_namespace(self, namespace: str) -> None:
+        """Check the name of a namespace, before anything else of an import is looked at."""
+        self._checks.namespace(namespace)
+
     async def add(
         self,
         namespace: str,

@@ -62,5 +62,5 @@ def _leaves(value: Json) -> Iterator[str]:
             yield from _leaves(inner)
     elif isinstance(value, str):
         yield value
-    elif isinstance(value, float):
-        yield str(int(value)) if value.is_integer() and abs(value) < 1e15 else str(value)
+    elif isinstance(value, float | int) and not isinstance(value, bool):
+        yield str(value)

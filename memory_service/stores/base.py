@@ -153,7 +153,7 @@ class StateStore(ABC):
     async def save_state(
         self, namespace: str, write: StateWrite, *, request: RequestKey | None = None
     ) -> Receipt:
-        """Save a value. The receipt has `version`, `create_us`, `update_us`, `expire_us`.
+        """Save a value. The receipt has `version`, `description` and the times.
 
         MUST raise Conflict when `expected_version` is given and is not the current version; a key
         that does not exist, or is expired at write.now_us, is at version 0. Versions of a key MUST

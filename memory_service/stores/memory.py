@@ -264,6 +264,7 @@ class InMemoryStore(Store):
         entry = self._save(found, write, current)
         receipt = Receipt(found.revision, version=entry.version)
         receipt.create_us, receipt.update_us, receipt.expire_us = entry.create_us, entry.update_us, entry.expire_us
+        receipt.description = entry.description
         return self._commit(found, request, receipt)
 
     @staticmethod

@@ -367,7 +367,8 @@ def _put_state(db: Connection, ledger: Ledger, book: Book, write: StateWrite) ->
          write.value_json.decode()),
     )  # fmt: skip
     return Receipt(
-        0, version=version, create_us=created, update_us=write.now_us, expire_us=write.expire_us
+        0, version=version, create_us=created, update_us=write.now_us, expire_us=write.expire_us,
+        description=description,
     )
 
 

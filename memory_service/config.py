@@ -1,0 +1,64 @@
+"""Every setting of a server: one value, made once, checked before anything starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memory_service.indexes.settings import IndexSettings
+from memory_service.limits import Limits
+
+
+class BadConfig(ValueError):
+    """Settings that cannot be; tells all that is wrong with them at once."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """The settings of a server. Secrets are not among them: `openai` reads its key itself."""
+
+    address: str = "127.0.0.1:50051"
+    """Host and port to listen on; port 0 takes a free one."""
+    store: str = "hnsw"
+    """Where records are kept: "hnsw" (on disk) or "memory"."""
+    data_dir: Path = Path("data")
+    """Folder of the records, the index snapshots and the backups."""
+    embedder: str = "local"
+    """What turns text into vectors: "local", "openai" or "none"."""
+    embedding_model: str = "text-embedding-3-small"
+    """Model to ask the embedder "openai" for."""
+    embedding_dimension: int = 0
+    """Dimension to ask the embedder "openai" for; 0 leaves it to the model."""
+    embedder_timeout_s: float = 10.0
+    """Seconds to wait for an answer of the embedder."""
+    embedder_retries: int = 2
+    """How often a call of the embedder is repeated."""
+    drain_s: float = 10.0
+    """Seconds that calls under way have to finish when the server is told to stop."""
+    log_level: str = "info"
+    """Least level of what is logged: "debug", "info", "warning" or "error"."""
+    reflection: bool = True
+    """Whether clients may ask for the API's descriptors, as grpcurl does."""
+    index: IndexSettings = field(default_factory=IndexSettings)
+    """How namespaces are indexed."""
+    limits: Limits = field(default_factory=Limits)
+    """What callers may send."""
+
+    def verify(self) -> Config:
+        """Return the settings, or raise BadConfig with everything that is wrong with them."""
+        host, _, port = self.address.rpartition(":")
+        problems = [
+            problem
+            for wrong, problem in (
+                (not host or not port.isdigit() or int(port) > 65535, f"address {self.address!r} is not HOST:PORT"),
+                (self.data_dir.exists() and not self.data_dir.is_dir(), f"data_dir {str(self.data_dir)!r} is no folder"),
+                (self.embedding_dimension < 0, "embedding_dimension must not be negative"),
+                (self.embedder_timeout_s <= 0, "embedder_timeout must be positive"),
+                (self.index.exact_vectors_max < 1, "exact_vectors_max must be positive"),
+                (self.index.tail_vectors_max < 1, "tail_vectors_max must be positive"),
+            )
+            if wrong
+        ]
+        if problems:
+            raise BadConfig("; ".join(problems))
+        return self

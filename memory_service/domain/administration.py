@@ -1,0 +1,112 @@
+"""What a server is and holds, and the care of its data."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import structlog
+
+from memory_service.clock import now_us
+from memory_service.domain.checks import Checks
+from memory_service.domain.page_tokens import PageTokens
+from memory_service.errors import FailedPrecondition, MemoryServiceError, NotFound
+from memory_service.records import IndexInfo, NamespaceInfo, Receipt
+from memory_service.stores.base import BackupReport, Store
+
+_SWEEP_EVERY_S = 5.0
+_SWEPT_AT_ONCE = 1000
+_log = structlog.get_logger(__name__)
+
+
+@dataclass
+class BackupProgress:
+    """How far a backup is."""
+
+    name: str
+    done_bytes: int = 0
+    total_bytes: int = 0
+
+
+class Administration:
+    """The server's data as a whole."""
+
+    def __init__(self, store: Store, checks: Checks, tokens: PageTokens) -> None:
+        self._store = store
+        self._checks = checks
+        self._tokens = tokens
+        self.backup_progress: BackupProgress | None = None
+
+    async def list_namespaces(
+        self, prefix: str, page_size: int, page_token: str
+    ) -> tuple[list[NamespaceInfo], str]:
+        """Return a page of namespaces by name, and the token of the next."""
+        if prefix:
+            self._checks.name("prefix", prefix, self._checks.limits.namespace_chars_max)
+        size = self._checks.page_size(page_size)
+        scope = ("namespaces", prefix)
+        after = str(self._tokens.read(scope, page_token)[0]) if page_token else ""
+        found = await self._store.scan_namespaces(prefix, after, size + 1)
+        token = self._tokens.make(scope, [found[size - 1].name]) if len(found) > size else ""
+        return found[:size], token
+
+    async def stats(self, namespace: str) -> tuple[NamespaceInfo, IndexInfo]:
+        """Return what a namespace holds. Raises NotFound."""
+        self._checks.namespace(namespace)
+        info = await self._store.namespace(namespace)
+        if info is None:
+            raise NotFound.namespace(namespace)
+        return info, await self._store.index_info(namespace)
+
+    async def delete_namespace(self, namespace: str) -> Receipt:
+        """Remove a namespace. Raises NotFound."""
+        self._checks.namespace(namespace)
+        return await self._store.delete_namespace(namespace)
+
+    async def flush(self) -> float:
+        """Bring the files into the form that opens the quickest; return the seconds it took."""
+        began = time.monotonic()
+        await self._store.flush()
+        return time.monotonic() - began
+
+    async def backup(self, name: str) -> tuple[BackupReport, float]:
+        """Write a backup; return what was written and the seconds it took."""
+        name = name or datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        self._checks.backup_name(name)
+        if self.backup_progress is not None:
+            raise FailedPrecondition("UNSUPPORTED", "another backup is under way")
+        began = time.monotonic()
+        progress = self.backup_progress = BackupProgress(name)
+
+        def report(done_bytes: int, total_bytes: int) -> None:
+            progress.done_bytes, progress.total_bytes = done_bytes, total_bytes
+
+        try:
+            return await self._store.backup(name, report), time.monotonic() - began
+        finally:
+            self.backup_progress = None
+
+    @contextlib.asynccontextmanager
+    async def sweeping(self):  # type: ignore[no-untyped-def]
+        """Remove what is expired, again and again, as long as the context lasts."""
+        task = asyncio.create_task(self._sweep())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _sweep(self) -> None:
+        remembered_us = self._checks.limits.request_memory_hours * 3600 * 1_000_000
+        while True:
+            await asyncio.sleep(_SWEEP_EVERY_S)
+            try:
+                now = now_us()
+                while await self._store.remove_expired(now, now - remembered_us, _SWEPT_AT_ONCE):
+                    pass
+            except MemoryServiceError as error:
+                _log.warning("sweep_failed", reason=error.reason)

@@ -1,0 +1,144 @@
+"""An agent's named values."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from dataclasses import dataclass
+
+from memory_service.clock import now_us
+from memory_service.domain.checks import Checks
+from memory_service.domain.page_tokens import PageTokens
+from memory_service.errors import InvalidArgument, NotFound
+from memory_service.records import Json, Receipt, RequestKey, StateEntry, StateWrite
+from memory_service.stores.base import Store
+
+_SCANNED_AT_ONCE = 500
+_SCANNED_PER_PAGE = 5000
+_PREVIEW_CHARS = 100
+_WILDCARD = re.compile(r"[*?\[]")
+
+
+@dataclass(slots=True)
+class StatePage:
+    """One page of entries."""
+
+    entries: list[StateEntry]
+    next_page_token: str = ""
+
+
+class States:
+    """State entries of namespaces."""
+
+    def __init__(self, store: Store, checks: Checks, tokens: PageTokens) -> None:
+        self._store = store
+        self._checks = checks
+        self._tokens = tokens
+
+    async def save(
+        self,
+        namespace: str,
+        key: str,
+        value: Json,
+        *,
+        expected_version: int | None,
+        ttl_us: int | None,
+        description: str | None,
+        request: RequestKey | None,
+    ) -> tuple[StateEntry, int]:
+        """Save a value; return the entry and the revision. Raises Conflict."""
+        self._check(namespace, key, request)
+        encoded = self._checks.encoded("value", value, "state_value_bytes_max")
+        if expected_version is not None:
+            self._checks.count("expected_version", expected_version)
+        now = now_us()
+        if ttl_us is not None and ttl_us <= 0:
+            raise InvalidArgument("ttl", "must be positive")
+        if description is not None:
+            self._checks.size("description", len(description.encode()), "state_description_bytes_max")
+        expire_us = None if ttl_us is None else now + ttl_us
+        write = StateWrite(key, encoded, now, description, expire_us, expected_version)
+        receipt = await self._store.save_state(namespace, write, request=request)
+        return self._entry(write, receipt), receipt.revision
+
+    @staticmethod
+    def _entry(write: StateWrite, receipt: Receipt) -> StateEntry:
+        return StateEntry(
+            write.key, write.value_json, receipt.version, receipt.create_us, receipt.update_us,
+            receipt.expire_us, len(write.value_json), receipt.description, receipt.revision,
+        )  # fmt: skip
+
+    def _check(self, namespace: str, key: str | None, request: RequestKey | None) -> None:
+        self._checks.namespace(namespace)
+        if key is not None:
+            self._checks.state_key(key)
+        if request is not None:
+            self._checks.request_id(request.id)
+
+    async def load(self, namespace: str, key: str) -> StateEntry:
+        """Return an entry. Raises NotFound."""
+        self._check(namespace, key, None)
+        entry = (await self._store.load_states(namespace, [key])).get(key)
+        if entry is None or (entry.expire_us is not None and entry.expire_us <= now_us()):
+            raise NotFound.state(namespace, key)
+        return entry
+
+    async def list(self, namespace: str, page_size: int, page_token: str) -> StatePage:
+        """Return a page of entries, by key."""
+        self._checks.namespace(namespace)
+        size = self._checks.page_size(page_size)
+        scope = ("states", namespace)
+        after = str(self._tokens.read(scope, page_token)[0]) if page_token else ""
+        entries = await self._store.scan_states(namespace, after, size + 1, now_us=now_us())
+        more = len(entries) > size
+        entries = entries[:size]
+        return StatePage(entries, self._tokens.make(scope, [entries[-1].key]) if more else "")
+
+    async def search(self, namespace: str, pattern: str, page_size: int, page_token: str) -> StatePage:
+        """Return a page of the entries whose key matches a glob pattern, by key."""
+        self._checks.namespace(namespace)
+        self._checks.name("pattern", pattern, self._checks.limits.pattern_bytes_max)
+        size = self._checks.page_size(page_size)
+        scope = ("search", namespace, pattern)
+        after = str(self._tokens.read(scope, page_token)[0]) if page_token else ""
+        matches = re.compile(fnmatch.translate(pattern)).match
+        prefix = _WILDCARD.split(pattern, maxsplit=1)[0]
+        found: list[StateEntry] = []
+        nbytes = 0
+        for _ in range(0, _SCANNED_PER_PAGE, _SCANNED_AT_ONCE):
+            entries = await self._store.scan_states(namespace, after, _SCANNED_AT_ONCE, now_us=now_us())
+            for entry in entries:
+                if matches(entry.key):
+                    nbytes += 2 * entry.size_bytes
+                    full = len(found) == size or (found and nbytes > self._checks.limits.page_bytes_max)
+                    if full:
+                        return StatePage(found, self._tokens.make(scope, [after]))
+                    found.append(entry)
+                after = entry.key
+            passed = entries and not entries[-1].key.startswith(prefix) and entries[-1].key > prefix
+            if len(entries) < _SCANNED_AT_ONCE or passed:
+                return StatePage(found)
+        return StatePage(found, self._tokens.make(scope, [after]))
+
+    async def delete(
+        self, namespace: str, key: str, *, expected_version: int | None, request: RequestKey | None
+    ) -> int:
+        """Remove a key and return the revision. Raises NotFound, Conflict."""
+        self._check(namespace, key, request)
+        receipt = await self._store.delete_state(
+            namespace, key, now_us=now_us(), expected_version=expected_version, request=request
+        )
+        return receipt.revision
+
+    async def clear(self, namespace: str, *, request: RequestKey | None) -> Receipt:
+        """Remove every key of a namespace."""
+        self._check(namespace, None, request)
+        if await self._store.namespace(namespace) is None:
+            return Receipt(0)
+        return await self._store.clear_states(namespace, request=request)
+
+
+def preview(entry: StateEntry) -> str:
+    """Return the beginning of a value as JSON."""
+    text = entry.value_json.decode()
+    return text if len(text) <= _PREVIEW_CHARS else text[:_PREVIEW_CHARS] + "..."

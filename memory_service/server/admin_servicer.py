@@ -1,0 +1,104 @@
+"""AdminService: convert, call, convert."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import grpc
+
+from memory_service import __version__
+from memory_service.clock import now_us
+from memory_service.domain.administration import Administration
+from memory_service.embedders.base import Embedder
+from memory_service.limits import Limits
+from memory_service.server.values import fill_duration, fill_time
+from memory_service.v1 import admin_pb2 as pb
+from memory_service.v1 import admin_pb2_grpc
+
+Context = grpc.aio.ServicerContext
+
+
+@dataclass(frozen=True)
+class ServerInfo:
+    """What a server tells of itself."""
+
+    store: str
+    embedder: Embedder | None
+    limits: Limits
+
+
+class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
+    """Administration over gRPC."""
+
+    def __init__(self, administration: Administration, info: ServerInfo) -> None:
+        self._administration = administration
+        self._info = info
+        self._start_us = now_us()
+
+    async def GetInfo(self, request: pb.GetInfoRequest, context: Context) -> pb.GetInfoResponse:  # noqa: N802
+        embedder = self._info.embedder
+        response = pb.GetInfoResponse(
+            version=__version__,
+            store=self._info.store,
+            embedder=embedder.name if embedder else "none",
+            embedding_dimension=embedder.dimension if embedder else 0,
+            llm="none",
+            limits=dataclasses.asdict(self._info.limits),
+        )
+        fill_time(response.start_time, self._start_us)
+        if (progress := self._administration.backup_progress) is not None:
+            response.backup.name = progress.name
+            response.backup.done_bytes = progress.done_bytes
+            response.backup.total_bytes = progress.total_bytes
+        return response
+
+    async def ListNamespaces(  # noqa: N802
+        self, request: pb.ListNamespacesRequest, context: Context
+    ) -> pb.ListNamespacesResponse:
+        found, token = await self._administration.list_namespaces(
+            request.prefix, request.page_size, request.page_token
+        )
+        response = pb.ListNamespacesResponse(next_page_token=token)
+        for info in found:
+            summary = response.namespaces.add(
+                namespace=info.name, item_count=info.item_count, revision=info.revision
+            )
+            fill_time(summary.create_time, info.create_us)
+        return response
+
+    async def GetNamespaceStats(  # noqa: N802
+        self, request: pb.GetNamespaceStatsRequest, context: Context
+    ) -> pb.GetNamespaceStatsResponse:
+        info, index = await self._administration.stats(request.namespace)
+        response = pb.GetNamespaceStatsResponse(
+            namespace=info.name,
+            revision=info.revision,
+            item_count=info.item_count,
+            state_count=info.state_count,
+            embedded_count=info.embedded_count,
+            embedding_dimension=info.dimension,
+            embedding_model=info.model,
+            index=pb.IndexStats(**dataclasses.asdict(index)),
+        )
+        fill_time(response.create_time, info.create_us)
+        return response
+
+    async def DeleteNamespace(  # noqa: N802
+        self, request: pb.DeleteNamespaceRequest, context: Context
+    ) -> pb.DeleteNamespaceResponse:
+        receipt = await self._administration.delete_namespace(request.namespace)
+        return pb.DeleteNamespaceResponse(
+            removed_item_count=receipt.removed_count, removed_state_count=receipt.removed_state_count
+        )
+
+    async def Flush(self, request: pb.FlushRequest, context: Context) -> pb.FlushResponse:  # noqa: N802
+        response = pb.FlushResponse()
+        fill_duration(response.duration, await self._administration.flush())
+        return response
+
+    async def Backup(self, request: pb.BackupRequest, context: Context) -> pb.BackupResponse:  # noqa: N802
+        report, seconds = await self._administration.backup(request.name)
+        response = pb.BackupResponse(**dataclasses.asdict(report))
+        fill_duration(response.duration, seconds)
+        return response

@@ -1,0 +1,75 @@
+"""The one table from our errors to gRPC status codes, with the details that clients read."""
+
+from __future__ import annotations
+
+import uuid
+
+import grpc
+import structlog
+from google.protobuf.message import Message
+from google.rpc import error_details_pb2, status_pb2
+
+from memory_service import errors
+
+DOMAIN = "memory_service.v1"
+DETAILS_KEY = "grpc-status-details-bin"
+_log = structlog.get_logger(__name__)
+
+# The most specific first.
+CODES: tuple[tuple[type[errors.MemoryServiceError], grpc.StatusCode], ...] = (
+    (errors.InvalidArgument, grpc.StatusCode.INVALID_ARGUMENT),
+    (errors.LimitExceeded, grpc.StatusCode.RESOURCE_EXHAUSTED),
+    (errors.Overloaded, grpc.StatusCode.RESOURCE_EXHAUSTED),
+    (errors.StorageFull, grpc.StatusCode.RESOURCE_EXHAUSTED),
+    (errors.NotFound, grpc.StatusCode.NOT_FOUND),
+    (errors.AlreadyExists, grpc.StatusCode.ALREADY_EXISTS),
+    (errors.Conflict, grpc.StatusCode.ABORTED),
+    (errors.FailedPrecondition, grpc.StatusCode.FAILED_PRECONDITION),
+    (errors.Unavailable, grpc.StatusCode.UNAVAILABLE),
+    (errors.Unsupported, grpc.StatusCode.UNIMPLEMENTED),
+)
+
+
+def code_of(error: errors.MemoryServiceError) -> grpc.StatusCode:
+    """Return the status code of an error."""
+    return next(code for kind, code in CODES if isinstance(error, kind))
+
+
+def expected(error: Exception, method: str) -> errors.MemoryServiceError:
+    """Return an error that a caller may see; one that nobody foresaw is logged and hidden."""
+    if isinstance(error, errors.MemoryServiceError):
+        return error
+    incident = uuid.uuid4().hex
+    _log.error("unexpected_error", method=method, incident=incident, exc_info=error)
+    return Unforeseen(incident)
+
+
+class Unforeseen(errors.MemoryServiceError):
+    """A fault of the server; the incident's id stands beside its cause in the log."""
+
+    def __init__(self, incident: str) -> None:
+        super().__init__("INTERNAL", f"internal error, incident {incident}", incident=incident)
+
+
+def status_of(error: errors.MemoryServiceError) -> tuple[grpc.StatusCode, str, bytes]:
+    """Return code, text and encoded google.rpc.Status of an error."""
+    code = grpc.StatusCode.INTERNAL if isinstance(error, Unforeseen) else code_of(error)
+    status = status_pb2.Status(code=code.value[0], message=error.message)
+    for detail in _details(error):
+        status.details.add().Pack(detail)
+    return code, error.message, status.SerializeToString()
+
+
+def _details(error: errors.MemoryServiceError) -> list[Message]:
+    reason = f"ERROR_REASON_{error.reason}"
+    found: list[Message] = [
+        error_details_pb2.ErrorInfo(reason=reason, domain=DOMAIN, metadata=error.metadata)
+    ]
+    if isinstance(error, errors.InvalidArgument | errors.LimitExceeded):
+        violation = error_details_pb2.BadRequest.FieldViolation(field=error.field, description=error.message)
+        found.append(error_details_pb2.BadRequest(field_violations=[violation]))
+    if error.retry_after_s is not None:
+        retry = error_details_pb2.RetryInfo()
+        retry.retry_delay.FromMilliseconds(int(error.retry_after_s * 1000))
+        found.append(retry)
+    return found

@@ -1,0 +1,173 @@
+"""What happens around every call: admission, errors to statuses, the drain at the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import grpc
+import structlog
+from google.protobuf.message import DecodeError
+
+from memory_service.errors import InvalidArgument, MemoryServiceError, Overloaded, Unavailable
+from memory_service.limits import Limits
+from memory_service.server.errors import DETAILS_KEY, expected, status_of
+
+_log = structlog.get_logger(__name__)
+
+# Whoever asks how the server is must get an answer when it is busy, too.
+_EXEMPT = ("/grpc.health.", "/grpc.reflection.")
+
+Context = grpc.aio.ServicerContext
+Handler = Any
+
+
+class _Undecodable:
+    """Stands for a request whose bytes are not a message."""
+
+
+class CallInterceptor(grpc.aio.ServerInterceptor):
+    """Wraps each method once, and counts the calls that are under way."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._wrapped: dict[str, Handler] = {}
+        self._calls = 0
+        self._streams: set[asyncio.Task[Any]] = set()
+        self._draining = False
+        self._idle = asyncio.Event()
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Handler:
+        """Return the wrapped handler of a method."""
+        method = handler_call_details.method
+        wrapped = self._wrapped.get(method)
+        if wrapped is None:
+            handler = await continuation(handler_call_details)
+            if handler is None or method.startswith(_EXEMPT):
+                return handler
+            wrapped = self._wrapped[method] = self._wrap(method, handler)
+        return wrapped
+
+    def _wrap(self, method: str, handler: Handler) -> Handler:
+        decode = _tolerant(handler.request_deserializer)
+        encode = handler.response_serializer
+        if handler.unary_unary:
+            return grpc.unary_unary_rpc_method_handler(self._unary(method, handler.unary_unary), decode, encode)
+        if handler.unary_stream:
+            return grpc.unary_stream_rpc_method_handler(
+                self._stream(method, handler.unary_stream), decode, encode
+            )
+        return grpc.stream_unary_rpc_method_handler(self._upload(method, handler.stream_unary), decode, encode)
+
+    def _unary(self, method: str, call: Callable[[Any, Context], Awaitable[Any]]) -> Handler:
+        limit = self._limits.concurrent_calls_max
+
+        async def answer(request: Any, context: Context) -> Any:
+            if self._calls >= limit or self._draining or type(request) is _Undecodable:
+                await self._refuse(request, context, "concurrent_calls_max", limit)
+            self._calls += 1
+            try:
+                return await call(request, context)
+            except Exception as error:
+                await _abort(context, expected(error, method))
+            finally:
+                self._calls -= 1
+                if self._draining and not self._calls:
+                    self._idle.set()
+
+        return answer
+
+    async def _refuse(self, request: Any, context: Context, limit_name: str, limit: int) -> None:
+        if self._draining:
+            await _abort(context, Unavailable.shutting_down())
+        if type(request) is _Undecodable:
+            await _abort(context, InvalidArgument("request", "is not a message of this method"))
+        await _abort(context, Overloaded(limit_name, limit))
+
+    def _stream(self, method: str, call: Callable[[Any, Context], AsyncIterator[Any]]) -> Handler:
+        limit = self._limits.concurrent_streams_max
+
+        async def answer(request: Any, context: Context) -> AsyncIterator[Any]:
+            if len(self._streams) >= limit or self._draining or type(request) is _Undecodable:
+                await self._refuse(request, context, "concurrent_streams_max", limit)
+            task = self._enter_stream()
+            try:
+                async for response in call(request, context):
+                    yield response
+            except asyncio.CancelledError:
+                if not self._draining:
+                    raise
+                await _abort(context, Unavailable.shutting_down())
+            except Exception as error:
+                await _abort(context, expected(error, method))
+            finally:
+                self._streams.discard(task)
+
+        return answer
+
+    def _upload(self, method: str, call: Callable[[Any, Context], Awaitable[Any]]) -> Handler:
+        limit = self._limits.concurrent_streams_max
+
+        async def answer(requests: AsyncIterator[Any], context: Context) -> Any:
+            if len(self._streams) >= limit or self._draining:
+                await self._refuse(None, context, "concurrent_streams_max", limit)
+            task = self._enter_stream()
+            try:
+                return await call(_decoded(requests), context)
+            except asyncio.CancelledError:
+                if not self._draining:
+                    raise
+                await _abort(context, Unavailable.shutting_down())
+            except Exception as error:
+                await _abort(context, expected(error, method))
+            finally:
+                self._streams.discard(task)
+
+        return answer
+
+    def _enter_stream(self) -> asyncio.Task[Any]:
+        task = asyncio.current_task()
+        assert task is not None
+        self._streams.add(task)
+        return task
+
+    async def drain(self, grace_s: float) -> None:
+        """Refuse new calls, end the streams, and return when the calls under way are answered."""
+        self._draining = True
+        for task in list(self._streams):
+            task.cancel()
+        if self._calls:
+            try:
+                async with asyncio.timeout(grace_s):
+                    await self._idle.wait()
+            except TimeoutError:
+                _log.warning("drain_timed_out", calls=self._calls)
+
+
+def _tolerant(decode: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
+    """Return a decoder that tells of bad bytes with a value: gRPC would call it a server's fault."""
+
+    def tolerant(raw: bytes) -> Any:
+        try:
+            return decode(raw)
+        except (DecodeError, UnicodeDecodeError, ValueError):
+            return _Undecodable()
+
+    return tolerant
+
+
+async def _decoded(requests: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async for request in requests:
+        if type(request) is _Undecodable:
+            raise InvalidArgument("request", "is not a message of this method")
+        yield request
+
+
+async def _abort(context: Context, error: MemoryServiceError) -> None:
+    code, message, details = status_of(error)
+    await context.abort(code, message, ((DETAILS_KEY, details),))

@@ -1,0 +1,210 @@
+"""Items: protobuf and ours, both directions side by side."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from memory_service.errors import InvalidArgument
+from memory_service.records import (
+    BinaryPart,
+    ChatMessage,
+    Content,
+    DataPart,
+    Item,
+    ItemDraft,
+    Part,
+    Role,
+    TextPart,
+    ToolCallPart,
+    ToolCallResult,
+    Vector,
+)
+from memory_service.server.values import fill_struct, fill_time, fill_value, to_dict, to_json, to_us, ttl_us
+from memory_service.v1 import memory_pb2 as pb
+
+_ROLES = {
+    pb.ROLE_SYSTEM: Role.SYSTEM,
+    pb.ROLE_USER: Role.USER,
+    pb.ROLE_ASSISTANT: Role.ASSISTANT,
+    pb.ROLE_TOOL: Role.TOOL,
+}
+_ROLE_NUMBERS = {role: number for number, role in _ROLES.items()}
+
+
+def to_vector(embedding: pb.Embedding) -> Vector:
+    """Return the vector of an embedding, shape (dimension,)."""
+    # protobuf hands the values over as one block of memory.
+    return np.array(embedding.values, np.float32)
+
+
+def to_draft(field: str, item: pb.MemoryItem) -> ItemDraft:
+    """Return what a caller asks to be written. Fields that the server sets are not looked at."""
+    draft = ItemDraft(to_content(field, item), item.id, item.session_id)
+    if item.HasField("create_time"):
+        draft.create_us = to_us(f"{field}.create_time", item.create_time)
+    if item.HasField("expire_time"):
+        draft.expire_us = to_us(f"{field}.expire_time", item.expire_time)
+    if item.HasField("ttl"):
+        draft.ttl_us = ttl_us(f"{field}.ttl", item.ttl)
+    if item.labels:
+        draft.labels = dict(item.labels)
+    if item.HasField("metadata"):
+        draft.metadata = to_dict(f"{field}.metadata", item.metadata)
+    if item.HasField("embedding"):
+        draft.embedding = to_vector(item.embedding)
+    return draft
+
+
+def to_content(field: str, item: pb.MemoryItem) -> Content | None:
+    """Return what an item holds; None when it holds nothing."""
+    kind = item.WhichOneof("content")
+    if kind == "text":
+        return TextPart(item.text)
+    if kind == "chat_message":
+        return _to_message(f"{field}.chat_message", item.chat_message)
+    if kind == "tool_call_result":
+        return _to_result(f"{field}.tool_call_result", item.tool_call_result)
+    if kind == "data":
+        return DataPart(to_dict(f"{field}.data", item.data))
+    return None
+
+
+def _to_message(field: str, message: pb.ChatMessage) -> ChatMessage:
+    role = _ROLES.get(message.role)
+    if role is None:
+        raise InvalidArgument(f"{field}.role", "must be ROLE_SYSTEM, ROLE_USER, ROLE_ASSISTANT or ROLE_TOOL")
+    return ChatMessage(
+        role,
+        [_to_part(f"{field}.parts[{at}]", part) for at, part in enumerate(message.parts)],
+        message.message_id,
+        message.name if message.HasField("name") else None,
+        (message.model.provider, message.model.id) if message.HasField("model") else None,
+        to_us(f"{field}.create_time", message.create_time) if message.HasField("create_time") else None,
+    )
+
+
+def _to_part(field: str, part: pb.Part) -> Part:
+    kind = part.WhichOneof("part")
+    if kind == "text":
+        return TextPart(part.text)
+    if kind == "data":
+        return DataPart(to_dict(f"{field}.data", part.data))
+    if kind == "binary":
+        return _to_binary(part.binary)
+    if kind == "tool_call":
+        call = part.tool_call
+        has_arguments = call.HasField("arguments")
+        arguments = to_dict(f"{field}.tool_call.arguments", call.arguments) if has_arguments else None
+        return ToolCallPart(call.tool_call_id, call.name, arguments)
+    if kind == "tool_call_result":
+        return _to_result(f"{field}.tool_call_result", part.tool_call_result)
+    raise InvalidArgument(field, "is empty")
+
+
+def _to_binary(binary: pb.BinaryPart) -> BinaryPart:
+    return BinaryPart(
+        binary.mime_type,
+        binary.content,
+        binary.name if binary.HasField("name") else None,
+        binary.url if binary.HasField("url") else None,
+        binary.content_length if binary.HasField("content_length") else None,
+    )
+
+
+def _to_result(field: str, result: pb.ToolCallResult) -> ToolCallResult:
+    value = to_json(f"{field}.result", result.result) if result.HasField("result") else msgspec.UNSET
+    return ToolCallResult(result.tool_call_id, result.name, value, result.is_error)
+
+
+# --- the other way ----------------------------------------------------------------------------
+
+
+def encoded(item: Item) -> bytes:
+    """Return an item as it is sent, without its embedding. Kept with the item, ready to be sent again."""
+    if item.wire is None:
+        message = pb.MemoryItem()
+        _fill(message, item)
+        item.wire = message.SerializeToString()
+    return item.wire
+
+
+def fill_item(target: pb.MemoryItem, item: Item, *, include_embedding: bool = False) -> None:
+    """Set a protobuf item."""
+    target.MergeFromString(encoded(item))
+    if include_embedding and item.embedding is not None:
+        target.embedding.values.extend(item.embedding.tolist())
+
+
+def _fill(target: pb.MemoryItem, item: Item) -> None:
+    target.id = item.id
+    target.session_id = item.session_id
+    _fill_content(target, item.content)
+    fill_time(target.create_time, item.create_us)
+    fill_time(target.update_time, item.update_us)
+    if item.expire_us is not None:
+        fill_time(target.expire_time, item.expire_us)
+    if item.labels:
+        target.labels.update(item.labels)
+    if item.metadata is not None:
+        fill_struct(target.metadata, item.metadata)
+    target.revision = item.revision
+
+
+def _fill_content(target: pb.MemoryItem, content: Content) -> None:
+    if isinstance(content, TextPart):
+        target.text = content.text
+    elif isinstance(content, ChatMessage):
+        _fill_message(target.chat_message, content)
+    elif isinstance(content, ToolCallResult):
+        _fill_result(target.tool_call_result, content)
+    else:
+        fill_struct(target.data, content.data)
+
+
+def _fill_message(target: pb.ChatMessage, message: ChatMessage) -> None:
+    target.role = _ROLE_NUMBERS[message.role]
+    target.message_id = message.message_id
+    if message.name is not None:
+        target.name = message.name
+    if message.model is not None:
+        target.model.SetInParent()
+        target.model.provider, target.model.id = message.model
+    for part in message.parts:
+        _fill_part(target.parts.add(), part)
+    if message.create_us is not None:
+        fill_time(target.create_time, message.create_us)
+
+
+def _fill_part(target: pb.Part, part: Part) -> None:
+    if isinstance(part, TextPart):
+        target.text = part.text
+    elif isinstance(part, DataPart):
+        fill_struct(target.data, part.data)
+    elif isinstance(part, BinaryPart):
+        _fill_binary(target.binary, part)
+    elif isinstance(part, ToolCallPart):
+        target.tool_call.SetInParent()
+        target.tool_call.tool_call_id, target.tool_call.name = part.tool_call_id, part.name
+        if part.arguments is not None:
+            fill_struct(target.tool_call.arguments, part.arguments)
+    else:
+        _fill_result(target.tool_call_result, part)
+
+
+def _fill_binary(target: pb.BinaryPart, part: BinaryPart) -> None:
+    target.SetInParent()
+    target.mime_type, target.content = part.mime_type, part.content
+    if part.name is not None:
+        target.name = part.name
+    if part.url is not None:
+        target.url = part.url
+    if part.content_length is not None:
+        target.content_length = part.content_length
+
+
+def _fill_result(target: pb.ToolCallResult, result: ToolCallResult) -> None:
+    target.SetInParent()
+    target.tool_call_id, target.name, target.is_error = result.tool_call_id, result.name, result.is_error
+    if result.result is not msgspec.UNSET:
+        fill_value(target.result, result.result)

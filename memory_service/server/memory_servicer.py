@@ -1,0 +1,284 @@
+"""MemoryService: convert, call, convert."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+
+import grpc
+from google.protobuf.message import Message
+
+from memory_service.domain.embedding import Degradation
+from memory_service.domain.memories import UPDATABLE, Added, Memories
+from memory_service.domain.retrieval import Result, Retrieval, RetrieveOptions, Selection
+from memory_service.errors import InvalidArgument
+from memory_service.records import OnDuplicate, RequestKey, RetrieveMode
+from memory_service.server.items import encoded, fill_item, to_draft, to_vector
+from memory_service.server.states import change_of, fill_state, to_state_write
+from memory_service.server.values import duration_us, to_us
+from memory_service.v1 import memory_pb2 as pb
+from memory_service.v1 import memory_pb2_grpc
+
+Context = grpc.aio.ServicerContext
+
+_ON_DUPLICATE = {
+    pb.ON_DUPLICATE_UNSPECIFIED: OnDuplicate.FAIL,
+    pb.ON_DUPLICATE_FAIL: OnDuplicate.FAIL,
+    pb.ON_DUPLICATE_SKIP: OnDuplicate.SKIP,
+    pb.ON_DUPLICATE_REPLACE: OnDuplicate.REPLACE,
+}
+_CONTENT_KINDS = ("chat_message", "tool_call_result", "text", "data")
+_HEARTBEAT_S = 15.0
+_HEARTBEAT_MIN_S = 0.1
+_HEARTBEAT_MAX_S = 3600.0
+
+
+def request_key(request_id: str, request: Message) -> RequestKey | None:
+    """Return the id of a request and a digest of its body; None when it has no id."""
+    if not request_id:
+        return None
+    body = request.SerializeToString(deterministic=True)
+    method = type(request).__name__.encode()
+    return RequestKey(request_id, hashlib.blake2b(method + b"\0" + body, digest_size=16).digest())
+
+
+class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
+    """Items over gRPC."""
+
+    def __init__(self, memories: Memories, retrieval: Retrieval) -> None:
+        self._memories = memories
+        self._retrieval = retrieval
+
+    async def Add(self, request: pb.AddRequest, context: Context) -> pb.AddResponse:  # noqa: N802
+        key = request_key(request.request_id, request)
+        draft = to_draft("item", request.item)
+        added = await self._memories.add(request.namespace, [draft], fields=("item",), request=key)
+        response = pb.AddResponse(revision=added.revision, degraded=_degraded(added.degraded))
+        response.item.MergeFromString(encoded(added.items[0]))
+        return response
+
+    async def BatchAdd(self, request: pb.BatchAddRequest, context: Context) -> pb.BatchAddResponse:  # noqa: N802
+        if not request.items:
+            raise InvalidArgument("items", "is empty")
+        added = await self._add_all(
+            request.namespace, request.items, request_key(request.request_id, request), OnDuplicate.FAIL
+        )
+        response = pb.BatchAddResponse(revision=added.revision, degraded=_degraded(added.degraded))
+        for item in added.items:
+            fill_item(response.items.add(), item)
+        return response
+
+    async def _add_all(
+        self, namespace: str, items: Sequence[pb.MemoryItem], key: RequestKey | None, on_duplicate: OnDuplicate
+    ) -> Added:
+        fields = [f"items[{at}]" for at in range(len(items))]
+        drafts = [to_draft(field, item) for field, item in zip(fields, items, strict=True)]
+        return await self._memories.add(
+            namespace, drafts, fields=fields, on_duplicate=on_duplicate, request=key
+        )
+
+    async def Import(  # noqa: N802
+        self, request_iterator: AsyncIterator[pb.ImportRequest], context: Context
+    ) -> pb.ImportResponse:
+        response = pb.ImportResponse()
+        namespace, on_duplicate = "", OnDuplicate.FAIL
+        async for request in request_iterator:
+            if not namespace:
+                self._memories.check_namespace(request.namespace)
+                namespace, on_duplicate = request.namespace, _on_duplicate(request.on_duplicate)
+            elif request.namespace not in ("", namespace):
+                raise InvalidArgument("namespace", "may not change within an import")
+            await self._import_batch(namespace, request, on_duplicate, response)
+        return response
+
+    async def _import_batch(
+        self, namespace: str, request: pb.ImportRequest, on_duplicate: OnDuplicate, response: pb.ImportResponse
+    ) -> None:
+        writes = [to_state_write(f"states[{at}]", entry) for at, entry in enumerate(request.states)]
+        if request.items:
+            added = await self._add_all(namespace, request.items, None, on_duplicate)
+            response.imported_count += len(added.items)
+            response.skipped_count += added.skipped_count
+            response.revision = added.revision
+            for degradation in _degraded(added.degraded):
+                if degradation not in response.degraded:
+                    response.degraded.append(degradation)
+        if writes:
+            receipt = await self._memories.import_states(namespace, writes, on_duplicate)
+            response.imported_state_count += len(writes) - receipt.skipped_count
+            response.skipped_state_count += receipt.skipped_count
+            response.revision = receipt.revision
+
+    async def Retrieve(self, request: pb.RetrieveRequest, context: Context) -> pb.RetrieveResponse:  # noqa: N802
+        options = _options(request.options)
+        page = await self._retrieval.retrieve(request.namespace, options)
+        response = pb.RetrieveResponse(revision=page.revision, next_page_token=page.next_page_token)
+        if page.degraded:
+            response.degraded.extend(_degraded(page.degraded))
+        for result in page.results:
+            _fill_result(response.results.add(), result, options)
+        return response
+
+    async def Get(self, request: pb.GetRequest, context: Context) -> pb.GetResponse:  # noqa: N802
+        include = request.include_embedding
+        item = await self._memories.get(request.namespace, request.id, include_embedding=include)
+        response = pb.GetResponse()
+        fill_item(response.item, item, include_embedding=include)
+        return response
+
+    async def List(self, request: pb.ListRequest, context: Context) -> pb.ListResponse:  # noqa: N802
+        page = await self._memories.list(
+            request.namespace,
+            _selection(request, ""),
+            page_size=request.page_size,
+            page_token=request.page_token,
+            newest_first=request.newest_first,
+            include_embedding=request.include_embedding,
+        )
+        response = pb.ListResponse(revision=page.revision, next_page_token=page.next_page_token)
+        for result in page.results:
+            fill_item(response.items.add(), result.item, include_embedding=request.include_embedding)
+        return response
+
+    async def Update(self, request: pb.UpdateRequest, context: Context) -> pb.UpdateResponse:  # noqa: N802
+        updated = await self._memories.update(
+            request.namespace,
+            to_draft("item", request.item),
+            _update_fields(request),
+            expected_revision=_optional(request, "expected_revision"),
+            request=request_key(request.request_id, request),
+        )
+        response = pb.UpdateResponse(revision=updated.revision, degraded=_degraded(updated.degraded))
+        fill_item(response.item, updated.items[0])
+        return response
+
+    async def Delete(self, request: pb.DeleteRequest, context: Context) -> pb.DeleteResponse:  # noqa: N802
+        revision = await self._memories.delete(
+            request.namespace,
+            request.id,
+            expected_revision=_optional(request, "expected_revision"),
+            request=request_key(request.request_id, request),
+        )
+        return pb.DeleteResponse(revision=revision)
+
+    async def Reset(self, request: pb.ResetRequest, context: Context) -> pb.ResetResponse:  # noqa: N802
+        receipt = await self._memories.reset(
+            request.namespace, request=request_key(request.request_id, request)
+        )
+        return pb.ResetResponse(
+            removed_count=receipt.removed_count,
+            removed_state_count=receipt.removed_state_count,
+            revision=receipt.revision,
+        )
+
+    async def Watch(self, request: pb.WatchRequest, context: Context) -> AsyncIterator[pb.WatchResponse]:  # noqa: N802
+        heartbeat_s = _heartbeat_s(request)
+        after = _optional(request, "after_revision")
+        if after is not None and after < 0:
+            raise InvalidArgument("after_revision", "must not be negative")
+        async for event in self._memories.watch(request.namespace, after, heartbeat_s):
+            yield change_of(event)
+
+    async def Export(  # noqa: N802
+        self, request: pb.ExportRequest, context: Context
+    ) -> AsyncIterator[pb.ExportResponse]:
+        include = request.include_embedding
+        async for event in self._memories.export(
+            request.namespace, request.after_revision, include_embedding=include
+        ):
+            response = pb.ExportResponse(revision=event.revision)
+            if event.item is not None:
+                fill_item(response.item, event.item, include_embedding=include)
+            elif event.state is not None:
+                fill_state(response.state, event.state)
+            yield response
+
+
+def _optional(request: Message, field: str) -> int | None:
+    return getattr(request, field) if request.HasField(field) else None
+
+
+def _on_duplicate(number: int) -> OnDuplicate:
+    found = _ON_DUPLICATE.get(number)  # type: ignore[call-overload]
+    if found is None:
+        raise InvalidArgument("on_duplicate", f"has no value {number}")
+    return found  # type: ignore[no-any-return]
+
+
+def _heartbeat_s(request: pb.WatchRequest) -> float:
+    if not request.HasField("heartbeat_interval"):
+        return _HEARTBEAT_S
+    seconds = duration_us("heartbeat_interval", request.heartbeat_interval) / 1e6
+    if seconds < _HEARTBEAT_MIN_S:
+        raise InvalidArgument("heartbeat_interval", "must be at least 100 ms")
+    return min(seconds, _HEARTBEAT_MAX_S)
+
+
+def _selection(message: pb.RetrieveOptions | pb.ListRequest, prefix: str) -> Selection:
+    selection = Selection(message.session_id, filter=message.filter)
+    if message.labels:
+        selection.labels = dict(message.labels)
+    if message.HasField("start_time"):
+        selection.start_us = to_us(f"{prefix}start_time", message.start_time)
+    if message.HasField("end_time"):
+        selection.end_us = to_us(f"{prefix}end_time", message.end_time)
+    return selection
+
+
+def _options(message: pb.RetrieveOptions) -> RetrieveOptions:
+    try:
+        mode = RetrieveMode(message.mode)
+    except ValueError:
+        raise InvalidArgument("options.mode", f"has no value {message.mode}") from None
+    return RetrieveOptions(
+        _selection(message, "options."),
+        message.limit if message.HasField("limit") else None,
+        message.query_text,
+        to_vector(message.query_embedding) if message.HasField("query_embedding") else None,
+        message.min_score if message.HasField("min_score") else None,
+        mode,
+        message.context_window,
+        message.explain,
+        message.include_embedding,
+        message.page_size,
+        message.page_token,
+    )
+
+
+def _fill_result(target: pb.RetrieveResult, result: Result, options: RetrieveOptions) -> None:
+    target.score = result.score
+    if options.include_embedding:
+        fill_item(target.item, result.item, include_embedding=True)
+    else:
+        target.item.MergeFromString(encoded(result.item))
+    if options.explain:
+        target.explanation.SetInParent()
+    for share in result.contributions:
+        target.explanation.contributions.add(
+            channel=share.channel,
+            raw_score=share.raw_score,
+            weight=share.weight,
+            scale=share.scale,
+            contribution=share.value,
+        )
+
+
+def _update_fields(request: pb.UpdateRequest) -> frozenset[str]:
+    """Return the fields that an update changes; the kinds of content are one field."""
+    paths = list(request.update_mask.paths)
+    if paths == ["*"]:
+        # A full replacement has one time of expiry: either of the two fields gives it.
+        return UPDATABLE - ({"expire_time"} if request.item.HasField("ttl") else {"ttl"})
+    if not paths:
+        paths = [field.name for field, _ in request.item.ListFields() if field.name not in _OUTPUT_ONLY]
+    found = {"content" if path in _CONTENT_KINDS else path for path in paths}
+    if unknown := found - UPDATABLE:
+        raise InvalidArgument("update_mask", f"cannot change {sorted(unknown)[0]!r}")
+    return frozenset(found)
+
+
+_OUTPUT_ONLY = ("id", "update_time", "revision")
+
+
+def _degraded(degradations: Sequence[Degradation]) -> list[pb.Degradation]:
+    return [pb.Degradation(reason=int(d.reason), message=d.message) for d in degradations]  # type: ignore[arg-type]

@@ -1,0 +1,197 @@
+"""Building and running a server: what the command line and the tests start is made here."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import structlog
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1.health import aio as health_aio
+
+from memory_service.config import BadConfig, Config
+from memory_service.domain.administration import Administration
+from memory_service.domain.checks import Checks
+from memory_service.domain.embedding import TextEmbedding
+from memory_service.domain.memories import Memories
+from memory_service.domain.page_tokens import PageTokens
+from memory_service.domain.retrieval import Retrieval
+from memory_service.domain.states import States
+from memory_service.embedders.base import Embedder
+from memory_service.server.admin_servicer import AdminServicer, ServerInfo
+from memory_service.server.interceptor import CallInterceptor
+from memory_service.server.memory_servicer import MemoryServicer
+from memory_service.server.reflection import Reflection
+from memory_service.server.state_servicer import StateServicer
+from memory_service.stores.base import Store
+from memory_service.v1 import admin_pb2_grpc, memory_pb2_grpc, state_pb2_grpc
+
+SERVICES = (
+    "memory_service.v1.MemoryService",
+    "memory_service.v1.StateService",
+    "memory_service.v1.AdminService",
+)
+_STREAMS_GRACE_S = 0.5
+_log = structlog.get_logger(__name__)
+
+
+def open_store(config: Config) -> Store:
+    """Return the store that is asked for, not yet open."""
+    if config.store == "memory":
+        from memory_service.stores.memory import InMemoryStore
+
+        return InMemoryStore()
+    from memory_service.stores.hnsw import HnswStore
+
+    return HnswStore(config.data_dir, config.index)
+
+
+def open_embedder(config: Config) -> Embedder | None:
+    """Return the embedder that is asked for."""
+    if config.embedder == "none":
+        return None
+    if config.embedder == "local":
+        from memory_service.embedders.local import LocalEmbedder
+
+        return LocalEmbedder()
+    if not os.environ.get("OPENAI_API_KEY"):
+        raise BadConfig("the embedder openai needs OPENAI_API_KEY; a server that asks for no key takes any")
+    from memory_service.embedders.openai import OpenAIEmbedder
+
+    return OpenAIEmbedder(
+        config.embedding_model, config.embedding_dimension, config.embedder_timeout_s, config.embedder_retries
+    )
+
+
+def _page_token_key(config: Config) -> bytes:
+    """Return the key of page tokens; on disk, so that a token outlives a restart."""
+    if config.store == "memory":
+        return secrets.token_bytes(32)
+    path = config.data_dir / "page-token.key"
+    if not path.exists() or path.stat().st_size != 32:
+        path.write_bytes(secrets.token_bytes(32))
+        path.chmod(0o600)
+    return path.read_bytes()
+
+
+@dataclass
+class Server:
+    """A server that listens. `port` is the one it got."""
+
+    port: int
+    grpc_server: grpc.aio.Server
+    interceptor: CallInterceptor
+    health: health_aio.HealthServicer
+
+    async def drain(self, grace_s: float) -> None:
+        """Say goodbye: health turns NOT_SERVING, calls under way finish, streams are told to come back."""
+        await self.health.enter_graceful_shutdown()
+        await self.interceptor.drain(grace_s)
+        # What is still open, such as somebody's watch on our health, ends here.
+        await self.grpc_server.stop(_STREAMS_GRACE_S)
+
+
+def _options(config: Config) -> list[tuple[str, int]]:
+    return [
+        # Two servers on one port would share its calls without a word.
+        ("grpc.so_reuseport", 0),
+        ("grpc.max_receive_message_length", config.limits.message_bytes_max),
+        ("grpc.max_send_message_length", config.limits.message_bytes_max),
+        ("grpc.max_concurrent_streams", 1000),
+        ("grpc.keepalive_time_ms", 60_000),
+        ("grpc.keepalive_timeout_ms", 20_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+        ("grpc.server_handshake_timeout_ms", 10_000),
+    ]
+
+
+async def build_server(config: Config, store: Store, embedder: Embedder | None) -> tuple[Server, Administration]:
+    """Build a server over an open store, and bind its port. Raises BadConfig when the port is taken."""
+    checks = Checks(config.limits)
+    tokens = PageTokens(_page_token_key(config))
+    embedding = TextEmbedding(embedder)
+    retrieval = Retrieval(store, embedding, checks, tokens)
+    memories = Memories(store, embedding, retrieval, checks, tokens)
+    administration = Administration(store, checks, tokens)
+    interceptor = CallInterceptor(config.limits)
+    server = grpc.aio.server(interceptors=(interceptor,), options=_options(config))
+    memory_pb2_grpc.add_MemoryServiceServicer_to_server(MemoryServicer(memories, retrieval), server)
+    state_pb2_grpc.add_StateServiceServicer_to_server(StateServicer(States(store, checks, tokens)), server)
+    admin = AdminServicer(administration, ServerInfo(config.store, embedder, config.limits))
+    admin_pb2_grpc.add_AdminServiceServicer_to_server(admin, server)
+    health = health_aio.HealthServicer()
+    health_pb2_grpc.add_HealthServicer_to_server(health, server)
+    if config.reflection:
+        Reflection([*SERVICES, "grpc.health.v1.Health"]).add_to(server)
+    try:
+        port = server.add_insecure_port(config.address)
+    except RuntimeError as error:
+        raise BadConfig(f"cannot listen on {config.address}: is another server running there?") from error
+    for service in ("", *SERVICES):
+        await health.set(service, health_pb2.HealthCheckResponse.SERVING)
+    return Server(port, server, interceptor, health), administration
+
+
+def configure_logging(level: str) -> None:
+    """Log one JSON object a line to stderr."""
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+
+
+async def run(config: Config, announce: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT, then drain; a second signal ends at once.
+
+    `announce` is called with the address when the server listens. Raises BadConfig,
+    DataDirectoryInUse and UnknownFormat before that.
+    """
+    stop = asyncio.Event()
+    _on_signals(stop)
+    embedder = open_embedder(config)
+    store = open_store(config)
+    await store.open()
+    async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(store.close)
+        if embedder is not None:
+            stack.push_async_callback(embedder.close)
+        server, administration = await build_server(config, store, embedder)
+        await stack.enter_async_context(administration.sweeping())
+        await server.grpc_server.start()
+        address = f"{config.address.rpartition(':')[0]}:{server.port}"
+        _log.info("serving", address=address, store=config.store, embedder=embedder.name if embedder else "none")
+        announce(address)
+        await stop.wait()
+        _log.info("draining")
+        await server.drain(config.drain_s)
+    _log.info("stopped")
+
+
+def _on_signals(stop: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+
+    def ask_to_stop() -> None:
+        if stop.is_set():
+            # Asked twice: no more waiting. Nothing acknowledged depends on an orderly end.
+            os._exit(130)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ask_to_stop)

@@ -1,0 +1,76 @@
+"""StateService: convert, call, convert."""
+
+from __future__ import annotations
+
+import grpc
+
+from memory_service.domain.states import States
+from memory_service.errors import InvalidArgument
+from memory_service.server.memory_servicer import request_key
+from memory_service.server.states import fill_state
+from memory_service.server.values import to_json, ttl_us
+from memory_service.v1 import state_pb2 as pb
+from memory_service.v1 import state_pb2_grpc
+
+Context = grpc.aio.ServicerContext
+
+
+class StateServicer(state_pb2_grpc.StateServiceServicer):
+    """State over gRPC."""
+
+    def __init__(self, states: States) -> None:
+        self._states = states
+
+    async def SaveState(self, request: pb.SaveStateRequest, context: Context) -> pb.SaveStateResponse:  # noqa: N802
+        if not request.HasField("value"):
+            raise InvalidArgument("value", "is required")
+        entry, revision = await self._states.save(
+            request.namespace,
+            request.key,
+            to_json("value", request.value),
+            expected_version=request.expected_version if request.HasField("expected_version") else None,
+            ttl_us=ttl_us("ttl", request.ttl) if request.HasField("ttl") else None,
+            description=request.description if request.HasField("description") else None,
+            request=request_key(request.request_id, request),
+        )
+        response = pb.SaveStateResponse(revision=revision)
+        fill_state(response.entry, entry, value=False)
+        return response
+
+    async def LoadState(self, request: pb.LoadStateRequest, context: Context) -> pb.LoadStateResponse:  # noqa: N802
+        response = pb.LoadStateResponse()
+        fill_state(response.entry, await self._states.load(request.namespace, request.key))
+        return response
+
+    async def ListStateKeys(  # noqa: N802
+        self, request: pb.ListStateKeysRequest, context: Context
+    ) -> pb.ListStateKeysResponse:
+        page = await self._states.list(request.namespace, request.page_size, request.page_token)
+        response = pb.ListStateKeysResponse(next_page_token=page.next_page_token)
+        for entry in page.entries:
+            fill_state(response.entries.add(), entry, value=False, with_preview=request.include_preview)
+        return response
+
+    async def SearchState(self, request: pb.SearchStateRequest, context: Context) -> pb.SearchStateResponse:  # noqa: N802
+        page = await self._states.search(
+            request.namespace, request.pattern, request.page_size, request.page_token
+        )
+        response = pb.SearchStateResponse(next_page_token=page.next_page_token)
+        for entry in page.entries:
+            fill_state(response.entries.add(), entry)
+        return response
+
+    async def DeleteState(self, request: pb.DeleteStateRequest, context: Context) -> pb.DeleteStateResponse:  # noqa: N802
+        revision = await self._states.delete(
+            request.namespace,
+            request.key,
+            expected_version=request.expected_version if request.HasField("expected_version") else None,
+            request=request_key(request.request_id, request),
+        )
+        return pb.DeleteStateResponse(revision=revision)
+
+    async def ClearState(self, request: pb.ClearStateRequest, context: Context) -> pb.ClearStateResponse:  # noqa: N802
+        receipt = await self._states.clear(
+            request.namespace, request=request_key(request.request_id, request)
+        )
+        return pb.ClearStateResponse(removed_count=receipt.removed_state_count, revision=receipt.revision)
