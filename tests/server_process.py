@@ -44,8 +44,8 @@ class ServerProcess:
             self._command, env=self._env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         # Both pipes are drained all the time, or a talkative server would block on a full one.
-        self._drain = threading.Thread(target=self._drain_stderr, daemon=True)
-        self._drain.start()
+        self._drains = [threading.Thread(target=self._drain_stderr, daemon=True)]
+        self._drains[0].start()
         watchdog = threading.Timer(timeout_s, self.process.kill)
         watchdog.start()
         try:
@@ -56,13 +56,14 @@ class ServerProcess:
                     break
             else:
                 self.process.wait()
-                self._drain.join()
+                self._release()
                 raise RuntimeError(
                     f"the server ended with {self.process.returncode}:\n" + "\n".join(self.log)
                 )
         finally:
             watchdog.cancel()
-        threading.Thread(target=self.process.stdout.read, daemon=True).start()
+        self._drains.append(threading.Thread(target=self.process.stdout.read, daemon=True))
+        self._drains[1].start()
         return self
 
     def _drain_stderr(self) -> None:
@@ -70,15 +71,26 @@ class ServerProcess:
         for line in self.process.stderr:
             self.log.append(line.rstrip("\n"))
 
+    def _release(self) -> None:
+        """Closes the pipes of a server that has ended, once all it wrote was read."""
+        for thread in self._drains:
+            thread.join()
+        for pipe in (self.process.stdout, self.process.stderr):
+            assert pipe is not None
+            pipe.close()
+
     def kill(self) -> None:
         """Ends the server as a crash would (SIGKILL)."""
         self.process.kill()
         self.process.wait()
+        self._release()
 
     def terminate(self, timeout_s: float = 60) -> int:
         """Asks the server to drain and stop (SIGTERM) and returns its exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout_s)
+        code = self.process.wait(timeout_s)
+        self._release()
+        return code
 
     def cpu_seconds(self) -> float:
         """CPU time that the server has used so far, user and system, of all its threads."""
