@@ -56,6 +56,8 @@ class Sizes:
     """Items in each small namespace."""
     namespace_sample: int
     """Small namespaces that are searched."""
+    starts: int
+    """Times that a server is started after each way to end it."""
 
 
 FULL = Sizes(
@@ -68,6 +70,7 @@ FULL = Sizes(
     namespaces=10_000,
     namespace_items=100,
     namespace_sample=2_000,
+    starts=3,
 )
 
 QUICK = Sizes(
@@ -80,4 +83,5 @@ QUICK = Sizes(
     namespaces=500,
     namespace_items=100,
     namespace_sample=200,
+    starts=2,
 )

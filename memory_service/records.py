@@ -277,6 +277,7 @@ class Receipt(msgspec.Struct, array_like=True):
     expire_us: int | None = None
     description: str = ""
     skipped_count: int = 0
+    skipped_state_count: int = 0
     replayed: bool = False
 
 
@@ -313,6 +314,8 @@ class ItemDraft:
     labels: dict[str, str] = field(default_factory=dict)
     metadata: dict[str, Json] | None = None
     embedding: Vector | None = None
+    nbytes: int = 0
+    """Size of the item as the caller sent it."""
 
 
 class DegradationReason(enum.IntEnum):

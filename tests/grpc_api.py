@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -49,6 +50,9 @@ _CHANNEL_OPTIONS: list[tuple[str, Any]] = [
     # server must not leave the next one a connection in back-off.
     ("grpc.use_local_subchannel_pool", 1),
 ]
+
+# A field as programs read it: "item.embedding", "items[3].labels['topic']".
+_FIELD_PATH = re.compile(r"[a-z_]+(\[.*?\])?(\.[a-z_]+(\[.*?\])?)*", re.DOTALL)
 
 # What no caller may see: code, drivers, files.
 _SECRETS = (
@@ -164,7 +168,7 @@ class Refusal:
 
     def names(self, field: str) -> bool:
         """Whether the BadRequest names this field: "embedding" fits "items[1].embedding"."""
-        return any(f == field or f.endswith("." + field) for f in self.fields)
+        return any(field in re.sub(r"\[.*?\]", "", path).split(".") for path in self.fields)
 
 
 def texts_of(items: Iterable[memory_pb2.MemoryItem]) -> list[str]:
@@ -247,6 +251,8 @@ def decode(error: grpc.RpcError) -> Refusal:
     assert info.domain == ERROR_DOMAIN
     assert info.reason in error_reason_pb2.ErrorReason.DESCRIPTOR.values_by_name, info.reason
     bad_request = _detail(status, error_details_pb2.BadRequest())
+    if bad_request:
+        assert [v.field for v in bad_request.field_violations if not _FIELD_PATH.fullmatch(v.field)] == []
     retry = _detail(status, error_details_pb2.RetryInfo())
     return Refusal(
         code=error.code(),

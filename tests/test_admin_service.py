@@ -12,7 +12,7 @@ import grpc
 import pytest
 
 import memory_service
-from grpc_api import Api, Connect, exactly, refusal
+from grpc_api import Api, Connect, eventually, exactly, refusal
 from memory_service.v1 import admin_pb2, state_pb2
 from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
@@ -148,6 +148,8 @@ def test_stats_tell_how_vectors_are_searched(
         ]
         api.memory.BatchAdd(pb.BatchAddRequest(namespace=name, items=items))
         api.retrieve(name, query_embedding=pb.Embedding(values=[1.0, 1.0, 1.0]))
+    # The graph is built while searches go on without it.
+    eventually(lambda: api.stats(namespace + "/big").index.kind == "hnsw", "the graph")
     small, big = (api.stats(namespace + name).index for name in ("/small", "/big"))
     assert (small.loaded, small.kind, small.exact_count, small.graph_count) == (True, "exact", 10, 0)
     assert (big.loaded, big.kind, big.exact_count + big.graph_count) == (True, "hnsw", 200)

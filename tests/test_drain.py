@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -41,20 +40,21 @@ def texts(api: Api) -> list[str]:
 def test_a_write_in_flight_is_finished_before_the_server_stops(
     tmp_path: Path, connect: Connect, provider: EmbeddingProvider
 ) -> None:
-    with ServerProcess(tmp_path, flags=provider.flags, env=provider.env) as server:
+    server = ServerProcess(tmp_path, flags=provider.flags, env=provider.env)
+    with server, ThreadPoolExecutor(1) as pool:
         api = connect(server)
         health = health_pb2_grpc.HealthStub(connect(server).channel).Watch(health_pb2.HealthCheckRequest())
         assert next(health).status != NOT_SERVING
         provider.hold()
         write = api.memory.Add.future(add_request("in flight"))
         assert provider.asked.wait(30)
-        server.process.send_signal(signal.SIGTERM)
+        stopping = pool.submit(server.terminate)
         # The server has understood the signal, and the write is still waiting.
         assert next(health).status == NOT_SERVING
         assert not write.done()
         provider.may_answer.set()
         assert write.result().item.text == "in flight"
-        assert server.process.wait(60) == 0
+        assert stopping.result() == 0
     with ServerProcess(tmp_path, flags=["--embedder", "none"]) as server:
         assert texts(connect(server)) == ["in flight"]
 

@@ -52,7 +52,7 @@ def test_words_that_are_code_elsewhere_are_only_words(api: Api, namespace: str, 
         assert found[0] == f"zebra {query} walrus"
 
 
-@pytest.mark.parametrize("query", QUERIES, ids=ascii)
+@pytest.mark.parametrize("query", [query for query in QUERIES if "\0" not in query], ids=ascii)
 def test_filters_are_compared_and_not_parsed(api: Api, namespace: str, query: str) -> None:
     api.add_texts(namespace, "plain")
     assert api.found(namespace, session_id=query) == []

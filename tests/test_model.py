@@ -272,7 +272,7 @@ class Model(RuleBasedStateMachine):
     def import_states(self, namespace: str, on_duplicate: OnDuplicate, count: int) -> None:
         """Save several states at once."""
         writes = [build_state(key, "imported", self.now_us) for key in KEYS[-count:]]
-        self.apply(lambda store: store.import_states(namespace, writes, on_duplicate))
+        self.apply(lambda store: store.add_items(namespace, [], states=writes, on_duplicate=on_duplicate))
 
     @rule(namespace=namespaces, key=st.sampled_from(KEYS), behind=staleness)
     def delete_state(self, namespace: str, key: str, behind: int | None) -> None:

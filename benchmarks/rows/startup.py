@@ -14,7 +14,6 @@ from benchmarks.table import Bar, Measurement, count
 from memory_service.v1 import memory_pb2
 
 _BAR = Bar(3.0, "lower", of="measured")
-_STARTS = 3
 _WRITTEN_MIN = 100
 
 
@@ -25,9 +24,9 @@ async def run(bench: Bench) -> list[Measurement]:
         progress(f"startup: {count(size)} items")
         folder = await bench.copy_of_filled(size) if size else bench.new_folder()
         query = bench.requests(size or bench.sizes.stored[0])[0]
-        clean = [await _first_answer(folder, query, min(size, LIMIT)) for _ in range(_STARTS)]
+        clean = [await _first_answer(folder, query, min(size, LIMIT)) for _ in range(bench.sizes.starts)]
         lines.append(_line(size, "SIGTERM", clean))
-        crashes = [await _crashed(bench, folder, size, turn) for turn in range(_STARTS)]
+        crashes = [await _crashed(bench, folder, size, turn) for turn in range(bench.sizes.starts)]
         lines.append(_line(size, "kill -9 after writes", crashes))
         bench.discard(folder)
     return lines

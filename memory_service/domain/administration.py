@@ -74,7 +74,7 @@ class Administration:
 
     async def backup(self, name: str) -> tuple[BackupReport, float]:
         """Write a backup; return what was written and the seconds it took."""
-        name = name or datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        name = name or datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
         self._checks.backup_name(name)
         if self.backup_progress is not None:
             raise FailedPrecondition("UNSUPPORTED", "another backup is under way")

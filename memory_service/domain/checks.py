@@ -17,6 +17,7 @@ from memory_service.records import (
     DataPart,
     ItemDraft,
     Json,
+    Part,
     TextPart,
     ToolCallPart,
     ToolCallResult,
@@ -68,7 +69,8 @@ class Checks:
 
     def session_id(self, value: str, field: str = "session_id") -> None:
         """The id of a session."""
-        self.name(field, value, self.limits.session_id_bytes_max, required=False)
+        if len(value.encode()) > self.limits.session_id_bytes_max:
+            raise InvalidArgument(field, f"has more than {self.limits.session_id_bytes_max} bytes")
 
     def state_key(self, value: str) -> None:
         """The key of a state."""
@@ -99,12 +101,8 @@ class Checks:
         """A text."""
         self.size(field, len(value.encode()), "text_bytes_max")
 
-    def json(self, field: str, value: Json, limit_name: str = "data_bytes_max") -> int:
-        """Return the size of a JSON value, in bytes. NaN and infinities are none."""
-        return len(self.encoded(field, value, limit_name))
-
-    def encoded(self, field: str, value: Json, limit_name: str) -> bytes:
-        """Return a JSON value in compact form."""
+    def encoded(self, field: str, value: Json, limit_name: str = "data_bytes_max") -> bytes:
+        """Return a JSON value in compact form. NaN and infinities are none."""
         _check_finite(field, value)
         encoded = msgspec.json.encode(value)
         self.size(field, len(encoded), limit_name)
@@ -114,15 +112,17 @@ class Checks:
         """Metadata: small and not deep."""
         if _depth(value) > self.limits.metadata_depth_max:
             raise InvalidArgument(field, f"is more than {self.limits.metadata_depth_max} levels deep")
-        self.json(field, value, "metadata_bytes_max")
+        self.encoded(field, value, "metadata_bytes_max")
 
     def labels(self, field: str, labels: dict[str, str]) -> None:
         """Labels of an item, or those to look for."""
         if len(labels) > self.limits.labels_max:
             raise InvalidArgument(field, f"has more than {self.limits.labels_max} entries")
         for key, value in labels.items():
-            self.name(f"{field} key", key, self.limits.label_key_bytes_max)
-            self.name(f"{field}[{key!r}]", value, self.limits.label_value_bytes_max, required=False)
+            if not 0 < len(key.encode()) <= self.limits.label_key_bytes_max:
+                raise InvalidArgument(field, f"a key must have 1 to {self.limits.label_key_bytes_max} bytes")
+            if len(value.encode()) > self.limits.label_value_bytes_max:
+                raise InvalidArgument(field, f"a value has more than {self.limits.label_value_bytes_max} bytes")
 
     def vector(self, field: str, vector: Vector) -> None:
         """A vector has a direction."""
@@ -137,6 +137,7 @@ class Checks:
 
     def draft(self, field: str, draft: ItemDraft, now_us: int) -> None:
         """An item to be added."""
+        self.size(field, draft.nbytes, "item_bytes_max")
         self.item_id(draft.id, f"{field}.id", required=False)
         self.session_id(draft.session_id, f"{field}.session_id")
         if draft.content is None:
@@ -163,46 +164,40 @@ class Checks:
     def content(self, field: str, content: Content) -> None:
         """What an item holds."""
         if isinstance(content, ChatMessage):
-            total = self._message(f"{field}.chat_message", content)
-        elif isinstance(content, TextPart):
-            if not content.text:
-                raise InvalidArgument(f"{field}.text", "is empty")
-            total = 0
-            self.text(f"{field}.text", content.text)
-        else:
-            total = self._piece(field, content)
-        self.size(field, total, "item_bytes_max")
+            self._message(f"{field}.chat_message", content)
+            return
+        if isinstance(content, TextPart) and not content.text:
+            raise InvalidArgument(f"{field}.text", "is empty")
+        self._piece(field, content)
 
-    def _message(self, field: str, message: ChatMessage) -> int:
+    def _message(self, field: str, message: ChatMessage) -> None:
         self.name(f"{field}.message_id", message.message_id, self.limits.name_bytes_max, required=False)
         self.name(f"{field}.name", message.name or "", self.limits.name_bytes_max, required=False)
         for part, value in zip(("provider", "id"), message.model or (), strict=False):
             self.name(f"{field}.model.{part}", value, self.limits.name_bytes_max, required=False)
         if len(message.parts) > self.limits.parts_max:
             raise InvalidArgument(f"{field}.parts", f"has more than {self.limits.parts_max} entries")
-        return sum(self._piece(f"{field}.parts[{at}]", part) for at, part in enumerate(message.parts))
+        for at, part in enumerate(message.parts):
+            self._piece(f"{field}.parts[{at}]", part)
 
-    def _piece(self, field: str, part: object) -> int:
-        """Check a part, or a content of the same kind, and return about how many bytes it has."""
+    def _piece(self, field: str, part: Part) -> None:
+        """Check a part, or a content of the same kind."""
         match part:
             case TextPart():
                 self.text(f"{field}.text", part.text)
-                return len(part.text.encode())
             case DataPart():
-                return self.json(f"{field}.data", part.data)
+                self.encoded(f"{field}.data", part.data)
             case BinaryPart():
                 self.size(f"{field}.binary.content", len(part.content), "binary_bytes_max")
                 for name, value in (("mime_type", part.mime_type), ("name", part.name or ""), ("url", part.url or "")):
-                    self.size(f"{field}.binary.{name}", len(value.encode()), "text_bytes_max")
-                return len(part.content)
+                    self.text(f"{field}.binary.{name}", value)
             case ToolCallPart():
                 self._tool_names(f"{field}.tool_call", part.tool_call_id, part.name)
-                return self.json(f"{field}.tool_call.arguments", part.arguments)
+                self.encoded(f"{field}.tool_call.arguments", part.arguments)
             case ToolCallResult():
                 self._tool_names(f"{field}.tool_call_result", part.tool_call_id, part.name)
                 value = None if part.result is msgspec.UNSET else part.result
-                return self.json(f"{field}.tool_call_result.result", value)
-        raise InvalidArgument(field, "is of no known kind")
+                self.encoded(f"{field}.tool_call_result.result", value)
 
     def _tool_names(self, field: str, tool_call_id: str, name: str) -> None:
         self.name(f"{field}.tool_call_id", tool_call_id, self.limits.name_bytes_max, required=False)

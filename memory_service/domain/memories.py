@@ -7,6 +7,7 @@ import dataclasses
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
@@ -14,7 +15,7 @@ from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.retrieval import Page, Result, Retrieval, Selection
 from memory_service.domain.search_text import search_text
-from memory_service.errors import Conflict, InvalidArgument, LimitExceeded, NotFound
+from memory_service.errors import Conflict, InvalidArgument, NotFound
 from memory_service.records import (
     CLIENT_MODEL,
     Change,
@@ -45,9 +46,8 @@ class Added:
     """What was written."""
 
     items: list[Item]
-    revision: int
+    receipt: Receipt
     degraded: list[Degradation] = field(default_factory=list)
-    skipped_count: int = 0
 
 
 @dataclass(slots=True)
@@ -84,27 +84,40 @@ class Memories:
         drafts: Sequence[ItemDraft],
         *,
         fields: Sequence[str],
+        states: Sequence[StateWrite] = (),
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
     ) -> Added:
-        """Write items, all or none. `fields` names each of them in errors."""
+        """Write items and states, all or none. `fields` names each of the items in errors."""
         self._checks.namespace(namespace)
         if request is not None:
             self._checks.request_id(request.id)
-        if len(drafts) > self._checks.limits.batch_items_max:
-            limit = self._checks.limits.batch_items_max
-            raise LimitExceeded("items", "batch_items_max", limit, len(drafts))
+        self._checks.size("items", len(drafts), "batch_items_max")
+        self._checks.size("states", len(states), "batch_items_max")
         now = now_us()
         for name, draft in zip(fields, drafts, strict=True):
             self._checks.draft(name, draft, now)
+        for at, state in enumerate(states):
+            self._check_state(f"states[{at}]", state)
         writes, degraded = await self._prepare(namespace, drafts, now)
+        write_all = partial(
+            self._store.add_items, namespace, writes, states=states, on_duplicate=on_duplicate, request=request
+        )
         try:
-            receipt = await self._store.add_items(namespace, writes, on_duplicate=on_duplicate, request=request)
+            receipt = await write_all()
         except ModelMismatch:
             # Another writer was first, with vectors of its own.
             degraded = self._forget_vectors(writes)
-            receipt = await self._store.add_items(namespace, writes, on_duplicate=on_duplicate, request=request)
-        return Added(_answer(writes, receipt), receipt.revision, degraded, receipt.skipped_count)
+            receipt = await write_all()
+        return Added(_answer(writes, receipt), receipt, degraded)
+
+    def _check_state(self, field: str, state: StateWrite) -> None:
+        self._checks.name(f"{field}.key", state.key, self._checks.limits.state_key_bytes_max)
+        self._checks.size(f"{field}.value", len(state.value_json), "state_value_bytes_max")
+        self._checks.size(
+            f"{field}.description", len((state.description or "").encode()), "state_description_bytes_max"
+        )
+        self._checks.expiry(field, state.expire_us, None, state.now_us)
 
     async def _prepare(
         self, namespace: str, drafts: Sequence[ItemDraft], now: int
@@ -241,7 +254,7 @@ class Memories:
             receipt = await self._store.replace_item(
                 namespace, write, expected_revision=expected, request=request
             )
-        return Added(_answer([write], receipt), receipt.revision, degraded)
+        return Added(_answer([write], receipt), receipt, degraded)
 
     async def _embed_change(self, namespace: str, write: ItemWrite) -> list[Degradation]:
         if write.keep_vector or write.item.embedding is not None or not write.search_text.strip():
@@ -274,16 +287,6 @@ class Memories:
         if await self._store.namespace(namespace) is None:
             return Receipt(0)
         return await self._store.reset(namespace, request=request)
-
-    async def import_states(
-        self, namespace: str, writes: Sequence[StateWrite], on_duplicate: OnDuplicate
-    ) -> Receipt:
-        """Write state entries of an import, all or none."""
-        for at, write in enumerate(writes):
-            self._checks.name(f"states[{at}].key", write.key, self._checks.limits.state_key_bytes_max)
-            self._checks.size(f"states[{at}].value", len(write.value_json), "state_value_bytes_max")
-            self._checks.expiry(f"states[{at}]", write.expire_us, None, write.now_us)
-        return await self._store.import_states(namespace, writes, on_duplicate)
 
     # --- following ----------------------------------------------------------------------------
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-
-import msgspec
 
 from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
@@ -80,9 +78,17 @@ class Page:
 
 
 class Retrieval:
-    """Finds items. Reads only."""
+    """Finds items. Reads only. `item_bytes` tells how many bytes an item takes in an answer."""
 
-    def __init__(self, store: Store, embedding: TextEmbedding, checks: Checks, tokens: PageTokens) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedding: TextEmbedding,
+        checks: Checks,
+        tokens: PageTokens,
+        item_bytes: Callable[[Item], int],
+    ) -> None:
+        self._item_bytes = item_bytes
         self._store = store
         self._embedding = embedding
         self._checks = checks
@@ -163,7 +169,7 @@ class Retrieval:
             for position, item in zip(chunk, items, strict=True):
                 if item is None:
                     continue
-                size = item_bytes(item)
+                size = self._item_bytes(item)
                 if len(page) >= page_size or (page and nbytes + size > self._checks.limits.page_bytes_max):
                     return page, position
                 page.append(item)
@@ -251,7 +257,7 @@ class Retrieval:
         for at, (place, item) in enumerate(zip(wanted, items, strict=True)):
             if item is None:
                 continue
-            nbytes += item_bytes(item)
+            nbytes += self._item_bytes(item)
             if results and nbytes > self._checks.limits.page_bytes_max:
                 return results, self._tokens.make(scope, [first + at])
             results.append(Result(item, place.score, place.contributions))
@@ -268,13 +274,3 @@ class Retrieval:
 
 
 _LOADED_AT_ONCE = 100
-
-
-def item_bytes(item: Item) -> int:
-    """Return about how many bytes an item takes in a response."""
-    vector = 0 if item.embedding is None else 4 * len(item.embedding)
-    if item.wire is not None:
-        return len(item.wire) + vector
-    labels = sum(len(k) + len(v) + 8 for k, v in item.labels.items())
-    metadata = 0 if item.metadata is None else 2 * len(msgspec.json.encode(item.metadata))
-    return 200 + len(msgspec.json.encode(item.content)) + labels + metadata + vector

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from memory_service.clock import now_us
@@ -28,9 +29,12 @@ class StatePage:
 
 
 class States:
-    """State entries of namespaces."""
+    """State entries of namespaces. `state_bytes` tells how many bytes one takes in an answer."""
 
-    def __init__(self, store: Store, checks: Checks, tokens: PageTokens) -> None:
+    def __init__(
+        self, store: Store, checks: Checks, tokens: PageTokens, state_bytes: Callable[[StateEntry], int]
+    ) -> None:
+        self._state_bytes = state_bytes
         self._store = store
         self._checks = checks
         self._tokens = tokens
@@ -109,7 +113,7 @@ class States:
             entries = await self._store.scan_states(namespace, after, _SCANNED_AT_ONCE, now_us=now_us())
             for entry in entries:
                 if matches(entry.key):
-                    nbytes += 2 * entry.size_bytes
+                    nbytes += self._state_bytes(entry)
                     full = len(found) == size or (found and nbytes > self._checks.limits.page_bytes_max)
                     if full:
                         return StatePage(found, self._tokens.make(scope, [after]))

@@ -32,7 +32,9 @@ CODES: tuple[tuple[type[errors.MemoryServiceError], grpc.StatusCode], ...] = (
 
 def code_of(error: errors.MemoryServiceError) -> grpc.StatusCode:
     """Return the status code of an error."""
-    return next(code for kind, code in CODES if isinstance(error, kind))
+    if isinstance(error, DeadlineExceeded):
+        return grpc.StatusCode.DEADLINE_EXCEEDED
+    return next((code for kind, code in CODES if isinstance(error, kind)), grpc.StatusCode.INTERNAL)
 
 
 def expected(error: Exception, method: str) -> errors.MemoryServiceError:
@@ -51,9 +53,16 @@ class Unforeseen(errors.MemoryServiceError):
         super().__init__("INTERNAL", f"internal error, incident {incident}", incident=incident)
 
 
+class DeadlineExceeded(errors.MemoryServiceError):
+    """The caller's deadline passed before the work began."""
+
+    def __init__(self) -> None:
+        super().__init__("DEADLINE_EXCEEDED", "the deadline passed before the work began")
+
+
 def status_of(error: errors.MemoryServiceError) -> tuple[grpc.StatusCode, str, bytes]:
     """Return code, text and encoded google.rpc.Status of an error."""
-    code = grpc.StatusCode.INTERNAL if isinstance(error, Unforeseen) else code_of(error)
+    code = code_of(error)
     status = status_pb2.Status(code=code.value[0], message=error.message)
     for detail in _details(error):
         status.details.add().Pack(detail)

@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 
 from memory_service.errors import InvalidArgument, MemoryServiceError, Overloaded, Unavailable
 from memory_service.limits import Limits
-from memory_service.server.errors import DETAILS_KEY, expected, status_of
+from memory_service.server.errors import DETAILS_KEY, DeadlineExceeded, expected, status_of
 
 _log = structlog.get_logger(__name__)
 
@@ -70,6 +70,9 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         async def answer(request: Any, context: Context) -> Any:
             if self._calls >= limit or self._draining or type(request) is _Undecodable:
                 await self._refuse(request, context, "concurrent_calls_max", limit)
+            remaining_s = context.time_remaining()
+            if remaining_s is not None and remaining_s <= 0:
+                await _abort(context, DeadlineExceeded())
             self._calls += 1
             try:
                 return await call(request, context)

@@ -40,7 +40,7 @@ def to_vector(embedding: pb.Embedding) -> Vector:
 
 def to_draft(field: str, item: pb.MemoryItem) -> ItemDraft:
     """Return what a caller asks to be written. Fields that the server sets are not looked at."""
-    draft = ItemDraft(to_content(field, item), item.id, item.session_id)
+    draft = ItemDraft(to_content(field, item), item.id, item.session_id, nbytes=item.ByteSize())
     if item.HasField("create_time"):
         draft.create_us = to_us(f"{field}.create_time", item.create_time)
     if item.HasField("expire_time"):
@@ -99,7 +99,7 @@ def _to_part(field: str, part: pb.Part) -> Part:
         return ToolCallPart(call.tool_call_id, call.name, arguments)
     if kind == "tool_call_result":
         return _to_result(f"{field}.tool_call_result", part.tool_call_result)
-    raise InvalidArgument(field, "is empty")
+    raise InvalidArgument(f"{field}.part", "is required")
 
 
 def _to_binary(binary: pb.BinaryPart) -> BinaryPart:
@@ -129,11 +129,26 @@ def encoded(item: Item) -> bytes:
     return item.wire
 
 
+def item_bytes(item: Item) -> int:
+    """Return about how many bytes an item takes in an answer."""
+    # 16 for its score, its tag and length.
+    return len(encoded(item)) + 16 + (0 if item.embedding is None else 4 * len(item.embedding) + 8)
+
+
 def fill_item(target: pb.MemoryItem, item: Item, *, include_embedding: bool = False) -> None:
     """Set a protobuf item."""
     target.MergeFromString(encoded(item))
     if include_embedding and item.embedding is not None:
         target.embedding.values.extend(item.embedding.tolist())
+
+
+def fill_stamp(target: pb.MemoryItem, item: Item) -> None:
+    """Set what the server gave an item, and nothing of what the caller sent."""
+    target.id, target.session_id, target.revision = item.id, item.session_id, item.revision
+    fill_time(target.create_time, item.create_us)
+    fill_time(target.update_time, item.update_us)
+    if item.expire_us is not None:
+        fill_time(target.expire_time, item.expire_us)
 
 
 def _fill(target: pb.MemoryItem, item: Item) -> None:

@@ -12,8 +12,8 @@ from memory_service.domain.embedding import Degradation
 from memory_service.domain.memories import UPDATABLE, Added, Memories
 from memory_service.domain.retrieval import Result, Retrieval, RetrieveOptions, Selection
 from memory_service.errors import InvalidArgument
-from memory_service.records import OnDuplicate, RequestKey, RetrieveMode
-from memory_service.server.items import encoded, fill_item, to_draft, to_vector
+from memory_service.records import OnDuplicate, RequestKey, RetrieveMode, StateWrite
+from memory_service.server.items import encoded, fill_item, fill_stamp, to_draft, to_vector
 from memory_service.server.states import change_of, fill_state, to_state_write
 from memory_service.server.values import duration_us, to_us
 from memory_service.v1 import memory_pb2 as pb
@@ -45,15 +45,16 @@ def request_key(request_id: str, request: Message) -> RequestKey | None:
 class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     """Items over gRPC."""
 
-    def __init__(self, memories: Memories, retrieval: Retrieval) -> None:
+    def __init__(self, memories: Memories, retrieval: Retrieval, page_bytes_max: int) -> None:
         self._memories = memories
         self._retrieval = retrieval
+        self._page_bytes_max = page_bytes_max
 
     async def Add(self, request: pb.AddRequest, context: Context) -> pb.AddResponse:  # noqa: N802
         key = request_key(request.request_id, request)
-        draft = to_draft("item", request.item)
+        draft = to_draft("item", _item_of(request))
         added = await self._memories.add(request.namespace, [draft], fields=("item",), request=key)
-        response = pb.AddResponse(revision=added.revision, degraded=_degraded(added.degraded))
+        response = pb.AddResponse(revision=added.receipt.revision, degraded=_degraded(added.degraded))
         response.item.MergeFromString(encoded(added.items[0]))
         return response
 
@@ -61,20 +62,27 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         if not request.items:
             raise InvalidArgument("items", "is empty")
         added = await self._add_all(
-            request.namespace, request.items, request_key(request.request_id, request), OnDuplicate.FAIL
+            request.namespace, request.items, request_key(request.request_id, request)
         )
-        response = pb.BatchAddResponse(revision=added.revision, degraded=_degraded(added.degraded))
+        response = pb.BatchAddResponse(revision=added.receipt.revision, degraded=_degraded(added.degraded))
+        # What was sent need not come back where it would be more than clients take.
+        whole = sum(len(encoded(item)) for item in added.items) <= self._page_bytes_max
         for item in added.items:
-            fill_item(response.items.add(), item)
+            (fill_item if whole else fill_stamp)(response.items.add(), item)
         return response
 
     async def _add_all(
-        self, namespace: str, items: Sequence[pb.MemoryItem], key: RequestKey | None, on_duplicate: OnDuplicate
+        self,
+        namespace: str,
+        items: Sequence[pb.MemoryItem],
+        key: RequestKey | None = None,
+        states: Sequence[StateWrite] = (),
+        on_duplicate: OnDuplicate = OnDuplicate.FAIL,
     ) -> Added:
         fields = [f"items[{at}]" for at in range(len(items))]
         drafts = [to_draft(field, item) for field, item in zip(fields, items, strict=True)]
         return await self._memories.add(
-            namespace, drafts, fields=fields, on_duplicate=on_duplicate, request=key
+            namespace, drafts, fields=fields, states=states, on_duplicate=on_duplicate, request=key
         )
 
     async def Import(  # noqa: N802
@@ -89,25 +97,26 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             elif request.namespace not in ("", namespace):
                 raise InvalidArgument("namespace", "may not change within an import")
             await self._import_batch(namespace, request, on_duplicate, response)
+        if not namespace:
+            raise InvalidArgument("namespace", "is required")
         return response
 
     async def _import_batch(
         self, namespace: str, request: pb.ImportRequest, on_duplicate: OnDuplicate, response: pb.ImportResponse
     ) -> None:
-        writes = [to_state_write(f"states[{at}]", entry) for at, entry in enumerate(request.states)]
-        if request.items:
-            added = await self._add_all(namespace, request.items, None, on_duplicate)
-            response.imported_count += len(added.items)
-            response.skipped_count += added.skipped_count
-            response.revision = added.revision
-            for degradation in _degraded(added.degraded):
-                if degradation not in response.degraded:
-                    response.degraded.append(degradation)
-        if writes:
-            receipt = await self._memories.import_states(namespace, writes, on_duplicate)
-            response.imported_state_count += len(writes) - receipt.skipped_count
-            response.skipped_state_count += receipt.skipped_count
-            response.revision = receipt.revision
+        states = [to_state_write(f"states[{at}]", entry) for at, entry in enumerate(request.states)]
+        if not request.items and not states:
+            return
+        added = await self._add_all(namespace, request.items, states=states, on_duplicate=on_duplicate)
+        receipt = added.receipt
+        response.imported_count += len(receipt.items)
+        response.skipped_count += receipt.skipped_count
+        response.imported_state_count += len(states) - receipt.skipped_state_count
+        response.skipped_state_count += receipt.skipped_state_count
+        response.revision = receipt.revision
+        for degradation in _degraded(added.degraded):
+            if degradation not in response.degraded:
+                response.degraded.append(degradation)
 
     async def Retrieve(self, request: pb.RetrieveRequest, context: Context) -> pb.RetrieveResponse:  # noqa: N802
         options = _options(request.options)
@@ -143,12 +152,12 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     async def Update(self, request: pb.UpdateRequest, context: Context) -> pb.UpdateResponse:  # noqa: N802
         updated = await self._memories.update(
             request.namespace,
-            to_draft("item", request.item),
+            to_draft("item", _item_of(request)),
             _update_fields(request),
             expected_revision=_optional(request, "expected_revision"),
             request=request_key(request.request_id, request),
         )
-        response = pb.UpdateResponse(revision=updated.revision, degraded=_degraded(updated.degraded))
+        response = pb.UpdateResponse(revision=updated.receipt.revision, degraded=_degraded(updated.degraded))
         fill_item(response.item, updated.items[0])
         return response
 
@@ -192,6 +201,12 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             elif event.state is not None:
                 fill_state(response.state, event.state)
             yield response
+
+
+def _item_of(request: pb.AddRequest | pb.UpdateRequest) -> pb.MemoryItem:
+    if not request.HasField("item"):
+        raise InvalidArgument("item", "is required")
+    return request.item
 
 
 def _optional(request: Message, field: str) -> int | None:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from importlib import resources
 
 import grpc
-from google.protobuf import descriptor_pool
+from google.protobuf import descriptor_pool, text_format
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto, FileDescriptorSet
 from grpc_reflection.v1alpha import reflection_pb2 as pb
 
@@ -29,6 +29,8 @@ class Reflection:
             self._register(file)
         for service in services:
             self._register_loaded(service)
+        self._register(_v1(FileDescriptorProto.FromString(pb.DESCRIPTOR.serialized_pb)))
+        self._register_loaded(_VERSIONS[1])
 
     def _register_loaded(self, symbol: str) -> None:
         """Take a file from what this process has loaded, such as that of the health service."""
@@ -97,6 +99,12 @@ class Reflection:
         return pb.ServerReflectionResponse(
             file_descriptor_response=pb.FileDescriptorResponse(file_descriptor_proto=needed.values())
         )
+
+
+def _v1(alpha: FileDescriptorProto) -> FileDescriptorProto:
+    """Return the file of reflection v1, which differs from v1alpha in nothing but the name."""
+    text = text_format.MessageToString(alpha).replace("v1alpha", "v1")
+    return text_format.Parse(text, FileDescriptorProto())
 
 
 def _not_found() -> pb.ServerReflectionResponse:

@@ -29,9 +29,11 @@ from memory_service.domain.states import States
 from memory_service.embedders.base import Embedder
 from memory_service.server.admin_servicer import AdminServicer, ServerInfo
 from memory_service.server.interceptor import CallInterceptor
+from memory_service.server.items import item_bytes
 from memory_service.server.memory_servicer import MemoryServicer
 from memory_service.server.reflection import Reflection
 from memory_service.server.state_servicer import StateServicer
+from memory_service.server.states import state_bytes
 from memory_service.stores.base import Store
 from memory_service.v1 import admin_pb2_grpc, memory_pb2_grpc, state_pb2_grpc
 
@@ -120,13 +122,14 @@ async def build_server(config: Config, store: Store, embedder: Embedder | None) 
     checks = Checks(config.limits)
     tokens = PageTokens(_page_token_key(config))
     embedding = TextEmbedding(embedder)
-    retrieval = Retrieval(store, embedding, checks, tokens)
+    retrieval = Retrieval(store, embedding, checks, tokens, item_bytes)
     memories = Memories(store, embedding, retrieval, checks, tokens)
     administration = Administration(store, checks, tokens)
     interceptor = CallInterceptor(config.limits)
     server = grpc.aio.server(interceptors=(interceptor,), options=_options(config))
-    memory_pb2_grpc.add_MemoryServiceServicer_to_server(MemoryServicer(memories, retrieval), server)
-    state_pb2_grpc.add_StateServiceServicer_to_server(StateServicer(States(store, checks, tokens)), server)
+    servicer = MemoryServicer(memories, retrieval, config.limits.page_bytes_max)
+    memory_pb2_grpc.add_MemoryServiceServicer_to_server(servicer, server)
+    state_pb2_grpc.add_StateServiceServicer_to_server(StateServicer(States(store, checks, tokens, state_bytes)), server)
     admin = AdminServicer(administration, ServerInfo(config.store, embedder, config.limits))
     admin_pb2_grpc.add_AdminServiceServicer_to_server(admin, server)
     health = health_aio.HealthServicer()

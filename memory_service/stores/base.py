@@ -69,15 +69,18 @@ class ItemStore(ABC):
         namespace: str,
         writes: Sequence[ItemWrite],
         *,
+        states: Sequence[StateWrite] = (),
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
     ) -> Receipt:
-        """Add items in order, all or none, each at a revision of its own.
+        """Add items, and then states, in order, all or none, each at a revision of its own.
 
         The receipt MUST hold a stamp for each item that was written, in order. An item whose id
         exists and is not expired at its update_us: FAIL MUST raise AlreadyExists, SKIP MUST leave it
         and count it in `skipped_count`, REPLACE MUST replace it at its position. Ids that repeat
-        within `writes` count as existing from the second on.
+        within `writes` count as existing from the second on. So with a state whose key exists: FAIL
+        MUST raise Conflict, SKIP MUST leave it and count it in `skipped_state_count`, REPLACE MUST
+        save over it.
 
         The first vector of a namespace sets its dimension and model. A vector of another dimension
         MUST raise InvalidArgument.dimension("item.embedding", ...), one of another embedder's model
@@ -159,13 +162,6 @@ class StateStore(ABC):
         that does not exist, or is expired at write.now_us, is at version 0. Versions of a key MUST
         NOT repeat within the life of a namespace, also after deletion.
         """
-
-    @abstractmethod
-    async def import_states(
-        self, namespace: str, writes: Sequence[StateWrite], on_duplicate: OnDuplicate
-    ) -> Receipt:
-        """Save several values, all or none. A key that exists: FAIL MUST raise Conflict, SKIP MUST
-        leave it and count it in `skipped_count`, REPLACE MUST save over it."""
 
     @abstractmethod
     async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:

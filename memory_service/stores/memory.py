@@ -98,6 +98,7 @@ class InMemoryStore(Store):
         namespace: str,
         writes: Sequence[ItemWrite],
         *,
+        states: Sequence[StateWrite] = (),
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
     ) -> Receipt:
@@ -118,11 +119,27 @@ class InMemoryStore(Store):
             rule.take(write)
             seen.add(item.id)
             chosen.append(write)
+        if on_duplicate is OnDuplicate.FAIL:
+            for state in states:
+                if current := self._live_state(found, state.key, state.now_us):
+                    raise Conflict.version(state.key, 0, current.version)
         for write in chosen:
             self._put(found, write, on_duplicate)
+        skipped_states = self._put_states(found, states, on_duplicate)
         found.dimension, found.model = rule.dimension, rule.model
         receipt = Receipt(found.revision, [stamp(w) for w in chosen], skipped_count=len(writes) - len(chosen))
+        receipt.skipped_state_count = skipped_states
         return self._commit(found, request, receipt)
+
+    def _put_states(self, found: _Namespace, states: Sequence[StateWrite], on_duplicate: OnDuplicate) -> int:
+        skipped = 0
+        for state in states:
+            current = self._live_state(found, state.key, state.now_us)
+            if current and on_duplicate is not OnDuplicate.REPLACE:
+                skipped += 1
+            else:
+                self._save(found, state, current)
+        return skipped
 
     def _put(self, found: _Namespace, write: ItemWrite, on_duplicate: OnDuplicate) -> None:
         stored = found.items.get(write.item.id)
@@ -293,23 +310,6 @@ class InMemoryStore(Store):
     def _remove_state(self, found: _Namespace, key: str, kind: ChangeType) -> None:
         found.version_floor = max(found.version_floor, found.states.pop(key).version)
         found.log(kind, key)
-
-    async def import_states(
-        self, namespace: str, writes: Sequence[StateWrite], on_duplicate: OnDuplicate
-    ) -> Receipt:
-        found = self._begin(namespace)
-        if on_duplicate is OnDuplicate.FAIL:
-            for write in writes:
-                if current := self._live_state(found, write.key, write.now_us):
-                    raise Conflict.version(write.key, 0, current.version)
-        skipped = 0
-        for write in writes:
-            current = self._live_state(found, write.key, write.now_us)
-            if current and on_duplicate is OnDuplicate.SKIP:
-                skipped += 1
-            else:
-                self._save(found, write, current)
-        return self._commit(found, None, Receipt(found.revision, skipped_count=skipped))
 
     async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
         found = self._namespaces.get(namespace)

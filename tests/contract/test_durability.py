@@ -198,7 +198,7 @@ async def test_a_failed_batch_leaves_nothing_for_the_next_process(
             NS, [build_write("b", "kiwi", [0, 1]), build_write("c", "kiwi", [0, 1, 0])]
         )
     with pytest.raises(MemoryServiceError):
-        await durable_store.import_states(NS, [build_state("l"), build_state("k")], OnDuplicate.FAIL)
+        await durable_store.add_items(NS, [], states=[build_state("l"), build_state("k")], on_duplicate=OnDuplicate.FAIL)
     store = await reopen()
     assert await scan_ids(store) == ["a"]
     assert await words_found(store, "kiwi") == {"a"}

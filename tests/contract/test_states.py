@@ -209,7 +209,7 @@ async def test_clear_removes_every_state_and_no_item(store: Store) -> None:
 
 async def test_import_saves_in_order(store: Store) -> None:
     writes = [build_state("b", 1, description="why"), build_state("a", 2, expire_us=NOW + 5)]
-    await store.import_states(NS, writes, OnDuplicate.FAIL)
+    await store.add_items(NS, [], states=writes, on_duplicate=OnDuplicate.FAIL)
     assert await _scan_keys(store) == ["a", "b"]
     b, a = await _load(store, "b"), await _load(store, "a")
     assert (b.version, b.description, b.expire_us) == (1, "why", None)
@@ -221,23 +221,23 @@ async def test_import_fails_whole_where_a_key_exists(store: Store) -> None:
     await store.save_state(NS, build_state("k", "old"))
     before = await store.namespace(NS)
     with pytest.raises(Conflict):
-        await store.import_states(NS, [build_state("new"), build_state("k", "lost")], OnDuplicate.FAIL)
+        await store.add_items(NS, [], states=[build_state("new"), build_state("k", "lost")], on_duplicate=OnDuplicate.FAIL)
     assert await _scan_keys(store) == ["k"]
     assert await store.namespace(NS) == before
 
 
 async def test_import_skips_and_counts_what_exists(store: Store) -> None:
     await store.save_state(NS, build_state("k", "old"))
-    receipt = await store.import_states(NS, [build_state("k", "lost"), build_state("new")], OnDuplicate.SKIP)
-    assert receipt.skipped_count == 1
+    receipt = await store.add_items(NS, [], states=[build_state("k", "lost"), build_state("new")], on_duplicate=OnDuplicate.SKIP)
+    assert receipt.skipped_state_count == 1
     assert (await _load(store, "k")).value_json == b'"old"'
     assert await _scan_keys(store) == ["k", "new"]
 
 
 async def test_import_saves_over_what_exists(store: Store) -> None:
     await store.save_state(NS, build_state("k", "old"))
-    receipt = await store.import_states(NS, [build_state("k", "new")], OnDuplicate.REPLACE)
-    assert receipt.skipped_count == 0
+    receipt = await store.add_items(NS, [], states=[build_state("k", "new")], on_duplicate=OnDuplicate.REPLACE)
+    assert receipt.skipped_state_count == 0
     kept = await _load(store, "k")
     assert (kept.value_json, kept.version) == (b'"new"', 2)
 
@@ -245,8 +245,8 @@ async def test_import_saves_over_what_exists(store: Store) -> None:
 @pytest.mark.parametrize("on_duplicate", list(OnDuplicate))
 async def test_import_takes_an_expired_key_as_free(store: Store, on_duplicate: OnDuplicate) -> None:
     await store.save_state(NS, build_state("k", "old", expire_us=NOW + 5))
-    receipt = await store.import_states(NS, [build_state("k", "new", NOW + 5)], on_duplicate)
-    assert receipt.skipped_count == 0
+    receipt = await store.add_items(NS, [], states=[build_state("k", "new", NOW + 5)], on_duplicate=on_duplicate)
+    assert receipt.skipped_state_count == 0
     assert (await _load(store, "k")).value_json == b'"new"'
 
 

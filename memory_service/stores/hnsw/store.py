@@ -198,15 +198,18 @@ class HnswStore(Store):
         namespace: str,
         writes_: Sequence[ItemWrite],
         *,
+        states: Sequence[StateWrite] = (),
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
     ) -> Receipt:
         terms = [self._analyzer.terms(write.search_text) for write in writes_]
 
         def apply(db: Connection) -> Outcome:
-            return writes.add_items(db, self._ledger, namespace, writes_, terms, on_duplicate, request)
+            return writes.add_items(
+                db, self._ledger, namespace, writes_, terms, states, on_duplicate, request
+            )
 
-        return await self._write(apply, heavy=len(writes_) > _HEAVY_ITEMS)
+        return await self._write(apply, heavy=len(writes_) + len(states) > _HEAVY_ITEMS)
 
     async def replace_item(
         self,
@@ -298,14 +301,6 @@ class HnswStore(Store):
         self, namespace: str, write: StateWrite, *, request: RequestKey | None = None
     ) -> Receipt:
         return await self._write(lambda db: writes.save_state(db, self._ledger, namespace, write, request))
-
-    async def import_states(
-        self, namespace: str, writes_: Sequence[StateWrite], on_duplicate: OnDuplicate
-    ) -> Receipt:
-        def apply(db: Connection) -> Outcome:
-            return writes.import_states(db, self._ledger, namespace, writes_, on_duplicate)
-
-        return await self._write(apply, heavy=len(writes_) > _HEAVY_ITEMS)
 
     async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
         info = self._info(namespace)

@@ -188,6 +188,7 @@ def add_items(
     namespace: str,
     writes: Sequence[ItemWrite],
     terms: Sequence[dict[int, int]],
+    states: Sequence[StateWrite],
     on_duplicate: OnDuplicate,
     request: RequestKey | None,
 ) -> Outcome:
@@ -209,12 +210,20 @@ def add_items(
         rule.take(write)
         seen.add(item.id)
         chosen.append((write, its_terms))
+    if on_duplicate is OnDuplicate.FAIL:
+        _check_new_states(db, book, states)
     began = book is None
     book = ledger.find_or_begin(db, namespace)
     outcome = Outcome(Receipt(0, skipped_count=len(writes) - len(chosen)), began=began)
     for write, its_terms in chosen:
         _put(db, ledger, book, write, its_terms, outcome)
         outcome.receipt.items.append(stamp(write))
+    for state in states:
+        exists = _live_state(db, book, state) is not None
+        if exists and on_duplicate is not OnDuplicate.REPLACE:
+            outcome.receipt.skipped_state_count += 1
+        else:
+            _put_state(db, ledger, book, state)
     book.dimension, book.model = rule.dimension, rule.model
     return finish(db, book, request, outcome)
 
@@ -331,6 +340,17 @@ def _stored_state(db: Connection, book: Book | None, key: str) -> Row | None:
     return row
 
 
+def _live_state(db: Connection, book: Book | None, write: StateWrite) -> Row | None:
+    stored = _stored_state(db, book, write.key)
+    return None if stored is None or _expired(stored, write.now_us) else stored
+
+
+def _check_new_states(db: Connection, book: Book | None, states: Sequence[StateWrite]) -> None:
+    for state in states:
+        if (stored := _live_state(db, book, state)) is not None:
+            raise Conflict.version(state.key, 0, stored[0])
+
+
 def save_state(
     db: Connection, ledger: Ledger, namespace: str, write: StateWrite, request: RequestKey | None
 ) -> Outcome:
@@ -338,8 +358,8 @@ def save_state(
     book = ledger.find(db, namespace)
     if (before := earlier(db, book, request)) is not None:
         return before
-    stored = _stored_state(db, book, write.key)
-    version = stored[0] if stored and not _expired(stored, write.now_us) else 0
+    stored = _live_state(db, book, write)
+    version = stored[0] if stored else 0
     if write.expected_version is not None and write.expected_version != version:
         raise Conflict.version(write.key, write.expected_version, version)
     began = book is None
@@ -379,28 +399,6 @@ def _remove_state(
     db.execute("DELETE FROM states WHERE uid = ? AND key = ?", (book.uid, key))
     book.state_count -= 1
     book.version_floor = max(book.version_floor, version)
-
-
-def import_states(
-    db: Connection, ledger: Ledger, namespace: str, writes: Sequence[StateWrite], on_duplicate: OnDuplicate
-) -> Outcome:
-    """Save several values; see `StateStore.import_states`."""
-    book = ledger.find(db, namespace)
-    if on_duplicate is OnDuplicate.FAIL:
-        for write in writes:
-            stored = _stored_state(db, book, write.key)
-            if stored is not None and not _expired(stored, write.now_us):
-                raise Conflict.version(write.key, 0, stored[0])
-    began = book is None
-    book = ledger.find_or_begin(db, namespace)
-    receipt = Receipt(0)
-    for write in writes:
-        stored = _stored_state(db, book, write.key)
-        if on_duplicate is OnDuplicate.SKIP and stored is not None and not _expired(stored, write.now_us):
-            receipt.skipped_count += 1
-        else:
-            _put_state(db, ledger, book, write)
-    return finish(db, book, None, Outcome(receipt, began=began))
 
 
 def delete_state(
