@@ -54,6 +54,21 @@ _CHANNEL_OPTIONS: list[tuple[str, Any]] = [
 # A field as programs read it: "item.embedding", "items[3].labels['topic']".
 _FIELD_PATH = re.compile(r"[a-z_]+(\[.*?\])?(\.[a-z_]+(\[.*?\])?)*", re.DOTALL)
 
+_PROTOS = Path(__file__).parents[1] / "protos" / "memory_service" / "v1"
+_COMMENTED_REASON = re.compile(r"((?: *//.*\n)+) *ERROR_REASON_(\w+) = ")
+
+
+def _promised_codes() -> dict[str, str]:
+    """The code of each reason, as its comment in the proto promises it: "Code NOT_FOUND"."""
+    text = (_PROTOS / "error_reason.proto").read_text()
+    found = {
+        reason: re.search(r"\bCode (\w+)", comment) for comment, reason in _COMMENTED_REASON.findall(text)
+    }
+    return {reason: match[1] for reason, match in found.items() if match}
+
+
+CODE_OF_REASON = _promised_codes()
+
 # What no caller may see: code, drivers, files.
 _SECRETS = (
     "Traceback",
@@ -249,7 +264,9 @@ def decode(error: grpc.RpcError) -> Refusal:
     info = _detail(status, error_details_pb2.ErrorInfo())
     assert info is not None, f"{error.code()} without ErrorInfo: {text}"
     assert info.domain == ERROR_DOMAIN
+    reason = info.reason.removeprefix("ERROR_REASON_")
     assert info.reason in error_reason_pb2.ErrorReason.DESCRIPTOR.values_by_name, info.reason
+    assert error.code().name == CODE_OF_REASON[reason], info.reason
     bad_request = _detail(status, error_details_pb2.BadRequest())
     if bad_request:
         assert [v.field for v in bad_request.field_violations if not _FIELD_PATH.fullmatch(v.field)] == []
@@ -257,7 +274,7 @@ def decode(error: grpc.RpcError) -> Refusal:
     return Refusal(
         code=error.code(),
         message=status.message,
-        reason=info.reason.removeprefix("ERROR_REASON_"),
+        reason=reason,
         metadata=dict(info.metadata),
         fields=tuple(v.field for v in bad_request.field_violations) if bad_request else (),
         retry_after_s=retry.retry_delay.ToMilliseconds() / 1000 if retry else None,

@@ -13,7 +13,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from embedding_provider import EmbeddingProvider
-from grpc_api import Api, Connect, decode, outcome, refusal
+from grpc_api import Api, Connect, decode, eventually, outcome, refusal
 from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
 
@@ -193,3 +193,20 @@ def test_calls_beyond_the_limit_are_refused_and_told_when_to_come_back(
             assert error.retry_after_s
             assert error.metadata["limit"] == str(limit)
         assert sorted(texts(api)) == sorted(written)
+
+
+def test_streams_beyond_the_limit_are_refused_and_others_live_on(tmp_path: Path, connect: Connect) -> None:
+    with ServerProcess(tmp_path, flags=["--embedder", "none"]) as server:
+        api = connect(server)
+        limit = api.limits()["concurrent_streams_max"]
+        request = pb.WatchRequest(namespace="ns")
+        streams = [api.memory.Watch(request) for _ in range(limit)]
+        assert {next(stream).revision for stream in streams} == {0}
+        error = refusal(api.memory.Watch, request)
+        assert (error.code, error.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED")
+        assert error.metadata["limit"] == str(limit)
+        api.memory.Add(add_request("seen"))
+        assert {next(stream).change.item.text for stream in streams} == {"seen"}
+        streams[0].cancel()
+        # The place of a stream that ended is free again.
+        eventually(lambda: outcome(lambda: next(api.memory.Watch(request))) is grpc.StatusCode.OK, "a place")

@@ -268,11 +268,23 @@ class Model(RuleBasedStateMachine):
         )
         self.apply(lambda store: store.save_state(namespace, write))
 
-    @rule(namespace=namespaces, on_duplicate=duplicates, count=st.integers(1, len(KEYS)))
-    def import_states(self, namespace: str, on_duplicate: OnDuplicate, count: int) -> None:
-        """Save several states at once."""
-        writes = [build_state(key, "imported", self.now_us) for key in KEYS[-count:]]
-        self.apply(lambda store: store.add_items(namespace, [], states=writes, on_duplicate=on_duplicate))
+    @rule(
+        namespace=namespaces,
+        batch=batches,
+        keys=st.lists(st.sampled_from(KEYS), min_size=1, max_size=4),
+        on_duplicate=duplicates,
+    )
+    def add_with_states(
+        self, namespace: str, batch: Batch, keys: list[str], on_duplicate: OnDuplicate
+    ) -> None:
+        """Add a few items and states at once, some keys twice."""
+        few, now = replace(batch, count=min(batch.count, 5)), self.now_us
+        states = [build_state(key, n, now) for n, key in enumerate(keys)]
+        self.apply(
+            lambda store: store.add_items(
+                namespace, few.writes(now), states=states, on_duplicate=on_duplicate
+            )
+        )
 
     @rule(namespace=namespaces, key=st.sampled_from(KEYS), behind=staleness)
     def delete_state(self, namespace: str, key: str, behind: int | None) -> None:

@@ -42,8 +42,7 @@ def serve(**settings: Any) -> None:  # noqa: D401
     from memory_service.config import BadConfig, Config
     from memory_service.indexes.settings import IndexSettings
     from memory_service.server.server import configure_logging, run
-    from memory_service.stores.hnsw.schema import UnknownFormat
-    from memory_service.stores.hnsw.store import DataDirectoryInUse
+    from memory_service.stores.base import CannotOpen
 
     index = IndexSettings(**{name: settings.pop(name) for name in _INDEX_SETTINGS})
     try:
@@ -52,7 +51,7 @@ def serve(**settings: Any) -> None:  # noqa: D401
         # A search is short and others wait for the cores: one thread each.
         with threadpool_limits(limits=1):
             uvloop.run(run(config, lambda address: _announce(config.store, str(config.data_dir), address)))
-    except (BadConfig, DataDirectoryInUse, UnknownFormat, OSError) as error:
+    except (BadConfig, CannotOpen, OSError) as error:
         raise click.ClickException(str(error)) from error
 
 

@@ -137,12 +137,12 @@ class Checks:
 
     def draft(self, field: str, draft: ItemDraft, now_us: int) -> None:
         """An item to be added."""
-        self.size(field, draft.nbytes, "item_bytes_max")
         self.item_id(draft.id, f"{field}.id", required=False)
         self.session_id(draft.session_id, f"{field}.session_id")
         if draft.content is None:
             raise InvalidArgument(f"{field}.content", "is required")
         self.content(field, draft.content)
+        self.size(field, draft.nbytes, "item_bytes_max")
         if draft.labels:
             self.labels(f"{field}.labels", draft.labels)
         if draft.metadata is not None:

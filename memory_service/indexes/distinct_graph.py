@@ -68,31 +68,32 @@ class DistinctGraph:
         linked = self._linked
         return self.graph.nbytes + 3 * linked.slot_group.nbytes + 4 * linked.group_hash.nbytes
 
-    def link(self, vectors: FloatMatrix, slots: IntArray, slot_count: int, threads: int) -> Linked:
-        """Link the vectors of live slots into the graph; the result is for `adopt`."""
+    def link(
+        self, vectors: FloatMatrix, slots: IntArray, slot_count: int, threads: int, after: Linked | None = None
+    ) -> Linked:
+        """Link the vectors of live slots into the graph; the result is for `adopt`.
+
+        `after` is the result of a `link` that was not adopted yet.
+        """
+        linked = after or self._linked
         hashes = np.fromiter((xxhash.xxh3_64_intdigest(v.data) for v in vectors), np.uint64, len(vectors))
-        known = self._linked.group_hash
-        groups = self._groups_of(hashes, known)
-        fresh_hashes, first, inverse = np.unique(hashes[groups < 0], return_index=True, return_inverse=True)
+        groups = _groups_of(hashes, linked.group_hash)
         fresh = np.flatnonzero(groups < 0)
-        numbers = len(known) + np.arange(len(fresh_hashes))
+        new_hashes, first, inverse = np.unique(hashes[fresh], return_index=True, return_inverse=True)
+        numbers = len(linked.group_hash) + np.arange(len(new_hashes))
         groups[fresh] = numbers[inverse]
         self.graph.add(vectors[fresh[first]], numbers, threads)
         slot_group = np.full(slot_count, -1, np.int32)
-        slot_group[: self.slot_count] = self._linked.slot_group
+        slot_group[: len(linked.slot_group)] = linked.slot_group
         slot_group[slots] = groups
-        return Linked.of(slot_group, np.concatenate([known, fresh_hashes]))
+        return Linked.of(slot_group, np.concatenate([linked.group_hash, new_hashes]))
 
-    def _groups_of(self, hashes: NDArray[np.uint64], known: NDArray[np.uint64]) -> IntArray:
-        """Return the groups that have these vectors already, -1 for none or one marked as deleted."""
-        if not len(known):
-            return np.full(len(hashes), -1, np.int64)
-        # The last of equal hashes: a group that was marked as deleted comes before its successor.
-        order = np.argsort(known, kind="stable")
-        at = np.searchsorted(known[order], hashes, side="right") - 1
-        found = order[np.maximum(at, 0)]
-        usable = (at >= 0) & (known[found] == hashes) & ~self._marked[found]
-        return np.where(usable, found, -1)
+    def marked(self, groups: IntArray) -> BoolArray:
+        """Return which of these groups are marked as deleted; new ones are not."""
+        flags = np.zeros(len(groups), np.bool_)
+        known = groups < len(self._marked)
+        flags[known] = self._marked[groups[known]]
+        return flags
 
     def adopt(self, linked: Linked, live: BoolArray) -> None:
         """Take over what `link` did. `live`, of shape (slot count,), tells which slots are live now."""
@@ -101,11 +102,10 @@ class DistinctGraph:
         self._live_in_group = np.bincount(counted, minlength=len(linked.group_hash))
         marked = np.zeros(len(linked.group_hash), np.bool_)
         marked[: len(self._marked)] = self._marked
-        dead = np.flatnonzero((self._live_in_group == 0) & ~marked)
-        marked[dead] = True
-        self._marked = marked
+        self._marked = self._live_in_group == 0
         self._unmarked = 0
-        self.graph.mark_deleted(dead)
+        self.graph.mark_deleted(np.flatnonzero(self._marked & ~marked))
+        self.graph.unmark_deleted(np.flatnonzero(marked & ~self._marked))
 
     def adopt_again(self, live: BoolArray) -> None:
         """Mark what died while a `link` ran that came to nothing."""
@@ -162,3 +162,13 @@ class DistinctGraph:
         """Return the unit vectors of linked slots, in their order."""
         groups = self._linked.slot_group[slots].astype(np.int64)
         return self.graph.vectors(groups)
+
+
+def _groups_of(hashes: NDArray[np.uint64], known: NDArray[np.uint64]) -> IntArray:
+    """Return the groups that have vectors of these hashes already, -1 for none."""
+    if not len(known):
+        return np.full(len(hashes), -1, np.int64)
+    order = np.argsort(known)
+    at = np.minimum(np.searchsorted(known[order], hashes), len(known) - 1)
+    found = order[at]
+    return np.where(known[found] == hashes, found, -1)

@@ -6,7 +6,9 @@ What hnswlib does, and what is done about it here:
   k is held below the live count, and what still fails is answered by an exact scan.
 - `add_items` over the capacity raises after it added a part: room is made first.
 - NaN is accepted and comes back as a distance: vectors are checked before they come here.
-- Marking a label deleted twice, or adding a deleted one again, goes wrong: labels are never reused.
+- Marking a label deleted twice, or adding a deleted one again, goes wrong: labels are never added
+  twice, and what comes back is unmarked.
+- Reading a deleted vector raises: only live ones are read.
 - Searching while vectors are added, or the graph is resized, is not safe: a lock, held for a few
   vectors at a time. A thread that waits to search goes before one that adds.
 - Loading a damaged file may end the process: files are only loaded through `snapshots`, which
@@ -31,8 +33,8 @@ from numpy.typing import NDArray
 FloatMatrix = NDArray[np.float32]
 LabelArray = NDArray[np.int64]
 
-_EF_STEPS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
-_SAMPLE_QUERIES = 128
+_EF_STEPS = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
+_SAMPLE_QUERIES = 64
 _SAMPLE_K = 10
 _SEARCHED_RECENTLY_S = 1.0
 
@@ -116,6 +118,13 @@ class HnswGraph:
                 self._index.mark_deleted(label)
             self._live_count -= len(labels)
 
+    def unmark_deleted(self, labels: LabelArray) -> None:
+        """Bring vectors back that were marked as deleted."""
+        with self._exclusive(patient=False):
+            for label in labels.tolist():
+                self._index.unmark_deleted(label)
+            self._live_count += len(labels)
+
     def restore_deletions(self, dead: LabelArray, live_count: int) -> None:
         """Mark what is dead in a graph just loaded, whose file may lack labels or marks of the last moment."""
         for label in dead.tolist():
@@ -154,20 +163,14 @@ class HnswGraph:
         """Whether the graph has changed so much since `calibrate` that its ef may be wrong."""
         return len(self) > 1.25 * self._calibrated_count
 
-    def calibrate(self, vectors: FloatMatrix, recall_target: float) -> bool:
-        """Set `ef` one step above the smallest that reaches the recall on sampled queries; False: none does.
+    def calibrate(self, queries: FloatMatrix, vectors: FloatMatrix, recall_target: float) -> bool:
+        """Set `ef` one step above the smallest that reaches the recall; False: none does.
 
-        `vectors` are the live ones. Queries lie between two stored vectors, off the data, which is
-        harder than asking for what is stored. For use by the thread that adds.
+        `vectors` are the live ones. `queries` are like what will be asked, and are not in the graph:
+        the graph finds what it holds more easily than what it does not. For use by the thread that adds.
         """
-        rng = np.random.default_rng(len(vectors))
         self._calibrated_count = len(self)
-        if len(vectors) < 2:
-            return True
-        pairs = rng.integers(0, len(vectors), (2, _SAMPLE_QUERIES))
-        queries = vectors[pairs[0]] + 0.7 * vectors[pairs[1]]
-        norms = np.linalg.norm(queries, axis=1, keepdims=True)
-        queries = (queries / np.maximum(norms, 1e-12)).astype(np.float32)
+        queries = np.concatenate([queries, _between(vectors)])
         exact = _top_scores(queries, vectors)
         for ef, above in pairwise(_EF_STEPS):
             if self._recall(queries, exact, ef) >= recall_target:
@@ -178,15 +181,16 @@ class HnswGraph:
 
     def _recall(self, queries: FloatMatrix, exact: FloatMatrix, ef: int) -> float:
         found = 0
-        for query, kth_best in zip(queries, exact[:, 0], strict=True):
+        k = min(_SAMPLE_K, self.live_count)
+        for query, best in zip(queries, exact, strict=True):
             with self._exclusive(patient=True):
-                self._index.set_ef(ef)
+                self._index.set_ef(max(ef, k))
                 try:
-                    _, distances = self._index.knn_query(query, k=_SAMPLE_K, num_threads=1)
+                    _, distances = self._index.knn_query(query, k=k, num_threads=1)
                 except RuntimeError:
                     continue
-            found += int((1.0 - distances[0] >= kth_best - 1e-6).sum())
-        return found / (len(queries) * _SAMPLE_K)
+            found += int((1.0 - distances[0] >= best[-k] - 1e-6).sum())
+        return found / (len(queries) * k)
 
     def save(self, path: Path) -> None:
         """Write the graph to a file. For use by the thread that adds."""
@@ -208,8 +212,16 @@ class HnswGraph:
         return graph
 
 
+def _between(vectors: FloatMatrix) -> FloatMatrix:
+    """Return queries that lie between two vectors each, off the data."""
+    rng = np.random.default_rng(len(vectors))
+    pairs = rng.integers(0, len(vectors), (2, _SAMPLE_QUERIES))
+    sums = vectors[pairs[0]] + 0.7 * vectors[pairs[1]]
+    return (sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)).astype(np.float32)
+
+
 def _top_scores(queries: FloatMatrix, vectors: FloatMatrix) -> FloatMatrix:
-    """Return the best inner products of each query, the least of them first."""
+    """Return the best inner products of each query, the least of them first; -inf where there are none."""
     best = np.full((len(queries), _SAMPLE_K), -np.inf, np.float32)
     for start in range(0, len(vectors), 16_384):
         scores = queries @ vectors[start : start + 16_384].T

@@ -26,6 +26,7 @@ BoolArray = NDArray[np.bool_]
 _BUILD_THREADS = 2
 _CHUNK = 8192
 _DELETED_MIN = 1000
+_HELD_OUT = 64
 
 
 @dataclass
@@ -228,11 +229,18 @@ class VectorIndex:
 
         def work() -> tuple[DistinctGraph, Linked] | None:
             target = graph or DistinctGraph(self._new_graph(len(vectors)))
-            linked = target.link(vectors, fresh, upto, _BUILD_THREADS)
-            if not target.graph.needs_calibration():
-                return target, linked
-            groups = np.unique(linked.slot_group[slots]).astype(np.int64)
-            reached = target.graph.calibrate(target.graph.vectors(groups), settings.recall_target)
+            # Some are kept back, to be asked for before they are in the graph.
+            rng = np.random.default_rng(upto)
+            asked = np.zeros(len(fresh), np.bool_)
+            asked[rng.choice(len(fresh), min(len(fresh) // 2, _HELD_OUT), replace=False)] = True
+            linked = target.link(vectors[~asked], fresh[~asked], upto, _BUILD_THREADS)
+            reached = True
+            if target.graph.needs_calibration():
+                present = slots[linked.slot_group[slots] >= 0]
+                groups = np.unique(linked.slot_group[present]).astype(np.int64)
+                everything = target.graph.vectors(groups[~target.marked(groups)])
+                reached = target.graph.calibrate(vectors[asked], everything, settings.recall_target)
+            linked = target.link(vectors[asked], fresh[asked], upto, _BUILD_THREADS, after=linked)
             return (target, linked) if reached or graph is not None else None
 
         return Job(work, self._finish)

@@ -163,8 +163,8 @@ def configure_logging(level: str) -> None:
 async def run(config: Config, announce: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT, then drain; a second signal ends at once.
 
-    `announce` is called with the address when the server listens. Raises BadConfig,
-    DataDirectoryInUse and UnknownFormat before that.
+    `announce` is called with the address when the server listens. Raises BadConfig
+    and CannotOpen before that.
     """
     stop = asyncio.Event()
     _on_signals(stop)

@@ -50,6 +50,13 @@ class ModelMismatch(FailedPrecondition):
         super().__init__("EMBEDDER_REQUIRED", f"the vectors of the namespace come from {model!r}")
 
 
+class CannotOpen(RuntimeError):
+    """The records cannot be opened: in use by another server, of a newer format, or damaged.
+
+    Its text is for who runs the server.
+    """
+
+
 @dataclass(frozen=True)
 class Capabilities:
     """What a store does beyond the contract. Tests skip by these, never by a store's class."""
@@ -246,7 +253,7 @@ class Store(ItemStore, StateStore, ChangeLog, NamespaceStore):
 
     @abstractmethod
     async def open(self) -> None:
-        """Make ready, recovering from whatever way the last process ended."""
+        """Make ready, recovering from whatever way the last process ended. Raises CannotOpen."""
 
     @abstractmethod
     async def close(self) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -35,6 +37,7 @@ NS = "people/ada"
 EVERYTHING = ItemFilter(now_us=NOW)
 # More than any test writes, for reads whose limit must not matter.
 PLENTY = 1_000_000
+RECALL_MIN = 0.99
 
 CONTENTS: dict[str, Content] = {
     "text": TextPart("plain\ntext with \u00e9, \u6f22 and \U0001f600"),
@@ -178,7 +181,27 @@ def count_found(hits: Mapping[str, Hit], live: Mapping[str, Vector], query: Vect
     for item_id, hit in hits.items():
         assert hit.vector_score is not None and hit.lexical_score is None
         assert abs(hit.vector_score - exact[item_id]) < 1e-4, f"{item_id} has a score that is not its cosine"
-    return sum(exact[item_id] >= worst - 1e-6 for item_id in hits)
+    return sum(bool(exact[item_id] >= worst - 1e-6) for item_id in hits)
+
+
+@dataclass(frozen=True)
+class Recall:
+    """How many of the best were wanted of a search, and found."""
+
+    found: int
+    wanted: int
+
+    def __add__(self, other: Recall) -> Recall:
+        return Recall(self.found + other.found, self.wanted + other.wanted)
+
+    @property
+    def is_as_promised(self) -> bool:
+        """Whether a store of the promised recall shows this, but for a chance of some per cent.
+
+        A small sample of a good store may well miss twice, so the bar is two deviations below.
+        """
+        expected = (1 - RECALL_MIN) * self.wanted
+        return self.wanted - self.found <= expected + 2 * math.sqrt(expected)
 
 
 async def recall(
@@ -188,10 +211,15 @@ async def recall(
     candidates: int = 10,
     namespace: str = NS,
     **filter_fields: Any,
-) -> float:
-    """Return the share of the best `candidates` of each query that search found; `live` can be found."""
+) -> Recall:
+    """Tell how many of the best `candidates` of each query search finds; `live` can be found."""
     found = 0
     for query in queries:
         hits = await search_hits(store, namespace, vector=query, candidates=candidates, **filter_fields)
         found += count_found(hits, live, query, candidates)
-    return found / max(len(queries) * min(candidates, len(live)), 1)
+    return Recall(found, len(queries) * min(candidates, len(live)))
+
+
+async def found_by_vector(store: Store, query: Sequence[float] | Vector, namespace: str = NS) -> set[str]:
+    """Return the ids of all that a search without bounds finds: whatever has a vector."""
+    return set(await search_hits(store, namespace, vector=query, candidates=PLENTY))

@@ -29,7 +29,7 @@ class StoreCase:
 
 
 STORES = (
-    StoreCase("memory", lambda data_dir: InMemoryStore()),
+    StoreCase("memory", lambda _: InMemoryStore()),
     StoreCase("hnsw", lambda data_dir: HnswStore(data_dir, IndexSettings())),
     StoreCase("hnsw-graph", lambda data_dir: HnswStore(data_dir, GRAPH), snapshots=True),
     StoreCase("hnsw-evicting", lambda data_dir: HnswStore(data_dir, EVICTING), snapshots=True),

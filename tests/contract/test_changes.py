@@ -71,7 +71,7 @@ async def test_every_write_of_states_is_a_change(store: Store) -> None:
     await store.save_state(NS, build_state("a"))
     await store.save_state(NS, build_state("a", 2))
     await store.delete_state(NS, "a", now_us=NOW)
-    await store.add_items(NS, [], states=[build_state("b"), build_state("c")], on_duplicate=OnDuplicate.FAIL)
+    await store.add_items(NS, [], states=[build_state("b"), build_state("c")])
     await store.clear_states(NS)
     assert await _kinds(store) == [
         (ChangeType.STATE_SAVED, "a"),
@@ -183,7 +183,7 @@ CHANGING: dict[str, Callable[[Store], Awaitable[object]]] = {
     "replace": lambda store: store.replace_item(NS, build_write("a")),
     "delete": lambda store: store.delete_item(NS, "a", now_us=NOW),
     "save": lambda store: store.save_state(NS, build_state("k")),
-    "import": lambda store: store.add_items(NS, [], states=[build_state("l")], on_duplicate=OnDuplicate.FAIL),
+    "add state": lambda store: store.add_items(NS, [], states=[build_state("l")]),
     "delete state": lambda store: store.delete_state(NS, "k", now_us=NOW),
     "clear": lambda store: store.clear_states(NS),
     "reset": lambda store: store.reset(NS),

@@ -10,13 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from contract.builders import NOW, NS, build_write, random_vectors, recall, word_scores
+from contract.builders import NOW, NS, build_write, found_by_vector, random_vectors, recall, word_scores
 from contract.cases import STORES, StoreCase
 from contract.conftest import Stores
 from memory_service.records import OnDuplicate, Vector
 from memory_service.stores.base import Store
-
-RECALL_MIN = 0.99
 
 Damage = Callable[[Path, list[Path]], None]
 
@@ -62,7 +60,8 @@ class Library:
         """Assert that every search answers as if nothing had happened."""
         for namespace, live in self.live.items():
             queries = random_vectors(10, stream=9)
-            assert await recall(store, live, queries, 10, namespace) >= RECALL_MIN
+            assert (await recall(store, live, queries, 10, namespace)).is_as_promised
+            assert await found_by_vector(store, queries[0], namespace) == set(live)
             assert await word_scores(store, "kiwi w5", namespace) == pytest.approx(self.words[namespace])
 
     async def close(self) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from contract.builders import NOW, NS, PLENTY, SECOND, build_state, build_write
 from memory_service.errors import Conflict, NotFound
-from memory_service.records import OnDuplicate, Receipt, StateEntry
+from memory_service.records import Receipt, StateEntry
 from memory_service.stores.base import Store
 
 # In the order of their UTF-8 bytes; UTF-16, a locale or a case-blind order would differ.
@@ -63,8 +63,9 @@ async def test_a_save_without_expiry_ends_the_one_before(store: Store) -> None:
 async def test_a_description_stays_until_another_comes(store: Store) -> None:
     descriptions = []
     for given in (None, "first", None, "", None):
-        await store.save_state(NS, build_state("k", description=given))
+        receipt = await store.save_state(NS, build_state("k", description=given))
         descriptions.append((await _load(store, "k")).description)
+        assert receipt.description == descriptions[-1]
     assert descriptions == ["", "first", "first", "", ""]
 
 
@@ -205,49 +206,6 @@ async def test_clear_removes_every_state_and_no_item(store: Store) -> None:
     assert len(await store.read_changes(NS, 0, PLENTY)) == len(before) + 1
     info = await store.namespace(NS)
     assert info is not None and (info.item_count, info.state_count) == (1, 0)
-
-
-async def test_import_saves_in_order(store: Store) -> None:
-    writes = [build_state("b", 1, description="why"), build_state("a", 2, expire_us=NOW + 5)]
-    await store.add_items(NS, [], states=writes, on_duplicate=OnDuplicate.FAIL)
-    assert await _scan_keys(store) == ["a", "b"]
-    b, a = await _load(store, "b"), await _load(store, "a")
-    assert (b.version, b.description, b.expire_us) == (1, "why", None)
-    assert (a.version, a.description, a.expire_us) == (1, "", NOW + 5)
-    assert b.revision < a.revision
-
-
-async def test_import_fails_whole_where_a_key_exists(store: Store) -> None:
-    await store.save_state(NS, build_state("k", "old"))
-    before = await store.namespace(NS)
-    with pytest.raises(Conflict):
-        await store.add_items(NS, [], states=[build_state("new"), build_state("k", "lost")], on_duplicate=OnDuplicate.FAIL)
-    assert await _scan_keys(store) == ["k"]
-    assert await store.namespace(NS) == before
-
-
-async def test_import_skips_and_counts_what_exists(store: Store) -> None:
-    await store.save_state(NS, build_state("k", "old"))
-    receipt = await store.add_items(NS, [], states=[build_state("k", "lost"), build_state("new")], on_duplicate=OnDuplicate.SKIP)
-    assert receipt.skipped_state_count == 1
-    assert (await _load(store, "k")).value_json == b'"old"'
-    assert await _scan_keys(store) == ["k", "new"]
-
-
-async def test_import_saves_over_what_exists(store: Store) -> None:
-    await store.save_state(NS, build_state("k", "old"))
-    receipt = await store.add_items(NS, [], states=[build_state("k", "new")], on_duplicate=OnDuplicate.REPLACE)
-    assert receipt.skipped_state_count == 0
-    kept = await _load(store, "k")
-    assert (kept.value_json, kept.version) == (b'"new"', 2)
-
-
-@pytest.mark.parametrize("on_duplicate", list(OnDuplicate))
-async def test_import_takes_an_expired_key_as_free(store: Store, on_duplicate: OnDuplicate) -> None:
-    await store.save_state(NS, build_state("k", "old", expire_us=NOW + 5))
-    receipt = await store.add_items(NS, [], states=[build_state("k", "new", NOW + 5)], on_duplicate=on_duplicate)
-    assert receipt.skipped_state_count == 0
-    assert (await _load(store, "k")).value_json == b'"new"'
 
 
 async def test_of_many_creators_one_wins(store: Store) -> None:

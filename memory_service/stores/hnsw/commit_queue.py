@@ -58,6 +58,7 @@ class CommitQueue:
         self._group: list[_Write[Any]] = []
         self._running = False
         self._failed = False
+        self._refusing = False
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -68,11 +69,22 @@ class CommitQueue:
 
         A caller that is cancelled leaves the write to go its way.
         """
+        if self._refusing:
+            raise Unavailable.shutting_down()
         if self._failed:
             raise Unavailable.storage()
         if len(self._waiting) >= QUEUED_WRITES_MAX:
             raise Overloaded("queued_writes_max", QUEUED_WRITES_MAX)
         return await self._enqueue(_Write(apply, publish, self._loop.create_future(), heavy))
+
+    async def record(self, apply: Callable[[Connection], T]) -> T:
+        """Write something of the store's own, also while it closes."""
+        done: asyncio.Future[T] = self._loop.create_future()
+        return await self._enqueue(_Write(apply, lambda _: None, done, heavy=True))
+
+    def refuse(self) -> None:
+        """Take no more writes."""
+        self._refusing = True
 
     async def run(self, work: Callable[[Connection], T]) -> T:
         """Run something with the connection between two transactions, in the thread of the commits."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from memory_service.stores.sqlite import Connection, Row
+from memory_service.stores.base import CannotOpen
+from memory_service.stores.sqlite import Connection, Row, translated
 
 FORMAT = 1
 
@@ -56,6 +57,7 @@ CREATE TABLE states (
 ) WITHOUT ROWID;
 CREATE INDEX states_expiring ON states (expire_us) WHERE expire_us IS NOT NULL;
 CREATE TABLE changes (key INTEGER PRIMARY KEY, type INTEGER NOT NULL, subject TEXT NOT NULL);
+CREATE TABLE snapshots (uid INTEGER PRIMARY KEY, manifest TEXT NOT NULL);
 CREATE TABLE requests (
     uid INTEGER NOT NULL,
     id TEXT NOT NULL,
@@ -68,15 +70,12 @@ CREATE INDEX requests_by_time ON requests (time_us);
 """
 
 
-class UnknownFormat(RuntimeError):
-    """The data directory was written by a newer release."""
-
-
 def prepare(connection: Connection) -> None:
-    """Create the tables of a new database; refuse one of a newer format. Raises UnknownFormat."""
-    found = connection.pragma("user_version")
+    """Create the tables of a new database; refuse one of a newer format. Raises CannotOpen."""
+    with translated():
+        found = connection.pragma("user_version")
     if found > FORMAT:
-        raise UnknownFormat(
+        raise CannotOpen(
             f"the data directory has format {found}; this release reads up to format {FORMAT}: "
             "use the release that wrote it, or a newer one"
         )

@@ -1,14 +1,16 @@
 """Snapshots of HNSW graphs: files that spare building a graph again.
 
-A snapshot is two files, the graph and what its slots are, and a manifest that tells their sizes
-and checksums. Nothing of it is read before all of it was verified: loading a damaged graph may end
-the process. Files are named by the namespace's uid, never by its name. Whatever is wrong with a
+A snapshot is two files, the graph and what its slots are. Its manifest, which tells their sizes and
+checksums, is a record: so records that were restored, or copied elsewhere, never meet a snapshot of
+another past. Nothing is read before all of it was verified: loading a damaged graph may end the
+process. Files are named by the namespace's uid, never by its name. Whatever is wrong with a
 snapshot, it is left aside, and the index is built from the records.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,13 +43,6 @@ class _Manifest(msgspec.Struct):
     slots: _File
 
 
-class _Signed(msgspec.Struct):
-    """The manifest with a checksum of its own."""
-
-    manifest: msgspec.Raw
-    checksum: str
-
-
 @dataclass
 class Snapshot:
     """A graph, and the key of each slot: the revision at which its vector was written."""
@@ -63,8 +58,8 @@ class Snapshots:
         self._folder = folder
         folder.mkdir(exist_ok=True)
 
-    def save(self, uid: int, revision: int, snapshot: Snapshot) -> None:
-        """Write a snapshot in the place of the one before, all or nothing."""
+    def save(self, uid: int, revision: int, snapshot: Snapshot) -> str:
+        """Write the files of a snapshot and return its manifest, to be recorded."""
         graph = snapshot.graph
         graph_path = self._folder / f"{uid}-{revision}.graph"
         slots_path = self._folder / f"{uid}-{revision}.slots"
@@ -72,42 +67,25 @@ class Snapshots:
         with slots_path.open("wb") as file:
             for array in (snapshot.slot_keys, graph.slot_group, graph.group_hash):
                 np.save(file, array, allow_pickle=False)
+        for path in (graph_path, slots_path, self._folder):
+            _sync(path)
         manifest = _Manifest(
             FORMAT, uid, graph.graph.dimension, graph.graph.ef, _describe(graph_path), _describe(slots_path)
         )
-        for path in (graph_path, slots_path):
-            _sync(path)
-        self._publish(uid, manifest)
-        self._sweep(uid, keep={graph_path.name, slots_path.name, f"{uid}.json"})
+        return msgspec.json.encode(manifest).decode()
 
-    def _publish(self, uid: int, manifest: _Manifest) -> None:
-        raw = msgspec.json.encode(manifest)
-        signed = _Signed(msgspec.Raw(raw), xxhash.xxh3_128_hexdigest(raw))
-        temporary = self._folder / f"{uid}.json.tmp"
-        temporary.write_bytes(msgspec.json.encode(signed))
-        _sync(temporary)
-        temporary.rename(self._folder / f"{uid}.json")
-        _sync(self._folder)
-
-    def load(self, uid: int, dimension: int) -> Snapshot | None:
-        """Return the snapshot of a namespace; None when there is none that can be trusted."""
-        if not (self._folder / f"{uid}.json").exists():
-            return None
+    def load(self, uid: int, dimension: int, manifest: str) -> Snapshot | None:
+        """Return the snapshot of a manifest; None when it cannot be trusted."""
         try:
-            return self._verified(uid, dimension)
+            return self._verified(uid, dimension, msgspec.json.decode(manifest, type=_Manifest))
         except Exception as error:
             _log.warning("index_snapshot_refused", uid=uid, cause=repr(error))
             return None
 
-    def _verified(self, uid: int, dimension: int) -> Snapshot:
-        signed = msgspec.json.decode((self._folder / f"{uid}.json").read_bytes(), type=_Signed)
-        if xxhash.xxh3_128_hexdigest(bytes(signed.manifest)) != signed.checksum:
-            raise ValueError("the manifest is damaged")
-        manifest = msgspec.json.decode(signed.manifest, type=_Manifest)
+    def _verified(self, uid: int, dimension: int, manifest: _Manifest) -> Snapshot:
         if (manifest.format, manifest.uid, manifest.dimension) != (FORMAT, uid, dimension):
             raise ValueError("the snapshot is of another format, namespace or dimension")
         for file in (manifest.graph, manifest.slots):
-            # The manifest is verified, so its names are ours.
             if _describe(self._folder / file.name) != file:
                 raise ValueError(f"{file.name} is damaged")
         with (self._folder / manifest.slots.name).open("rb") as arrays:
@@ -115,14 +93,24 @@ class Snapshots:
         graph = HnswGraph.load(self._folder / manifest.graph.name, dimension, manifest.ef)
         return Snapshot(DistinctGraph(graph, Linked.of(slot_group, group_hash)), slot_keys)
 
-    def remove(self, uid: int) -> None:
-        """Remove the snapshot of a namespace, if there is one."""
-        self._sweep(uid, keep=set())
-
-    def _sweep(self, uid: int, keep: set[str]) -> None:
-        for path in [*self._folder.glob(f"{uid}-*"), *self._folder.glob(f"{uid}.json*")]:
-            if path.name not in keep:
+    def remove(self, uid: int, keep: str | None = None) -> None:
+        """Remove the files of a namespace, but for those of the manifest to keep."""
+        kept = _names(keep) if keep else set()
+        for path in self._folder.glob(f"{uid}-*"):
+            if path.name not in kept:
                 path.unlink(missing_ok=True)
+
+    def sweep(self, manifests: Iterable[str]) -> None:
+        """Remove every file that none of these manifests names: left by an end at the wrong moment."""
+        kept = {name for manifest in manifests for name in _names(manifest)}
+        for path in self._folder.iterdir():
+            if path.name not in kept and path.is_file():
+                path.unlink(missing_ok=True)
+
+
+def _names(manifest: str) -> set[str]:
+    decoded = msgspec.json.decode(manifest, type=_Manifest)
+    return {decoded.graph.name, decoded.slots.name}
 
 
 def _describe(path: Path) -> _File:

@@ -17,7 +17,7 @@ from typing import IO, TypeVar
 
 import msgspec
 
-from memory_service.errors import InvalidArgument
+from memory_service.errors import InvalidArgument, Unavailable
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.view import Entry, NamespaceView
@@ -37,7 +37,7 @@ from memory_service.records import (
     StateEntry,
     StateWrite,
 )
-from memory_service.stores.base import BackupReport, Capabilities, Store
+from memory_service.stores.base import BackupReport, CannotOpen, Capabilities, Store
 from memory_service.stores.change_signal import ChangeSignal
 from memory_service.stores.hnsw import writes
 from memory_service.stores.hnsw.commit_queue import CommitQueue
@@ -56,10 +56,6 @@ _HEAVY_ITEMS = 64
 _INLINE_READS_MAX = 64
 _KNOWN_NAMESPACES_MAX = 50_000
 _CHANGES_READ_MAX = 1000
-
-
-class DataDirectoryInUse(RuntimeError):
-    """Another server works on the data directory."""
 
 
 class HnswStore(Store):
@@ -82,22 +78,30 @@ class HnswStore(Store):
         self._data_dir.mkdir(parents=True, exist_ok=True)
         self._lock = _lock(self._data_dir / "LOCK")
         path = self._data_dir / "records.db"
-        # Recovers the write-ahead log, if the last process left one.
-        self._writer = connect(path, writer=True)
-        prepare(self._writer)
-        self._reader = connect(path)
+        try:
+            # Recovers the write-ahead log, if the last process left one.
+            self._writer = connect(path, writer=True)
+            prepare(self._writer)
+            self._reader = connect(path)
+        except Unavailable as error:
+            self._lock.close()
+            raise CannotOpen(f"cannot open {path}: {error.__cause__}") from error
         self._spare_readers: SimpleQueue[Connection] = SimpleQueue()
         for _ in range(_READERS):
             self._spare_readers.put(connect(path))
         self._threads = ThreadPoolExecutor(_READERS, thread_name_prefix="read")
         self._queue = CommitQueue(self._writer, self._ledger.write_back, self._ledger.forget_all)
         self._snapshots = Snapshots(self._data_dir / "indexes")
-        self._views = ViewCache(self._settings, self._snapshots, self._analyzer, self._read)
+        self._snapshots.sweep(row[0] for row in self._reader.execute("SELECT manifest FROM snapshots"))
+        self._views = ViewCache(
+            self._settings, self._snapshots, self._analyzer, self._read, self._record_snapshot
+        )
 
     async def close(self) -> None:
         self._signal.close()
-        await self._queue.close()
+        self._queue.refuse()
         await self._views.close()
+        await self._queue.close()
         self._threads.shutdown()
         checkpoint(self._writer)
         while not self._spare_readers.empty():
@@ -115,6 +119,9 @@ class HnswStore(Store):
         if folder.exists():
             raise InvalidArgument("name", "a backup of this name exists")
         return await self._read(partial(_write_backup, folder, progress))
+
+    async def _record_snapshot(self, uid: int, manifest: str) -> bool:
+        return await self._queue.record(lambda db: writes.record_snapshot(db, uid, manifest))
 
     # --- reading the database -----------------------------------------------------------------
 
@@ -427,13 +434,13 @@ def _content_bytes(item: Item) -> int:
 
 
 def _lock(path: Path) -> IO[str]:
-    """Take the data directory for this process; the lock ends with it. Raises DataDirectoryInUse."""
+    """Take the data directory for this process; the lock ends with it. Raises CannotOpen."""
     file = path.open("a")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         file.close()
-        raise DataDirectoryInUse(f"another server is working on {path.parent}") from error
+        raise CannotOpen(f"another server is working on {path.parent}") from error
     return file
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 
 import structlog
 
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.settings import IndexSettings
-from memory_service.indexes.vectors import Job
+from memory_service.indexes.vectors import Job, VectorIndex
 from memory_service.indexes.view import NamespaceView
 from memory_service.records import NamespaceInfo
 from memory_service.stores.hnsw.snapshots import Snapshot, Snapshots
@@ -26,6 +26,7 @@ _log = structlog.get_logger(__name__)
 
 Effect = Callable[[NamespaceView], None]
 Reader = Callable[[Callable[[Connection], object]], Awaitable[object]]
+Recorder = Callable[[int, str], Awaitable[bool]]
 
 _WEIGH_AFTER_EFFECTS = 256
 _SAVE_AT_GROWTH = 1.5
@@ -40,7 +41,7 @@ class _Held:
         self.view = view
         self.nbytes = view.nbytes
         self.effects = 0
-        self.job: asyncio.Future[object] | None = None
+        self.job: asyncio.Future[None] | None = None
 
     @property
     def unsaved(self) -> bool:
@@ -60,11 +61,14 @@ class _Held:
 class ViewCache:
     """Views by namespace, the least recently used first to go."""
 
-    def __init__(self, settings: IndexSettings, snapshots: Snapshots, analyzer: Analyzer, read: Reader) -> None:
+    def __init__(
+        self, settings: IndexSettings, snapshots: Snapshots, analyzer: Analyzer, read: Reader, record: Recorder
+    ) -> None:
         self._settings = settings
         self._snapshots = snapshots
         self._analyzer = analyzer
         self._read = read
+        self._record = record
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._nbytes = 0
         self._loading: dict[str, asyncio.Task[NamespaceView | None]] = {}
@@ -203,23 +207,32 @@ class ViewCache:
 
     def _start(self, held: _Held, job: Job) -> None:
         vectors = held.view.vectors
-        future = asyncio.get_running_loop().run_in_executor(self._indexer, job.work)
-        held.job = future
+        assert vectors is not None
+        self._run(held, self._link(job, vectors))
 
-        def done(finished: asyncio.Future[object]) -> None:
-            held.job = None
-            if finished.cancelled() or finished.exception() is not None:
-                _log.error("index_job_failed", cause=repr(finished.exception()))
-                if vectors is not None:
-                    vectors.fail_job()
-            else:
-                job.finish(finished.result())
-            if self._is_held(held):
-                self._weigh(held)
-                self._maintain(held)
-                self._evict()
+    def _run(self, held: _Held, work: Coroutine[None, None, None]) -> None:
+        """Run one thing for a view, and when it is done see what is next."""
 
-        future.add_done_callback(done)
+        async def run() -> None:
+            try:
+                await work
+            finally:
+                held.job = None
+                if self._is_held(held):
+                    self._weigh(held)
+                    self._maintain(held)
+                    self._evict()
+
+        held.job = asyncio.ensure_future(run())
+
+    async def _link(self, job: Job, vectors: VectorIndex) -> None:
+        try:
+            result = await asyncio.get_running_loop().run_in_executor(self._indexer, job.work)
+        except Exception as error:
+            _log.error("index_job_failed", exc_info=error)
+            vectors.fail_job()
+        else:
+            job.finish(result)
 
     def _is_held(self, held: _Held) -> bool:
         return self._held.get(held.namespace) is held
@@ -231,33 +244,22 @@ class ViewCache:
             return
         count = view.vectors.graph_count
         snapshot = Snapshot(view.vectors.graph, view.slot_keys.view[:count].copy())
+        self._run(held, self._save_snapshot(held, snapshot, count, view.revision))
 
-        def finish(_: object) -> None:
-            view.saved_slot_count = count
-
-        uid, revision = held.uid, view.revision
-        self._start_save(held, Job(lambda: self._snapshots.save(uid, revision, snapshot), finish))
-
-    def _start_save(self, held: _Held, job: Job) -> None:
-        future = asyncio.get_running_loop().run_in_executor(self._indexer, job.work)
-        held.job = future
-
-        def done(finished: asyncio.Future[object]) -> None:
-            held.job = None
-            if finished.exception() is not None:
-                # The next start builds the graph from the records.
-                _log.error("index_snapshot_failed", cause=repr(finished.exception()))
-                held.view.saved_slot_count = 1 << 62
-            else:
-                job.finish(None)
-            if self._is_held(held):
-                self._maintain(held)
-                self._evict()
-            else:
-                # The namespace was emptied or deleted meanwhile: nothing of it may stay.
-                self._snapshots.remove(held.uid)
-
-        future.add_done_callback(done)
+    async def _save_snapshot(self, held: _Held, snapshot: Snapshot, count: int, revision: int) -> None:
+        uid = held.uid
+        try:
+            manifest = await asyncio.get_running_loop().run_in_executor(
+                self._indexer, self._snapshots.save, uid, revision, snapshot
+            )
+            recorded = self._is_held(held) and await self._record(uid, manifest)
+            # Without a record it is the snapshot of a namespace that is gone: nothing of it may stay.
+            self._snapshots.remove(uid, keep=manifest if recorded else None)
+            held.view.saved_slot_count = count
+        except Exception as error:
+            # The next start builds the graph from the records.
+            _log.error("index_snapshot_failed", exc_info=error)
+            held.view.saved_slot_count = count
 
     async def settle(self) -> None:
         """Link every vector that is due into its graph and save all snapshots."""
@@ -266,7 +268,6 @@ class ViewCache:
             while held is not None and self._is_held(held) and self._work_left(held):
                 if held.job is not None:
                     await asyncio.wait([held.job])
-                    await asyncio.sleep(0)
 
     def _work_left(self, held: _Held) -> bool:
         """Start the next thing to do for a view; False when nothing is left."""
@@ -282,14 +283,12 @@ class ViewCache:
         """Save the graphs that have grown and stop."""
         self._closing = True
         for held in list(self._held.values()):
-            while held.job is not None:
+            if held.job is not None:
                 await asyncio.wait([held.job])
-                await asyncio.sleep(0)
             if held.unsaved:
                 self._save(held)
-                while held.job is not None:
-                    await asyncio.wait([held.job])
-                    await asyncio.sleep(0)
+            if held.job is not None:
+                await asyncio.wait([held.job])
         for task in list(self._loading.values()):
             await asyncio.wait([task])
         self._indexer.shutdown()

@@ -87,7 +87,8 @@ def _load_vectors(
 ) -> None:
     snapshot = None
     if len(vector_keys) > settings.exact_vectors_max // 2:
-        snapshot = snapshots.load(info.uid, info.dimension)
+        recorded = connection.execute("SELECT manifest FROM snapshots WHERE uid = ?", (info.uid,)).fetchone()
+        snapshot = snapshots.load(info.uid, info.dimension, recorded[0]) if recorded else None
     slot_rows, graph_live = _match(snapshot, vector_keys)
     in_graph = np.zeros(len(vector_keys), np.bool_)
     in_graph[slot_rows[graph_live]] = True

@@ -458,6 +458,7 @@ def reset(db: Connection, ledger: Ledger, namespace: str, request: RequestKey | 
     keys = keys_of(book.uid)
     db.execute("DELETE FROM items WHERE key BETWEEN ? AND ?", keys)
     db.execute("DELETE FROM changes WHERE key BETWEEN ? AND ?", keys)
+    db.execute("DELETE FROM snapshots WHERE uid = ?", (book.uid,))
     book.item_count = book.embedded_count = book.dimension = 0
     book.model = ""
     ledger.change(db, book, ChangeType.RESET, "")
@@ -472,12 +473,21 @@ def delete_namespace(db: Connection, ledger: Ledger, namespace: str) -> Outcome:
     keys = keys_of(book.uid)
     db.execute("DELETE FROM items WHERE key BETWEEN ? AND ?", keys)
     db.execute("DELETE FROM changes WHERE key BETWEEN ? AND ?", keys)
+    db.execute("DELETE FROM snapshots WHERE uid = ?", (book.uid,))
     db.execute("DELETE FROM states WHERE uid = ?", (book.uid,))
     db.execute("DELETE FROM requests WHERE uid = ?", (book.uid,))
     db.execute("DELETE FROM namespaces WHERE uid = ?", (book.uid,))
     ledger.forget(namespace)
     receipt = Receipt(book.revision, removed_count=book.item_count, removed_state_count=book.state_count)
     return Outcome(receipt, info=book.info())
+
+
+def record_snapshot(db: Connection, uid: int, manifest: str) -> bool:
+    """Record the manifest of an index snapshot; False when its namespace is gone."""
+    if db.execute("SELECT 1 FROM namespaces WHERE uid = ?", (uid,)).fetchone() is None:
+        return False
+    db.execute("INSERT OR REPLACE INTO snapshots (uid, manifest) VALUES (?, ?)", (uid, manifest))
+    return True
 
 
 def remove_expired(
