@@ -50,8 +50,14 @@ class Config:
         problems = [
             problem
             for wrong, problem in (
-                (not host or not port.isdigit() or int(port) > 65535, f"address {self.address!r} is not HOST:PORT"),
-                (self.data_dir.exists() and not self.data_dir.is_dir(), f"data_dir {str(self.data_dir)!r} is no folder"),
+                (
+                    not host or not port.isdigit() or int(port) > 65535,
+                    f"address {self.address!r} is not HOST:PORT",
+                ),
+                (
+                    self.data_dir.exists() and not self.data_dir.is_dir(),
+                    f"data_dir {str(self.data_dir)!r} is no folder",
+                ),
                 (self.embedding_dimension < 0, "embedding_dimension must not be negative"),
                 (self.embedder_timeout_s <= 0, "embedder_timeout must be positive"),
                 (self.index.exact_vectors_max < 1, "exact_vectors_max must be positive"),

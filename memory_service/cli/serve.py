@@ -17,21 +17,44 @@ _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "
 @click.command()
 @option("--address", default="127.0.0.1:50051", help="Host and port to listen on; port 0 takes a free one.")
 @option("--store", type=click.Choice(["hnsw", "memory"]), default="hnsw", help="Where records are kept.")
-@option("--data-dir", type=click.Path(path_type=Path), default="data", help="Folder of records, index snapshots and backups.")
-@option("--embedder", type=click.Choice(["local", "openai", "none"]), default="local", help="What turns text into vectors.")
+@option(
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    default="data",
+    help="Folder of records, index snapshots and backups.",
+)
+@option(
+    "--embedder",
+    type=click.Choice(["local", "openai", "none"]),
+    default="local",
+    help="What turns text into vectors.",
+)
 @option("--embedding-model", default="text-embedding-3-small", help="Model to ask the embedder openai for.")
-@option("--embedding-dimension", default=0, help="Dimension to ask the embedder openai for; 0: the model's own.")
+@option(
+    "--embedding-dimension", default=0, help="Dimension to ask the embedder openai for; 0: the model's own."
+)
 @option("--embedder-timeout", "embedder_timeout_s", default=10.0, help="Seconds to wait for the embedder.")
 @option("--embedder-retries", default=2, help="How often a call of the embedder is repeated.")
 @option("--llm", type=click.Choice(["none"]), default="none", help="Language model; no service uses one yet.")
 @option("--drain", "drain_s", default=10.0, help="Seconds that calls under way have to finish at the end.")
-@option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", help="Least level of what is logged to stderr.")
-@option("--reflection/--no-reflection", default=True, help="Whether clients may ask for the API's descriptors.")
+@option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    help="Least level of what is logged to stderr.",
+)
+@option(
+    "--reflection/--no-reflection", default=True, help="Whether clients may ask for the API's descriptors."
+)
 @option("--exact-vectors-max", default=4096, help="Up to this many vectors a namespace is searched exactly.")
-@option("--tail-vectors-max", default=1024, help="New vectors that are searched exactly before they join the HNSW graph.")
+@option(
+    "--tail-vectors-max",
+    default=1024,
+    help="New vectors that are searched exactly before they join the HNSW graph.",
+)
 @option("--views-bytes-max", default=1 << 30, help="Memory for indexes; the least recently used are dropped.")
 @option("--items-bytes-max", default=192 << 20, help="Memory for items kept ready to send.")
-def serve(**settings: Any) -> None:  # noqa: D401
+def serve(**settings: Any) -> None:
     """Run a server until it is told to stop (Ctrl-C or SIGTERM)."""
     settings.pop("llm")
     _quiet_libraries()
@@ -68,6 +91,6 @@ def _announce(store: str, data_dir: str, address: str) -> None:
     flag = "" if address == "127.0.0.1:50051" else f" --address {address}"
     click.echo(f'  .venv/bin/memory-service add{flag} "Ada likes green tea"')
     click.echo(
-        "  grpcurl -plaintext -d '{\"namespace\":\"default\",\"options\":{\"query_text\":\"what does Ada drink?\"}}'"
+        '  grpcurl -plaintext -d \'{"namespace":"default","options":{"query_text":"what does Ada drink?"}}\''
         f" {address} memory_service.v1.MemoryService/Retrieve\n"
     )

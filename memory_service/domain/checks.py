@@ -50,7 +50,9 @@ class Checks:
     def request_id(self, value: str) -> None:
         """A request id is short and printable."""
         if len(value) > self.limits.request_id_chars_max:
-            raise InvalidArgument("request_id", f"has more than {self.limits.request_id_chars_max} characters")
+            raise InvalidArgument(
+                "request_id", f"has more than {self.limits.request_id_chars_max} characters"
+            )
         if value and not _REQUEST_ID.fullmatch(value):
             raise InvalidArgument("request_id", "may hold printable ASCII characters without spaces only")
 
@@ -122,7 +124,9 @@ class Checks:
             if not 0 < len(key.encode()) <= self.limits.label_key_bytes_max:
                 raise InvalidArgument(field, f"a key must have 1 to {self.limits.label_key_bytes_max} bytes")
             if len(value.encode()) > self.limits.label_value_bytes_max:
-                raise InvalidArgument(field, f"a value has more than {self.limits.label_value_bytes_max} bytes")
+                raise InvalidArgument(
+                    field, f"a value has more than {self.limits.label_value_bytes_max} bytes"
+                )
 
     def vector(self, field: str, vector: Vector) -> None:
         """A vector has a direction."""
@@ -173,8 +177,8 @@ class Checks:
     def _message(self, field: str, message: ChatMessage) -> None:
         self.name(f"{field}.message_id", message.message_id, self.limits.name_bytes_max, required=False)
         self.name(f"{field}.name", message.name or "", self.limits.name_bytes_max, required=False)
-        for part, value in zip(("provider", "id"), message.model or (), strict=False):
-            self.name(f"{field}.model.{part}", value, self.limits.name_bytes_max, required=False)
+        for name, text in zip(("provider", "id"), message.model or (), strict=False):
+            self.name(f"{field}.model.{name}", text, self.limits.name_bytes_max, required=False)
         if len(message.parts) > self.limits.parts_max:
             raise InvalidArgument(f"{field}.parts", f"has more than {self.limits.parts_max} entries")
         for at, part in enumerate(message.parts):
@@ -189,15 +193,19 @@ class Checks:
                 self.encoded(f"{field}.data", part.data)
             case BinaryPart():
                 self.size(f"{field}.binary.content", len(part.content), "binary_bytes_max")
-                for name, value in (("mime_type", part.mime_type), ("name", part.name or ""), ("url", part.url or "")):
+                for name, value in (
+                    ("mime_type", part.mime_type),
+                    ("name", part.name or ""),
+                    ("url", part.url or ""),
+                ):
                     self.text(f"{field}.binary.{name}", value)
             case ToolCallPart():
                 self._tool_names(f"{field}.tool_call", part.tool_call_id, part.name)
                 self.encoded(f"{field}.tool_call.arguments", part.arguments)
             case ToolCallResult():
                 self._tool_names(f"{field}.tool_call_result", part.tool_call_id, part.name)
-                value = None if part.result is msgspec.UNSET else part.result
-                self.encoded(f"{field}.tool_call_result.result", value)
+                result = None if part.result is msgspec.UNSET else part.result
+                self.encoded(f"{field}.tool_call_result.result", result)
 
     def _tool_names(self, field: str, tool_call_id: str, name: str) -> None:
         self.name(f"{field}.tool_call_id", tool_call_id, self.limits.name_bytes_max, required=False)

@@ -22,7 +22,8 @@ _NO_EMBEDDER = Degradation(
     DegradationReason.NO_EMBEDDER, "the server runs without an embedder: text is found by its words alone"
 )
 _UNAVAILABLE = Degradation(
-    DegradationReason.EMBEDDER_UNAVAILABLE, "the embedder does not answer: text was searched by its words alone"
+    DegradationReason.EMBEDDER_UNAVAILABLE,
+    "the embedder does not answer: text was searched by its words alone",
 )
 _FOREIGN = Degradation(
     DegradationReason.FOREIGN_VECTORS,

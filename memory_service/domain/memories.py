@@ -101,7 +101,12 @@ class Memories:
             self._check_state(f"states[{at}]", state)
         writes, degraded = await self._prepare(namespace, drafts, now)
         write_all = partial(
-            self._store.add_items, namespace, writes, states=states, on_duplicate=on_duplicate, request=request
+            self._store.add_items,
+            namespace,
+            writes,
+            states=states,
+            on_duplicate=on_duplicate,
+            request=request,
         )
         try:
             receipt = await write_all()
@@ -159,7 +164,7 @@ class Memories:
             raise NotFound.item(namespace, item_id)
         return item
 
-    async def list(
+    async def list_items(
         self,
         namespace: str,
         selection: Selection,
@@ -290,7 +295,9 @@ class Memories:
 
     # --- following ----------------------------------------------------------------------------
 
-    async def watch(self, namespace: str, after_revision: int | None, heartbeat_s: float) -> AsyncIterator[Event]:
+    async def watch(
+        self, namespace: str, after_revision: int | None, heartbeat_s: float
+    ) -> AsyncIterator[Event]:
         """Send every change after a revision, for ever; a heartbeat first, and when nothing happens.
 
         Nothing is queued for a slow reader: it reads the log at its own pace.

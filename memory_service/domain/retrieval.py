@@ -125,7 +125,9 @@ class Retrieval:
             self._checks.labels(f"{prefix}labels", selection.labels)
         if selection.filter:
             self._checks.text(f"{prefix}filter", selection.filter)
-            raise Unsupported("filter", f"{prefix}filter is not offered by this version; use labels and times")
+            raise Unsupported(
+                "filter", f"{prefix}filter is not offered by this version; use labels and times"
+            )
         start, end = selection.start_us, selection.end_us
         if start is not None and end is not None and end < start:
             raise InvalidArgument(f"{prefix}end_time", "lies before start_time")
@@ -202,14 +204,18 @@ class Retrieval:
         if vector is None:
             vector, trouble = await self._embed_query(info, options.query_text)
             if trouble is not None and mode is RetrieveMode.VECTOR:
-                raise FailedPrecondition.embedder_required(f"mode VECTOR needs a vector, but {trouble.message}")
+                raise FailedPrecondition.embedder_required(
+                    f"mode VECTOR needs a vector, but {trouble.message}"
+                )
             if trouble is not None:
                 return None, options.query_text, RetrieveMode.LEXICAL, [trouble]
         if mode is RetrieveMode.VECTOR or not options.query_text:
             return vector, None, RetrieveMode.VECTOR, degraded
         return vector, options.query_text, RetrieveMode.HYBRID, degraded
 
-    async def _embed_query(self, info: NamespaceInfo | None, text: str) -> tuple[Vector | None, Degradation | None]:
+    async def _embed_query(
+        self, info: NamespaceInfo | None, text: str
+    ) -> tuple[Vector | None, Degradation | None]:
         obstacle = self._embedding.obstacle(info)
         return (None, obstacle) if obstacle is not None else await self._embedding.query(text)
 
@@ -230,7 +236,9 @@ class Retrieval:
         candidates = limit
         if mode is RetrieveMode.HYBRID:
             candidates = max(_CANDIDATES_MIN, _CANDIDATES_PER_RESULT * limit)
-        query = SearchQuery(options.selection.to_filter(), min(candidates, max(info.item_count, 1)), vector, text)
+        query = SearchQuery(
+            options.selection.to_filter(), min(candidates, max(info.item_count, 1)), vector, text
+        )
         hits = await self._store.search(namespace, query)
         ranked = rank(hits, mode, explain=options.explain)
         if options.min_score is not None:

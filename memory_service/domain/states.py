@@ -87,7 +87,7 @@ class States:
             raise NotFound.state(namespace, key)
         return entry
 
-    async def list(self, namespace: str, page_size: int, page_token: str) -> StatePage:
+    async def list_keys(self, namespace: str, page_size: int, page_token: str) -> StatePage:
         """Return a page of entries, by key."""
         self._checks.namespace(namespace)
         size = self._checks.page_size(page_size)

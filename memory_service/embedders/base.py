@@ -28,4 +28,4 @@ class Embedder(ABC):
 
     async def close(self) -> None:
         """Release connections."""
-        return None
+        return

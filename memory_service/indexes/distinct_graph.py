@@ -18,6 +18,8 @@ from memory_service.indexes.hnsw import FloatMatrix, HnswGraph
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
+_NO_SLOTS = np.empty(0, np.int32)
+
 
 @dataclass
 class Linked:
@@ -69,7 +71,12 @@ class DistinctGraph:
         return self.graph.nbytes + 3 * linked.slot_group.nbytes + 4 * linked.group_hash.nbytes
 
     def link(
-        self, vectors: FloatMatrix, slots: IntArray, slot_count: int, threads: int, after: Linked | None = None
+        self,
+        vectors: FloatMatrix,
+        slots: IntArray,
+        slot_count: int,
+        threads: int,
+        after: Linked | None = None,
     ) -> Linked:
         """Link the vectors of live slots into the graph; the result is for `adopt`.
 
@@ -152,11 +159,12 @@ class DistinctGraph:
             slots = self._linked.by_group[starts[groups]]
         else:
             slots = np.concatenate(
-                [self._linked.by_group[starts[g] : starts[g + 1]] for g in groups.tolist()] or [groups]
+                [self._linked.by_group[starts[g] : starts[g + 1]] for g in groups.tolist()] or [_NO_SLOTS]
             )
             scores = np.repeat(scores, sizes)
+        slots = slots.astype(np.int64)
         alive = live[slots]
-        return (slots, scores) if alive.all() else (slots[alive], scores[alive])
+        return slots[alive].astype(np.int64), scores[alive]
 
     def vectors(self, slots: IntArray) -> FloatMatrix:
         """Return the unit vectors of linked slots, in their order."""

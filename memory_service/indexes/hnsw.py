@@ -84,12 +84,12 @@ class HnswGraph:
     @property
     def live_count(self) -> int:
         """Vectors that are not deleted."""
-        return self._live_count
+        return int(self._live_count)
 
     @property
     def deleted_count(self) -> int:
         """Vectors that are deleted and still take room."""
-        return len(self) - self._live_count
+        return len(self) - int(self._live_count)
 
     @property
     def nbytes(self) -> int:
@@ -126,7 +126,7 @@ class HnswGraph:
             self._live_count += len(labels)
 
     def restore_deletions(self, dead: LabelArray, live_count: int) -> None:
-        """Mark what is dead in a graph just loaded, whose file may lack labels or marks of the last moment."""
+        """Mark what is dead in a graph just loaded, whose file may lack labels or marks."""
         for label in dead.tolist():
             try:
                 self._index.mark_deleted(label)
@@ -226,4 +226,4 @@ def _top_scores(queries: FloatMatrix, vectors: FloatMatrix) -> FloatMatrix:
     for start in range(0, len(vectors), 16_384):
         scores = queries @ vectors[start : start + 16_384].T
         best = np.sort(np.concatenate([best, scores], axis=1), axis=1)[:, -_SAMPLE_K:]
-    return best
+    return np.asarray(best, np.float32)

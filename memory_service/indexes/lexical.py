@@ -199,10 +199,10 @@ def _sum_by_doc(docs: IntArray, weights: FloatArray, doc_count: int) -> tuple[In
     if len(docs) * 8 > doc_count:
         sums = np.bincount(docs, weights=weights, minlength=doc_count)
         found = np.flatnonzero(sums).astype(np.int32)
-        return found, sums[found]
+        return found, sums[found].astype(np.float64)
     unique, inverse = np.unique(docs, return_inverse=True)
     sums = np.bincount(inverse, weights=weights)
-    return unique, sums
+    return unique, sums.astype(np.float64)
 
 
 def posting_arrays(packed: list[bytes]) -> tuple[NDArray[Any], IntArray, NDArray[Any]]:

@@ -269,9 +269,7 @@ class VectorIndex:
             self._graph.adopt_again(self._live.view[: self._graph.slot_count])
 
 
-def _best_of_all(
-    scores: NDArray[np.float32], k: int, first: int
-) -> tuple[SlotArray, NDArray[np.float32]]:
+def _best_of_all(scores: NDArray[np.float32], k: int, first: int) -> tuple[SlotArray, NDArray[np.float32]]:
     if k <= 0:
         order = np.empty(0, np.int64)
     elif k >= len(scores):

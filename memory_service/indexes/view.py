@@ -230,9 +230,7 @@ class NamespaceView:
             raise InvalidArgument.dimension("query_embedding", self.vectors.dimension, len(vector))
         return unit(vector)
 
-    def _search_vectors(
-        self, vector: NDArray[np.float32], count: int, rows: BoolArray | None
-    ) -> list[Hit]:
+    def _search_vectors(self, vector: NDArray[np.float32], count: int, rows: BoolArray | None) -> list[Hit]:
         query = self._unit_query(vector)
         if self.vectors is None:
             return []
@@ -245,9 +243,11 @@ class NamespaceView:
         """Take the best of each channel, and look the other channel's scores up."""
         docs, lexical = self._score_words(query.text or "", rows)
         doc_rows = self.doc_row.view[docs]
-        best = np.argpartition(-lexical, query.candidates)[: query.candidates] if (
-            len(lexical) > query.candidates
-        ) else np.arange(len(lexical))
+        best = (
+            np.argpartition(-lexical, query.candidates)[: query.candidates]
+            if (len(lexical) > query.candidates)
+            else np.arange(len(lexical))
+        )
         found = doc_rows[best]
         unit_query = None
         if query.vector is not None:

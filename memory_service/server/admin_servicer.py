@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 import grpc
 
@@ -16,7 +17,7 @@ from memory_service.server.values import fill_duration, fill_time
 from memory_service.v1 import admin_pb2 as pb
 from memory_service.v1 import admin_pb2_grpc
 
-Context = grpc.aio.ServicerContext
+Context = grpc.aio.ServicerContext[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
         self._info = info
         self._start_us = now_us()
 
-    async def GetInfo(self, request: pb.GetInfoRequest, context: Context) -> pb.GetInfoResponse:  # noqa: N802
+    async def GetInfo(self, request: pb.GetInfoRequest, context: Context) -> pb.GetInfoResponse:
         embedder = self._info.embedder
         response = pb.GetInfoResponse(
             version=__version__,
@@ -53,7 +54,7 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
             response.backup.total_bytes = progress.total_bytes
         return response
 
-    async def ListNamespaces(  # noqa: N802
+    async def ListNamespaces(
         self, request: pb.ListNamespacesRequest, context: Context
     ) -> pb.ListNamespacesResponse:
         found, token = await self._administration.list_namespaces(
@@ -67,7 +68,7 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
             fill_time(summary.create_time, info.create_us)
         return response
 
-    async def GetNamespaceStats(  # noqa: N802
+    async def GetNamespaceStats(
         self, request: pb.GetNamespaceStatsRequest, context: Context
     ) -> pb.GetNamespaceStatsResponse:
         info, index = await self._administration.stats(request.namespace)
@@ -84,7 +85,7 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
         fill_time(response.create_time, info.create_us)
         return response
 
-    async def DeleteNamespace(  # noqa: N802
+    async def DeleteNamespace(
         self, request: pb.DeleteNamespaceRequest, context: Context
     ) -> pb.DeleteNamespaceResponse:
         receipt = await self._administration.delete_namespace(request.namespace)
@@ -92,12 +93,12 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
             removed_item_count=receipt.removed_count, removed_state_count=receipt.removed_state_count
         )
 
-    async def Flush(self, request: pb.FlushRequest, context: Context) -> pb.FlushResponse:  # noqa: N802
+    async def Flush(self, request: pb.FlushRequest, context: Context) -> pb.FlushResponse:
         response = pb.FlushResponse()
         fill_duration(response.duration, await self._administration.flush())
         return response
 
-    async def Backup(self, request: pb.BackupRequest, context: Context) -> pb.BackupResponse:  # noqa: N802
+    async def Backup(self, request: pb.BackupRequest, context: Context) -> pb.BackupResponse:
         report, seconds = await self._administration.backup(request.name)
         response = pb.BackupResponse(**dataclasses.asdict(report))
         fill_duration(response.duration, seconds)

@@ -19,7 +19,7 @@ _log = structlog.get_logger(__name__)
 # Whoever asks how the server is must get an answer when it is busy, too.
 _EXEMPT = ("/grpc.health.", "/grpc.reflection.")
 
-Context = grpc.aio.ServicerContext
+Context = grpc.aio.ServicerContext[Any, Any]
 Handler = Any
 
 
@@ -57,12 +57,16 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         decode = _tolerant(handler.request_deserializer)
         encode = handler.response_serializer
         if handler.unary_unary:
-            return grpc.unary_unary_rpc_method_handler(self._unary(method, handler.unary_unary), decode, encode)
+            return grpc.unary_unary_rpc_method_handler(
+                self._unary(method, handler.unary_unary), decode, encode
+            )
         if handler.unary_stream:
             return grpc.unary_stream_rpc_method_handler(
                 self._stream(method, handler.unary_stream), decode, encode
             )
-        return grpc.stream_unary_rpc_method_handler(self._upload(method, handler.stream_unary), decode, encode)
+        return grpc.stream_unary_rpc_method_handler(
+            self._upload(method, handler.stream_unary), decode, encode
+        )
 
     def _unary(self, method: str, call: Callable[[Any, Context], Awaitable[Any]]) -> Handler:
         limit = self._limits.concurrent_calls_max

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import grpc
 from google.protobuf.message import Message
@@ -19,7 +20,7 @@ from memory_service.server.values import duration_us, to_us
 from memory_service.v1 import memory_pb2 as pb
 from memory_service.v1 import memory_pb2_grpc
 
-Context = grpc.aio.ServicerContext
+Context = grpc.aio.ServicerContext[Any, Any]
 
 _ON_DUPLICATE = {
     pb.ON_DUPLICATE_UNSPECIFIED: OnDuplicate.FAIL,
@@ -50,7 +51,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         self._retrieval = retrieval
         self._page_bytes_max = page_bytes_max
 
-    async def Add(self, request: pb.AddRequest, context: Context) -> pb.AddResponse:  # noqa: N802
+    async def Add(self, request: pb.AddRequest, context: Context) -> pb.AddResponse:
         key = request_key(request.request_id, request)
         draft = to_draft("item", _item_of(request))
         added = await self._memories.add(request.namespace, [draft], fields=("item",), request=key)
@@ -58,7 +59,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         response.item.MergeFromString(encoded(added.items[0]))
         return response
 
-    async def BatchAdd(self, request: pb.BatchAddRequest, context: Context) -> pb.BatchAddResponse:  # noqa: N802
+    async def BatchAdd(self, request: pb.BatchAddRequest, context: Context) -> pb.BatchAddResponse:
         if not request.items:
             raise InvalidArgument("items", "is empty")
         added = await self._add_all(
@@ -85,7 +86,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             namespace, drafts, fields=fields, states=states, on_duplicate=on_duplicate, request=key
         )
 
-    async def Import(  # noqa: N802
+    async def Import(
         self, request_iterator: AsyncIterator[pb.ImportRequest], context: Context
     ) -> pb.ImportResponse:
         response = pb.ImportResponse()
@@ -102,7 +103,11 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         return response
 
     async def _import_batch(
-        self, namespace: str, request: pb.ImportRequest, on_duplicate: OnDuplicate, response: pb.ImportResponse
+        self,
+        namespace: str,
+        request: pb.ImportRequest,
+        on_duplicate: OnDuplicate,
+        response: pb.ImportResponse,
     ) -> None:
         states = [to_state_write(f"states[{at}]", entry) for at, entry in enumerate(request.states)]
         if not request.items and not states:
@@ -118,7 +123,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             if degradation not in response.degraded:
                 response.degraded.append(degradation)
 
-    async def Retrieve(self, request: pb.RetrieveRequest, context: Context) -> pb.RetrieveResponse:  # noqa: N802
+    async def Retrieve(self, request: pb.RetrieveRequest, context: Context) -> pb.RetrieveResponse:
         options = _options(request.options)
         page = await self._retrieval.retrieve(request.namespace, options)
         response = pb.RetrieveResponse(revision=page.revision, next_page_token=page.next_page_token)
@@ -128,15 +133,15 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             _fill_result(response.results.add(), result, options)
         return response
 
-    async def Get(self, request: pb.GetRequest, context: Context) -> pb.GetResponse:  # noqa: N802
+    async def Get(self, request: pb.GetRequest, context: Context) -> pb.GetResponse:
         include = request.include_embedding
         item = await self._memories.get(request.namespace, request.id, include_embedding=include)
         response = pb.GetResponse()
         fill_item(response.item, item, include_embedding=include)
         return response
 
-    async def List(self, request: pb.ListRequest, context: Context) -> pb.ListResponse:  # noqa: N802
-        page = await self._memories.list(
+    async def List(self, request: pb.ListRequest, context: Context) -> pb.ListResponse:
+        page = await self._memories.list_items(
             request.namespace,
             _selection(request, ""),
             page_size=request.page_size,
@@ -149,7 +154,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             fill_item(response.items.add(), result.item, include_embedding=request.include_embedding)
         return response
 
-    async def Update(self, request: pb.UpdateRequest, context: Context) -> pb.UpdateResponse:  # noqa: N802
+    async def Update(self, request: pb.UpdateRequest, context: Context) -> pb.UpdateResponse:
         updated = await self._memories.update(
             request.namespace,
             to_draft("item", _item_of(request)),
@@ -161,7 +166,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         fill_item(response.item, updated.items[0])
         return response
 
-    async def Delete(self, request: pb.DeleteRequest, context: Context) -> pb.DeleteResponse:  # noqa: N802
+    async def Delete(self, request: pb.DeleteRequest, context: Context) -> pb.DeleteResponse:
         revision = await self._memories.delete(
             request.namespace,
             request.id,
@@ -170,7 +175,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         )
         return pb.DeleteResponse(revision=revision)
 
-    async def Reset(self, request: pb.ResetRequest, context: Context) -> pb.ResetResponse:  # noqa: N802
+    async def Reset(self, request: pb.ResetRequest, context: Context) -> pb.ResetResponse:
         receipt = await self._memories.reset(
             request.namespace, request=request_key(request.request_id, request)
         )
@@ -180,7 +185,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             revision=receipt.revision,
         )
 
-    async def Watch(self, request: pb.WatchRequest, context: Context) -> AsyncIterator[pb.WatchResponse]:  # noqa: N802
+    async def Watch(self, request: pb.WatchRequest, context: Context) -> AsyncIterator[pb.WatchResponse]:
         heartbeat_s = _heartbeat_s(request)
         after = _optional(request, "after_revision")
         if after is not None and after < 0:
@@ -188,9 +193,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         async for event in self._memories.watch(request.namespace, after, heartbeat_s):
             yield change_of(event)
 
-    async def Export(  # noqa: N802
-        self, request: pb.ExportRequest, context: Context
-    ) -> AsyncIterator[pb.ExportResponse]:
+    async def Export(self, request: pb.ExportRequest, context: Context) -> AsyncIterator[pb.ExportResponse]:
         include = request.include_embedding
         async for event in self._memories.export(
             request.namespace, request.after_revision, include_embedding=include

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from importlib import resources
+from typing import Any
 
 import grpc
 from google.protobuf import descriptor_pool, text_format
@@ -62,7 +63,7 @@ class Reflection:
             )
 
     async def _answer_all(
-        self, requests: AsyncIterator[pb.ServerReflectionRequest], context: grpc.aio.ServicerContext
+        self, requests: AsyncIterator[pb.ServerReflectionRequest], context: grpc.aio.ServicerContext[Any, Any]
     ) -> AsyncIterator[pb.ServerReflectionResponse]:
         async for request in requests:
             response = self._answer(request)

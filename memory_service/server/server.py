@@ -11,7 +11,6 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import grpc
 import structlog
@@ -117,7 +116,9 @@ def _options(config: Config) -> list[tuple[str, int]]:
     ]
 
 
-async def build_server(config: Config, store: Store, embedder: Embedder | None) -> tuple[Server, Administration]:
+async def build_server(
+    config: Config, store: Store, embedder: Embedder | None
+) -> tuple[Server, Administration]:
     """Build a server over an open store, and bind its port. Raises BadConfig when the port is taken."""
     checks = Checks(config.limits)
     tokens = PageTokens(_page_token_key(config))
@@ -129,7 +130,9 @@ async def build_server(config: Config, store: Store, embedder: Embedder | None) 
     server = grpc.aio.server(interceptors=(interceptor,), options=_options(config))
     servicer = MemoryServicer(memories, retrieval, config.limits.page_bytes_max)
     memory_pb2_grpc.add_MemoryServiceServicer_to_server(servicer, server)
-    state_pb2_grpc.add_StateServiceServicer_to_server(StateServicer(States(store, checks, tokens, state_bytes)), server)
+    state_pb2_grpc.add_StateServiceServicer_to_server(
+        StateServicer(States(store, checks, tokens, state_bytes)), server
+    )
     admin = AdminServicer(administration, ServerInfo(config.store, embedder, config.limits))
     admin_pb2_grpc.add_AdminServiceServicer_to_server(admin, server)
     health = health_aio.HealthServicer()
@@ -179,7 +182,9 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
         await stack.enter_async_context(administration.sweeping())
         await server.grpc_server.start()
         address = f"{config.address.rpartition(':')[0]}:{server.port}"
-        _log.info("serving", address=address, store=config.store, embedder=embedder.name if embedder else "none")
+        _log.info(
+            "serving", address=address, store=config.store, embedder=embedder.name if embedder else "none"
+        )
         announce(address)
         await stop.wait()
         _log.info("draining")

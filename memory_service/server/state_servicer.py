@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import grpc
 
 from memory_service.domain.states import States
@@ -12,7 +14,7 @@ from memory_service.server.values import to_value, ttl_us
 from memory_service.v1 import state_pb2 as pb
 from memory_service.v1 import state_pb2_grpc
 
-Context = grpc.aio.ServicerContext
+Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class StateServicer(state_pb2_grpc.StateServiceServicer):
@@ -21,7 +23,7 @@ class StateServicer(state_pb2_grpc.StateServiceServicer):
     def __init__(self, states: States) -> None:
         self._states = states
 
-    async def SaveState(self, request: pb.SaveStateRequest, context: Context) -> pb.SaveStateResponse:  # noqa: N802
+    async def SaveState(self, request: pb.SaveStateRequest, context: Context) -> pb.SaveStateResponse:
         if not request.HasField("value"):
             raise InvalidArgument("value", "is required")
         entry, revision = await self._states.save(
@@ -37,21 +39,21 @@ class StateServicer(state_pb2_grpc.StateServiceServicer):
         fill_state(response.entry, entry, value=False)
         return response
 
-    async def LoadState(self, request: pb.LoadStateRequest, context: Context) -> pb.LoadStateResponse:  # noqa: N802
+    async def LoadState(self, request: pb.LoadStateRequest, context: Context) -> pb.LoadStateResponse:
         response = pb.LoadStateResponse()
         fill_state(response.entry, await self._states.load(request.namespace, request.key))
         return response
 
-    async def ListStateKeys(  # noqa: N802
+    async def ListStateKeys(
         self, request: pb.ListStateKeysRequest, context: Context
     ) -> pb.ListStateKeysResponse:
-        page = await self._states.list(request.namespace, request.page_size, request.page_token)
+        page = await self._states.list_keys(request.namespace, request.page_size, request.page_token)
         response = pb.ListStateKeysResponse(next_page_token=page.next_page_token)
         for entry in page.entries:
             fill_state(response.entries.add(), entry, value=False, with_preview=request.include_preview)
         return response
 
-    async def SearchState(self, request: pb.SearchStateRequest, context: Context) -> pb.SearchStateResponse:  # noqa: N802
+    async def SearchState(self, request: pb.SearchStateRequest, context: Context) -> pb.SearchStateResponse:
         page = await self._states.search(
             request.namespace, request.pattern, request.page_size, request.page_token
         )
@@ -60,7 +62,7 @@ class StateServicer(state_pb2_grpc.StateServiceServicer):
             fill_state(response.entries.add(), entry)
         return response
 
-    async def DeleteState(self, request: pb.DeleteStateRequest, context: Context) -> pb.DeleteStateResponse:  # noqa: N802
+    async def DeleteState(self, request: pb.DeleteStateRequest, context: Context) -> pb.DeleteStateResponse:
         revision = await self._states.delete(
             request.namespace,
             request.key,
@@ -69,7 +71,7 @@ class StateServicer(state_pb2_grpc.StateServiceServicer):
         )
         return pb.DeleteStateResponse(revision=revision)
 
-    async def ClearState(self, request: pb.ClearStateRequest, context: Context) -> pb.ClearStateResponse:  # noqa: N802
+    async def ClearState(self, request: pb.ClearStateRequest, context: Context) -> pb.ClearStateResponse:
         receipt = await self._states.clear(
             request.namespace, request=request_key(request.request_id, request)
         )

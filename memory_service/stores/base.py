@@ -137,9 +137,7 @@ class ItemStore(ABC):
         """
 
     @abstractmethod
-    async def scan(
-        self, namespace: str, item_filter: ItemFilter, limit: int, *, newest: bool
-    ) -> list[int]:
+    async def scan(self, namespace: str, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
         """Return positions of matching items in ascending order, the first `limit` or, with
         `newest`, the last `limit`. A negative limit returns all."""
 
@@ -175,7 +173,9 @@ class StateStore(ABC):
         """Return the entries of these keys, expired ones too; keys that do not exist are left out."""
 
     @abstractmethod
-    async def scan_states(self, namespace: str, after_key: str, limit: int, *, now_us: int) -> list[StateEntry]:
+    async def scan_states(
+        self, namespace: str, after_key: str, limit: int, *, now_us: int
+    ) -> list[StateEntry]:
         """Return up to `limit` entries with a key above `after_key`, ordered by the UTF-8 bytes of
         the key, without those expired at `now_us`."""
 

@@ -256,9 +256,7 @@ class InMemoryStore(Store):
         ids = [found.ids.get(position) for position in positions]
         return [None if i is None else self._read(found, i, with_embedding) for i in ids]
 
-    async def scan(
-        self, namespace: str, item_filter: ItemFilter, limit: int, *, newest: bool
-    ) -> list[int]:
+    async def scan(self, namespace: str, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
         found = self._namespaces.get(namespace)
         return [] if found is None else found.view.scan(item_filter, limit, newest=newest)
 
@@ -280,7 +278,11 @@ class InMemoryStore(Store):
             raise Conflict.version(write.key, write.expected_version, version)
         entry = self._save(found, write, current)
         receipt = Receipt(found.revision, version=entry.version)
-        receipt.create_us, receipt.update_us, receipt.expire_us = entry.create_us, entry.update_us, entry.expire_us
+        receipt.create_us, receipt.update_us, receipt.expire_us = (
+            entry.create_us,
+            entry.update_us,
+            entry.expire_us,
+        )
         receipt.description = entry.description
         return self._commit(found, request, receipt)
 
@@ -315,7 +317,9 @@ class InMemoryStore(Store):
         found = self._namespaces.get(namespace)
         return {k: found.states[k] for k in keys if k in found.states} if found else {}
 
-    async def scan_states(self, namespace: str, after_key: str, limit: int, *, now_us: int) -> list[StateEntry]:
+    async def scan_states(
+        self, namespace: str, after_key: str, limit: int, *, now_us: int
+    ) -> list[StateEntry]:
         found = self._namespaces.get(namespace)
         if found is None:
             return []

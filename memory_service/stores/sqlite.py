@@ -11,7 +11,8 @@ import apsw
 
 from memory_service.errors import StorageFull, Unavailable
 
-Connection = apsw.Connection
+# What a column holds is known from the statement: rows are not typed further.
+Connection = Any
 Row = tuple[Any, ...]
 
 KIB = 1024

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -39,12 +41,10 @@ from contract.invariants import assert_consistent
 from contract.writer_process import BATCH
 from memory_service.errors import MemoryServiceError
 from memory_service.records import ChangeType, ItemWrite
-from memory_service.stores.base import Store
+from memory_service.stores.base import CannotOpen, Store
 
 # Longer than any write takes: one that never ends fails its test instead of stalling it.
 HANG_S = 10
-# What a second opener may meet: a domain error, or what the lock itself raised.
-REFUSED = (MemoryServiceError, OSError, RuntimeError)
 
 
 async def _snapshot(store: Store, namespace: str = NS) -> dict[str, Any]:
@@ -295,7 +295,7 @@ async def test_a_second_store_on_the_same_folder_is_refused(durable_store: Store
     # Twice: a lock of the operating system may be lost when its file is closed by who was refused.
     for _ in range(2):
         second = stores.case.make(stores.data_dir)
-        with pytest.raises(REFUSED):
+        with pytest.raises(CannotOpen):
             await second.open()
     await durable_store.add_items(NS, [build_write("b")])
     assert await scan_ids(durable_store) == ["a", "b"]
@@ -312,3 +312,21 @@ async def test_a_second_process_on_the_same_folder_is_refused(
     assert process.returncode == 1
     assert out == ""
     assert await scan_ids(durable_store) == ["a"]
+
+
+async def test_damaged_records_are_refused_and_not_taken_for_none(
+    durable_store: Store, stores: Stores, tmp_path: Path
+) -> None:
+    await durable_store.add_items(NS, [build_write(f"i{n}") for n in range(50)])
+    await stores.close()
+    shutil.copytree(stores.data_dir, tmp_path / "whole")
+    for path in [path for path in stores.data_dir.iterdir() if path.is_file()]:
+        path.write_bytes(random.Random(1).randbytes(path.stat().st_size))
+    for _ in range(2):
+        with pytest.raises(CannotOpen):
+            await stores.case.make(stores.data_dir).open()
+    # Who was refused holds nothing: once the records are back, they open.
+    shutil.rmtree(stores.data_dir)
+    shutil.copytree(tmp_path / "whole", stores.data_dir)
+    store = await stores.open()
+    assert len(await scan_ids(store)) == 50

@@ -15,7 +15,8 @@ _content = msgspec.json.Decoder(Content).decode
 _object = msgspec.json.Decoder(dict).decode
 
 ITEM_COLUMNS = (
-    "key, id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content, vector_revision"
+    "key, id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content,"
+    " vector_revision"
 )
 INSERT_ITEM = (
     "INSERT INTO items (key, uid, id, revision, session_id, create_us, update_us, expire_us, labels,"
@@ -75,7 +76,9 @@ def item_update_row(uid: int, write: ItemWrite, terms: dict[int, int]) -> Row:
 
 def item_of(row: Row) -> Item:
     """Return the item of a row of ITEM_COLUMNS, with the embedding as an optional last column."""
-    key, item_id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content, vector = row[:11]
+    key, item_id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content, vector = (
+        row[:11]
+    )
     return Item(
         id=item_id,
         session_id=session_id,

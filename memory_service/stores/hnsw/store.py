@@ -42,8 +42,15 @@ from memory_service.stores.change_signal import ChangeSignal
 from memory_service.stores.hnsw import writes
 from memory_service.stores.hnsw.commit_queue import CommitQueue
 from memory_service.stores.hnsw.item_cache import ItemCache
-from memory_service.stores.hnsw.rows import ITEM_COLUMNS, NAMESPACE_COLUMNS, STATE_COLUMNS, item_of, namespace_of, state_of
-from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, keys_of, prepare
+from memory_service.stores.hnsw.rows import (
+    ITEM_COLUMNS,
+    NAMESPACE_COLUMNS,
+    STATE_COLUMNS,
+    item_of,
+    namespace_of,
+    state_of,
+)
+from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, prepare
 from memory_service.stores.hnsw.snapshots import Snapshots, checksum
 from memory_service.stores.hnsw.view_cache import ViewCache
 from memory_service.stores.hnsw.writes import Ledger, Outcome
@@ -243,7 +250,9 @@ class HnswStore(Store):
         request: RequestKey | None = None,
     ) -> Receipt:
         def apply(db: Connection) -> Outcome:
-            return writes.delete_item(db, self._ledger, namespace, item_id, now_us, expected_revision, request)
+            return writes.delete_item(
+                db, self._ledger, namespace, item_id, now_us, expected_revision, request
+            )
 
         return await self._write(apply)
 
@@ -292,9 +301,7 @@ class HnswStore(Store):
                 self._items.put(keys[at], item, _content_bytes(item))
         return items
 
-    async def scan(
-        self, namespace: str, item_filter: ItemFilter, limit: int, *, newest: bool
-    ) -> list[int]:
+    async def scan(self, namespace: str, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
         view = await self._views.get(namespace)
         return [] if view is None else view.scan(item_filter, limit, newest=newest)
 
@@ -318,7 +325,9 @@ class HnswStore(Store):
             rows = [self._reader.execute(statement, (info.uid, key)).fetchone() for key in keys]
         return {row[0]: state_of(row) for row in rows if row}
 
-    async def scan_states(self, namespace: str, after_key: str, limit: int, *, now_us: int) -> list[StateEntry]:
+    async def scan_states(
+        self, namespace: str, after_key: str, limit: int, *, now_us: int
+    ) -> list[StateEntry]:
         info = self._info(namespace)
         if info is None:
             return []
@@ -357,9 +366,8 @@ class HnswStore(Store):
             return []
         statement = "SELECT key, type, subject FROM changes WHERE key BETWEEN ? AND ? ORDER BY key LIMIT ?"
         # Only what is published: a commit is not visible before its views are.
-        values = (
-            key_of(info.uid, after_revision + 1), key_of(info.uid, info.revision), min(limit, _CHANGES_READ_MAX)
-        )  # fmt: skip
+        first, last = key_of(info.uid, after_revision + 1), key_of(info.uid, info.revision)
+        values = (first, last, min(limit, _CHANGES_READ_MAX))
         rows = await self._read(lambda db: db.execute(statement, values).fetchall())
         return [Change(ChangeType(kind), key & POSITION_MAX, subject) for key, kind, subject in rows]
 
@@ -457,7 +465,9 @@ def _write_backup(folder: Path, progress: Callable[[int, int], None], db: Connec
         namespaces, items = copied.execute(counts).fetchone()
     finally:
         copied.close()
-    report = BackupReport(folder.name, target.stat().st_size, f"xxh3_128:{checksum(target)}", namespaces, items)
+    report = BackupReport(
+        folder.name, target.stat().st_size, f"xxh3_128:{checksum(target)}", namespaces, items
+    )
     (partial_folder / "manifest.json").write_bytes(msgspec.json.format(msgspec.json.encode(report)))
     for path in (target, partial_folder / "manifest.json", partial_folder):
         descriptor = os.open(path, os.O_RDONLY)

@@ -25,7 +25,8 @@ from memory_service.stores.sqlite import Connection
 _log = structlog.get_logger(__name__)
 
 Effect = Callable[[NamespaceView], None]
-Reader = Callable[[Callable[[Connection], object]], Awaitable[object]]
+Loaded = tuple[NamespaceInfo, NamespaceView] | None
+Reader = Callable[[Callable[[Connection], Loaded]], Awaitable[Loaded]]
 Recorder = Callable[[int, str], Awaitable[bool]]
 
 _WEIGH_AFTER_EFFECTS = 256
@@ -53,8 +54,10 @@ class _Held:
     def save_due(self) -> bool:
         """Whether it has grown so much that it should be saved although nobody asks."""
         vectors = self.view.vectors
-        return self.unsaved and vectors is not None and (
-            vectors.graph_count > _SAVE_AT_GROWTH * self.view.saved_slot_count
+        return (
+            self.unsaved
+            and vectors is not None
+            and (vectors.graph_count > _SAVE_AT_GROWTH * self.view.saved_slot_count)
         )
 
 
@@ -62,7 +65,12 @@ class ViewCache:
     """Views by namespace, the least recently used first to go."""
 
     def __init__(
-        self, settings: IndexSettings, snapshots: Snapshots, analyzer: Analyzer, read: Reader, record: Recorder
+        self,
+        settings: IndexSettings,
+        snapshots: Snapshots,
+        analyzer: Analyzer,
+        read: Reader,
+        record: Recorder,
     ) -> None:
         self._settings = settings
         self._snapshots = snapshots
@@ -115,10 +123,10 @@ class ViewCache:
                     continue  # It began while we looked.
                 if loaded is None:
                     return None
-                info, view = loaded  # type: ignore[misc]
+                info, view = loaded
                 if self._catch_up(info, view, effects):
                     self._hold(namespace, info.uid, view)
-                    return view  # type: ignore[no-any-return]
+                    return view
         finally:
             self._buffered.pop(namespace, None)
             self._loading.pop(namespace, None)

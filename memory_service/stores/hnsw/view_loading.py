@@ -95,7 +95,9 @@ def _load_vectors(
     missing = np.flatnonzero((vector_keys != 0) & ~in_graph)
     matrix = _read_vectors(connection, info, view, missing)
     slot_row = np.concatenate([slot_rows, missing]).astype(np.int32)
-    slot_keys = np.concatenate([snapshot.slot_keys if snapshot else np.empty(0, np.int64), vector_keys[missing]])
+    slot_keys = np.concatenate(
+        [snapshot.slot_keys if snapshot else np.empty(0, np.int64), vector_keys[missing]]
+    )
     live = np.concatenate([graph_live, np.ones(len(missing), np.bool_)])
     view.row_slot.view[slot_row[live]] = np.flatnonzero(live).astype(np.int32)
     view.slot_row, view.slot_keys = GrowingArray.of(slot_row), GrowingArray.of(slot_keys)
@@ -124,7 +126,9 @@ def _read_vectors(
     positions = view.positions.view[rows].tolist()
     if len(positions) <= _FEW:
         blobs = [
-            connection.execute("SELECT embedding FROM items WHERE key = ?", (key_of(info.uid, p),)).fetchone()[0]
+            connection.execute(
+                "SELECT embedding FROM items WHERE key = ?", (key_of(info.uid, p),)
+            ).fetchone()[0]
             for p in positions
         ]
     else:

@@ -119,8 +119,8 @@ class Ledger:
         dirty = [book for book in self._books.values() if book.dirty]
         for b in dirty:
             db.execute(
-                "UPDATE namespaces SET revision=?, item_count=?, state_count=?, embedded_count=?, dimension=?,"
-                " model=?, version_floor=? WHERE uid=?",
+                "UPDATE namespaces SET revision=?, item_count=?, state_count=?, embedded_count=?,"
+                " dimension=?, model=?, version_floor=? WHERE uid=?",
                 (b.revision, b.item_count, b.state_count, b.embedded_count, b.dimension, b.model,
                  b.version_floor, b.uid),
             )  # fmt: skip
@@ -262,9 +262,7 @@ def _replace(
         book.embedded_count += (item.embedding is not None) - bool(stored[3])
 
 
-def _remove(
-    db: Connection, ledger: Ledger, book: Book, item_id: str, stored: Row, kind: ChangeType
-) -> int:
+def _remove(db: Connection, ledger: Ledger, book: Book, item_id: str, stored: Row, kind: ChangeType) -> int:
     """Remove an item and return its position."""
     ledger.change(db, book, kind, item_id)
     db.execute("DELETE FROM items WHERE key = ?", (stored[0],))
@@ -274,7 +272,9 @@ def _remove(
     return position
 
 
-def _current(db: Connection, book: Book | None, namespace: str, item_id: str, at_us: int, expected: int | None) -> Row:
+def _current(
+    db: Connection, book: Book | None, namespace: str, item_id: str, at_us: int, expected: int | None
+) -> Row:
     stored = _stored(db, book, item_id)
     if stored is None or _expired(stored, at_us):
         raise NotFound.item(namespace, item_id)
@@ -387,7 +387,11 @@ def _put_state(db: Connection, ledger: Ledger, book: Book, write: StateWrite) ->
          write.value_json.decode()),
     )  # fmt: skip
     return Receipt(
-        0, version=version, create_us=created, update_us=write.now_us, expire_us=write.expire_us,
+        0,
+        version=version,
+        create_us=created,
+        update_us=write.now_us,
+        expire_us=write.expire_us,
         description=description,
     )
 

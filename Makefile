@@ -1,0 +1,77 @@
+# `make help` lists what there is to do. Everything is installed into .venv, nothing outside.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+PROTOC_VENV := .venv-protos
+PROTOC_INSTALLED := $(PROTOC_VENV)/.installed
+GRPCURL := build/bin/grpcurl
+GRPCURL_VERSION := v1.9.4
+RELEASED_PROTOS := protos/released.binpb
+SOURCES := memory_service clients/python tests benchmarks
+
+.DEFAULT_GOAL := help
+.PHONY: help install serve test bench check protos protos-check fmt lint types clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(INSTALLED) ## Create .venv with the server, the client and the command memory-service
+
+$(INSTALLED): pyproject.toml clients/python/pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed")'
+	@command -v c++ >/dev/null || { echo "a C++ compiler is needed (hnswlib has no wheels)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e clients/python -e '.[dev]'
+	@touch $@
+
+serve: $(INSTALLED) ## Start the server on 127.0.0.1:50051, with its data in ./data
+	@$(BIN)/memory-service serve --log-level warning
+
+test: $(INSTALLED) $(GRPCURL) ## Run every test that this machine's toolchains allow; say what was left out
+	PATH="$(CURDIR)/build/bin:$$PATH" $(BIN)/python -m pytest -q
+
+# The real grpcurl, for the tests of the documented commands; without Go they are left out.
+$(GRPCURL):
+	@if command -v go >/dev/null; then \
+		GOBIN="$(CURDIR)/build/bin" go install github.com/fullstorydev/grpcurl/cmd/grpcurl@$(GRPCURL_VERSION); \
+	elif [ "$$CI" = true ]; then \
+		echo "Go is needed to install grpcurl"; exit 1; \
+	else \
+		echo "no Go: the tests that need grpcurl are left out"; \
+	fi
+
+bench: $(INSTALLED) ## Run the benchmarks; LOCOMO_DATA=path adds the conversations
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks --json build/bench.json
+
+check: protos-check lint types test ## What CI runs
+
+protos: $(PROTOC_INSTALLED) ## Generate code from the protos
+	protos/generate.sh $(CURDIR)/$(PROTOC_VENV)/bin/python
+
+$(PROTOC_INSTALLED): protos/requirements.txt
+	$(PYTHON) -m venv $(PROTOC_VENV)
+	$(PROTOC_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r protos/requirements.txt
+	@touch $@
+
+protos-check: $(INSTALLED) $(PROTOC_INSTALLED) ## Lint the protos, look for breaking changes, demand up-to-date generated code
+	$(BIN)/buf lint protos
+	$(BIN)/buf breaking protos --against $(RELEASED_PROTOS)
+	protos/check-generated.sh $(CURDIR)/$(PROTOC_VENV)/bin/python
+
+fmt: $(INSTALLED) ## Format the code
+	$(BIN)/ruff format --quiet $(SOURCES)
+	$(BIN)/ruff check --quiet --fix $(SOURCES)
+
+lint: $(INSTALLED) ## Lint the code and the direction of its imports
+	$(BIN)/ruff format --quiet --check $(SOURCES) || { echo "run: make fmt"; exit 1; }
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/lint-imports --no-cache
+
+types: $(INSTALLED) ## Check the types
+	$(BIN)/mypy
+
+clean: ## Remove what was installed and built; data stays
+	rm -rf $(VENV) $(PROTOC_VENV) build
