@@ -46,6 +46,8 @@ class Sizes:
     """Calls per burst; CPU per call is read from a clock of 10 ms."""
     rounds: int
     """Times that a measurement and its reference take turns; the best of each counts."""
+    import_rounds: int
+    """The same for the import, which takes longest."""
     add_seconds: float
     """Length of one burst of writes."""
     add_into: int
@@ -65,6 +67,7 @@ FULL = Sizes(
     queries=500,
     calls=5_000,
     rounds=3,
+    import_rounds=2,
     add_seconds=3.0,
     add_into=100_000,
     namespaces=10_000,
@@ -74,10 +77,11 @@ FULL = Sizes(
 )
 
 QUICK = Sizes(
-    stored=(1_000, 5_000, 20_000),
+    stored=(1_000, 10_000),
     queries=200,
     calls=2_500,
     rounds=2,
+    import_rounds=1,
     add_seconds=1.0,
     add_into=10_000,
     namespaces=500,

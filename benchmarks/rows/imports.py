@@ -15,7 +15,7 @@ async def run(bench: Bench) -> list[Measurement]:
     """Until the Import is answered, and until its vectors are all in the index."""
     size = bench.sizes.stored[-1]
     build_s, imports = [bench.graph(size).build_s], [await bench.filled(size)]
-    for _ in range(bench.sizes.rounds - 1):
+    for _ in range(bench.sizes.import_rounds - 1):
         build_s.append(bench.build_graph(size).build_s)
         imports.append(await bench.fill(size))
         bench.discard(imports[-1].data_dir)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -82,14 +82,14 @@ class Library:
 
 
 @pytest.fixture
-async def library(store: Store, stores: Stores) -> AsyncIterator[Library]:
+async def library(store: Store, stores: Stores) -> Library:
     """A closed store with two namespaces whose index files are saved."""
     filled = Library(stores)
     await filled.fill(store, NS, stream=0)
     await filled.fill(store, "other", stream=1)
     await store.flush()
     await filled.close()
-    yield filled
+    return filled
 
 
 def _rewrite(change: Callable[[bytearray], bytes | bytearray]) -> Damage:

@@ -221,15 +221,16 @@ async def test_closing_finishes_what_was_begun(durable_store: Store, stores: Sto
 
 async def test_no_write_hangs_beside_closing(durable_store: Store, stores: Stores) -> None:
     acknowledged: set[str] = set()
+    begun = asyncio.Event()
 
     async def write_on(writer: int) -> None:
         for n in range(50):
             await durable_store.add_items(NS, [build_write(f"{writer}-{n}")])
             acknowledged.add(f"{writer}-{n}")
+            begun.set()
 
     writers = [asyncio.create_task(write_on(writer)) for writer in range(8)]
-    while not acknowledged:
-        await asyncio.sleep(0)
+    await begun.wait()
     await stores.close()
     # What comes too late may be refused in any way but by silence.
     _, hanging = await asyncio.wait(writers, timeout=HANG_S)
