@@ -112,6 +112,8 @@ class Item:
     position: int = 0
     wire: bytes | None = field(default=None, compare=False, repr=False)
     """The item as the API sends it, kept by the API for the life of this object."""
+    framed: bytes | None = field(default=None, compare=False, repr=False)
+    """The same as a part of a response, up to its score."""
 
     def expired(self, now_us: int) -> bool:
         """Whether the item has ceased to exist."""
@@ -183,8 +185,7 @@ class IndexInfo:
     ef_search: int = 0
 
 
-@dataclass(slots=True, frozen=True)
-class ItemFilter:
+class ItemFilter(msgspec.Struct, frozen=True):
     """Which items are wanted: those for which all of it holds. Items expired at now_us never match."""
 
     now_us: int
@@ -208,8 +209,7 @@ class ItemFilter:
         )
 
 
-@dataclass(slots=True, frozen=True)
-class SearchQuery:
+class SearchQuery(msgspec.Struct, frozen=True):
     """What to search for: a vector, a text, or both; `candidates` is the most wanted of each."""
 
     filter: ItemFilter
@@ -218,8 +218,7 @@ class SearchQuery:
     text: str | None = None
 
 
-@dataclass(slots=True)
-class Hit:
+class Hit(msgspec.Struct):
     """An item found. A score is None when the channel was not asked or the item has no vector.
 
     vector_score is the cosine similarity; lexical_score is BM25, 0.0 when no word matches.

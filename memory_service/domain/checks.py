@@ -130,6 +130,9 @@ class Checks:
 
     def vector(self, field: str, vector: Vector) -> None:
         """A vector has a direction."""
+        square = float(vector @ vector)
+        if 1e-30 < square < 1e30 and len(vector) <= self.limits.embedding_values_max:
+            return  # NaN and infinities would be in the sum, too.
         if not len(vector):
             raise InvalidArgument(field, "has no values")
         if len(vector) > self.limits.embedding_values_max:

@@ -405,7 +405,7 @@ def _write_of(draft: ItemDraft, now: int) -> ItemWrite:
 
 def _changed(current: Item, draft: ItemDraft, fields: frozenset[str], now: int) -> ItemWrite:
     """Return the write that changes an item in these fields."""
-    item = dataclasses.replace(current, update_us=now, embedding=None, wire=None)
+    item = dataclasses.replace(current, update_us=now, embedding=None, wire=None, framed=None)
     if "content" in fields and draft.content is not None:
         item.content = draft.content
     for name, attribute in (("session_id", "session_id"), ("labels", "labels"), ("metadata", "metadata")):
@@ -443,4 +443,6 @@ def _stamped(item: Item, stamp: ItemStamp) -> Item:
         create_us=stamp.create_us,
         update_us=stamp.update_us,
         expire_us=stamp.expire_us,
+        wire=None,
+        framed=None,
     )

@@ -7,7 +7,8 @@ this finds more than reciprocal rank fusion, which buries what one channel alone
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from memory_service.records import Hit, RetrieveMode
 
@@ -15,23 +16,22 @@ LEXICAL_WEIGHT = 0.7
 VECTOR_WEIGHT = 0.3
 
 
-@dataclass(slots=True, frozen=True)
-class Contribution:
-    """The share of one channel: raw_score / scale * weight."""
+class Contribution(msgspec.Struct, frozen=True):
+    """The share of one channel: raw_score / scale * weight; `counted` where that is not raw_score."""
 
     channel: str
     raw_score: float
     weight: float
     scale: float
+    counted: float | None = None
 
     @property
     def value(self) -> float:
         """What it adds to the score."""
-        return self.raw_score / self.scale * self.weight
+        return (self.raw_score if self.counted is None else self.counted) / self.scale * self.weight
 
 
-@dataclass(slots=True, frozen=True)
-class Ranked:
+class Ranked(msgspec.Struct, frozen=True):
     """An item's place in the order."""
 
     position: int
@@ -42,21 +42,26 @@ class Ranked:
 def rank(hits: Sequence[Hit], mode: RetrieveMode, *, explain: bool) -> list[Ranked]:
     """Return hits by score, the best first; of equal ones the newer first."""
     if mode is RetrieveMode.VECTOR:
-        return _by_one(hits, "vector", "vector_score", explain)
+        return _by_vector(hits, explain)
     if mode is RetrieveMode.LEXICAL:
-        return _by_one([h for h in hits if h.lexical_score], "lexical", "lexical_score", explain)
+        return _by_words(hits, explain)
     return _by_both(hits, explain)
 
 
-def _by_one(hits: Sequence[Hit], channel: str, attribute: str, explain: bool) -> list[Ranked]:
-    ranked = []
-    for hit in hits:
-        score = getattr(hit, attribute)
-        if score is not None:
-            shares = (Contribution(channel, score, 1.0, 1.0),) if explain else ()
-            ranked.append(Ranked(hit.position, score, shares))
+def _by_vector(hits: Sequence[Hit], explain: bool) -> list[Ranked]:
+    ranked = [Ranked(h.position, h.vector_score) for h in hits if h.vector_score is not None]
     ranked.sort(key=_order)
-    return ranked
+    return [_alone(r, "vector") for r in ranked] if explain else ranked
+
+
+def _by_words(hits: Sequence[Hit], explain: bool) -> list[Ranked]:
+    ranked = [Ranked(h.position, h.lexical_score) for h in hits if h.lexical_score]
+    ranked.sort(key=_order)
+    return [_alone(r, "lexical") for r in ranked] if explain else ranked
+
+
+def _alone(ranked: Ranked, channel: str) -> Ranked:
+    return Ranked(ranked.position, ranked.score, (Contribution(channel, ranked.score, 1.0, 1.0),))
 
 
 def _by_both(hits: Sequence[Hit], explain: bool) -> list[Ranked]:
@@ -66,12 +71,15 @@ def _by_both(hits: Sequence[Hit], explain: bool) -> list[Ranked]:
     ranked = []
     for hit in hits:
         # A vector that points away does not take from what the words found.
-        vector = max(hit.vector_score or 0.0, 0.0)
-        shares = (
-            Contribution("lexical", hit.lexical_score or 0.0, LEXICAL_WEIGHT, best_lexical),
-            Contribution("vector", vector, VECTOR_WEIGHT, best_vector),
-        )
-        ranked.append(Ranked(hit.position, shares[0].value + shares[1].value, shares if explain else ()))
+        vector, lexical = hit.vector_score or 0.0, hit.lexical_score or 0.0
+        score = lexical / best_lexical * LEXICAL_WEIGHT + max(vector, 0.0) / best_vector * VECTOR_WEIGHT
+        shares: tuple[Contribution, ...] = ()
+        if explain:
+            shares = (
+                Contribution("lexical", lexical, LEXICAL_WEIGHT, best_lexical),
+                Contribution("vector", vector, VECTOR_WEIGHT, best_vector, max(vector, 0.0)),
+            )
+        ranked.append(Ranked(hit.position, score, shares))
     ranked.sort(key=_order)
     return ranked
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
@@ -19,12 +20,11 @@ _CANDIDATES_MIN = 64
 _CANDIDATES_PER_RESULT = 4
 
 
-@dataclass(slots=True)
-class Selection:
+class Selection(msgspec.Struct):
     """Which items are wanted, as a caller says it."""
 
     session_id: str = ""
-    labels: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = {}
     start_us: int | None = None
     end_us: int | None = None
     filter: str = ""
@@ -41,8 +41,7 @@ class Selection:
         )  # fmt: skip
 
 
-@dataclass(slots=True)
-class RetrieveOptions:
+class RetrieveOptions(msgspec.Struct):
     """What is wanted, as in the proto."""
 
     selection: Selection
@@ -58,8 +57,7 @@ class RetrieveOptions:
     page_token: str = ""
 
 
-@dataclass(slots=True)
-class Result:
+class Result(msgspec.Struct):
     """One item found."""
 
     item: Item
@@ -67,14 +65,13 @@ class Result:
     contributions: tuple[Contribution, ...] = ()
 
 
-@dataclass(slots=True)
-class Page:
+class Page(msgspec.Struct):
     """One page of results."""
 
     results: list[Result]
     revision: int
     next_page_token: str = ""
-    degraded: list[Degradation] = field(default_factory=list)
+    degraded: list[Degradation] = []
 
 
 class Retrieval:
@@ -249,28 +246,29 @@ class Retrieval:
         self, namespace: str, options: RetrieveOptions, limit: int, ranked: list[Ranked]
     ) -> tuple[list[Result], str]:
         """Load the page that is asked for, and make the token of the next."""
-        scope: tuple[object, ...] = ()
-        first = 0
         page_size = self._page_size(options.page_size)
-        if options.page_token or len(ranked) > 1:
-            scope = self._query_scope(namespace, options, limit)
+        first = 0
         if options.page_token:
+            scope = self._query_scope(namespace, options, limit)
             first = int(self._tokens.read(scope, options.page_token)[0])
         wanted = ranked[first : first + page_size]
         items = await self._store.load_items(
             namespace, [r.position for r in wanted], with_embedding=options.include_embedding
         )
         results: list[Result] = []
-        nbytes = 0
-        for at, (place, item) in enumerate(zip(wanted, items, strict=True)):
-            if item is None:
-                continue
-            nbytes += self._item_bytes(item)
-            if results and nbytes > self._checks.limits.page_bytes_max:
-                return results, self._tokens.make(scope, [first + at])
-            results.append(Result(item, place.score, place.contributions))
-        after = first + len(wanted)
-        return results, self._tokens.make(scope, [after]) if after < len(ranked) else ""
+        nbytes, after = 0, first
+        for place, item in zip(wanted, items, strict=True):
+            if item is not None:
+                # Read here what is known: this runs for every result of every call.
+                known = None if options.include_embedding else item.framed
+                nbytes += self._item_bytes(item) if known is None else len(known)
+                if results and nbytes > self._checks.limits.page_bytes_max:
+                    break
+                results.append(Result(item, place.score, place.contributions))
+            after += 1
+        if after >= len(ranked):
+            return results, ""
+        return results, self._tokens.make(self._query_scope(namespace, options, limit), [after])
 
     @staticmethod
     def _query_scope(namespace: str, options: RetrieveOptions, limit: int) -> tuple[object, ...]:

@@ -53,8 +53,8 @@ class HnswGraph:
         self._init_lock()
 
     def _init_lock(self) -> None:
-        self._live_count = 0
-        self._calibrated_count = 0
+        self._live_count: int = 0
+        self._calibrated_count: int = 0
         self._searched_at = 0.0
         self._waiting = 0
         self._condition = threading.Condition()
@@ -84,12 +84,12 @@ class HnswGraph:
     @property
     def live_count(self) -> int:
         """Vectors that are not deleted."""
-        return int(self._live_count)
+        return self._live_count
 
     @property
     def deleted_count(self) -> int:
         """Vectors that are deleted and still take room."""
-        return len(self) - int(self._live_count)
+        return len(self) - self._live_count
 
     @property
     def nbytes(self) -> int:
@@ -170,7 +170,8 @@ class HnswGraph:
         the graph finds what it holds more easily than what it does not. For use by the thread that adds.
         """
         self._calibrated_count = len(self)
-        queries = np.concatenate([queries, _between(vectors)])
+        if len(queries) < _SAMPLE_QUERIES:
+            queries = np.concatenate([queries, _between(vectors)[len(queries) :]])
         exact = _top_scores(queries, vectors)
         for ef, above in pairwise(_EF_STEPS):
             if self._recall(queries, exact, ef) >= recall_target:

@@ -8,6 +8,7 @@ returns does so in another thread while searches go on. All else is for one thre
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -39,6 +40,9 @@ class Job:
 
 def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the vector at length 1. It must be finite and not zero."""
+    square = float(vector @ vector)
+    if 1e-30 < square < 1e30:
+        return vector * np.float32(1 / math.sqrt(square))
     wide = vector.astype(np.float64)
     # Scaled first: the squares of very large or very small values leave the range of doubles.
     wide /= np.abs(wide).max()
@@ -275,9 +279,9 @@ def _best_of_all(scores: NDArray[np.float32], k: int, first: int) -> tuple[SlotA
     elif k >= len(scores):
         order = np.argsort(-scores)
     else:
-        order = np.argpartition(scores, len(scores) - k)[len(scores) - k :]
-        order = order[np.argsort(-scores[order])]
-    return order + first, scores[order]
+        order = scores.argpartition(len(scores) - k)[len(scores) - k :]
+        order = order[(-scores[order]).argsort()]
+    return (order + first if first else order), scores[order]
 
 
 def _best(slots: SlotArray, scores: NDArray[np.float32], k: int) -> tuple[SlotArray, NDArray[np.float32]]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 
+from memory_service.domain.retrieval import Result
 from memory_service.errors import InvalidArgument
 from memory_service.records import (
     BinaryPart,
@@ -127,6 +131,46 @@ def encoded(item: Item) -> bytes:
         _fill(message, item)
         item.wire = message.SerializeToString()
     return item.wire
+
+
+_RESULT_ITEM = bytes([pb.RetrieveResult.ITEM_FIELD_NUMBER << 3 | 2])
+_RESULT_SCORE = bytes([pb.RetrieveResult.SCORE_FIELD_NUMBER << 3 | 1])
+_RESPONSE_RESULT = bytes([pb.RetrieveResponse.RESULTS_FIELD_NUMBER << 3 | 2])
+_double = struct.Struct("<d").pack
+
+
+def encoded_results(results: Sequence[Result]) -> bytes:
+    """Return a RetrieveResponse that holds these results, encoded.
+
+    Items are kept encoded, so they need not be decoded to be sent. Encoded messages of one type may
+    be appended to each other: the rest of the response follows.
+    """
+    parts: list[bytes] = []
+    for result in results:
+        item = result.item
+        parts.append(item.framed or _framed(item))
+        parts.append(_double(result.score))
+    return b"".join(parts)
+
+
+def _framed(item: Item) -> bytes:
+    """Return an item as it stands in a response, up to the bytes of its score."""
+    wire = encoded(item)
+    head = _RESULT_ITEM + _varint(len(wire))
+    size = len(head) + len(wire) + 9
+    item.framed = b"".join((_RESPONSE_RESULT, _varint(size), head, wire, _RESULT_SCORE))
+    return item.framed
+
+
+def _varint(value: int) -> bytes:
+    if value < 128:
+        return _SMALL_VARINTS[value]
+    if value < 16_384:
+        return bytes((value & 127 | 128, value >> 7))
+    return bytes((value & 127 | 128,)) + _varint(value >> 7)
+
+
+_SMALL_VARINTS = [bytes([value]) for value in range(128)]
 
 
 def item_bytes(item: Item) -> int:

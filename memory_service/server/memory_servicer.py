@@ -14,7 +14,7 @@ from memory_service.domain.memories import UPDATABLE, Added, Memories
 from memory_service.domain.retrieval import Result, Retrieval, RetrieveOptions, Selection
 from memory_service.errors import InvalidArgument
 from memory_service.records import OnDuplicate, RequestKey, RetrieveMode, StateWrite
-from memory_service.server.items import encoded, fill_item, fill_stamp, to_draft, to_vector
+from memory_service.server.items import encoded, encoded_results, fill_item, fill_stamp, to_draft, to_vector
 from memory_service.server.states import change_of, fill_state, to_state_write
 from memory_service.server.values import duration_us, to_us
 from memory_service.v1 import memory_pb2 as pb
@@ -123,12 +123,14 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             if degradation not in response.degraded:
                 response.degraded.append(degradation)
 
-    async def Retrieve(self, request: pb.RetrieveRequest, context: Context) -> pb.RetrieveResponse:
+    async def Retrieve(self, request: pb.RetrieveRequest, context: Context) -> pb.RetrieveResponse | bytes:
         options = _options(request.options)
         page = await self._retrieval.retrieve(request.namespace, options)
         response = pb.RetrieveResponse(revision=page.revision, next_page_token=page.next_page_token)
         if page.degraded:
             response.degraded.extend(_degraded(page.degraded))
+        if not (options.explain or options.include_embedding):
+            return encoded_results(page.results) + response.SerializeToString()
         for result in page.results:
             _fill_result(response.results.add(), result, options)
         return response
@@ -265,10 +267,7 @@ def _options(message: pb.RetrieveOptions) -> RetrieveOptions:
 
 def _fill_result(target: pb.RetrieveResult, result: Result, options: RetrieveOptions) -> None:
     target.score = result.score
-    if options.include_embedding:
-        fill_item(target.item, result.item, include_embedding=True)
-    else:
-        target.item.MergeFromString(encoded(result.item))
+    fill_item(target.item, result.item, include_embedding=options.include_embedding)
     if options.explain:
         target.explanation.SetInParent()
     for share in result.contributions:

@@ -27,7 +27,7 @@ from memory_service.domain.retrieval import Retrieval
 from memory_service.domain.states import States
 from memory_service.embedders.base import Embedder
 from memory_service.server.admin_servicer import AdminServicer, ServerInfo
-from memory_service.server.interceptor import CallInterceptor
+from memory_service.server.call_guard import CallGuard
 from memory_service.server.items import item_bytes
 from memory_service.server.memory_servicer import MemoryServicer
 from memory_service.server.reflection import Reflection
@@ -90,13 +90,13 @@ class Server:
 
     port: int
     grpc_server: grpc.aio.Server
-    interceptor: CallInterceptor
+    guard: CallGuard
     health: health_aio.HealthServicer
 
     async def drain(self, grace_s: float) -> None:
         """Say goodbye: health turns NOT_SERVING, calls under way finish, streams are told to come back."""
         await self.health.enter_graceful_shutdown()
-        await self.interceptor.drain(grace_s)
+        await self.guard.drain(grace_s)
         # What is still open, such as somebody's watch on our health, ends here.
         await self.grpc_server.stop(_STREAMS_GRACE_S)
 
@@ -126,15 +126,16 @@ async def build_server(
     retrieval = Retrieval(store, embedding, checks, tokens, item_bytes)
     memories = Memories(store, embedding, retrieval, checks, tokens)
     administration = Administration(store, checks, tokens)
-    interceptor = CallInterceptor(config.limits)
-    server = grpc.aio.server(interceptors=(interceptor,), options=_options(config))
+    guard = CallGuard(config.limits)
+    server = grpc.aio.server(options=_options(config))
+    guarded = guard.guarding(server)
     servicer = MemoryServicer(memories, retrieval, config.limits.page_bytes_max)
-    memory_pb2_grpc.add_MemoryServiceServicer_to_server(servicer, server)
+    memory_pb2_grpc.add_MemoryServiceServicer_to_server(servicer, guarded)
     state_pb2_grpc.add_StateServiceServicer_to_server(
-        StateServicer(States(store, checks, tokens, state_bytes)), server
+        StateServicer(States(store, checks, tokens, state_bytes)), guarded
     )
     admin = AdminServicer(administration, ServerInfo(config.store, embedder, config.limits))
-    admin_pb2_grpc.add_AdminServiceServicer_to_server(admin, server)
+    admin_pb2_grpc.add_AdminServiceServicer_to_server(admin, guarded)
     health = health_aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
     if config.reflection:
@@ -145,7 +146,7 @@ async def build_server(
         raise BadConfig(f"cannot listen on {config.address}: is another server running there?") from error
     for service in ("", *SERVICES):
         await health.set(service, health_pb2.HealthCheckResponse.SERVING)
-    return Server(port, server, interceptor, health), administration
+    return Server(port, server, guard, health), administration
 
 
 def configure_logging(level: str) -> None:

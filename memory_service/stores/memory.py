@@ -173,7 +173,7 @@ class InMemoryStore(Store):
         if item.embedding is not None:
             found.vectors[item.id] = copy_vector(item.embedding)
         found.items[item.id] = dataclasses.replace(
-            item, embedding=None, embedded=item.embedding is not None, wire=None
+            item, embedding=None, embedded=item.embedding is not None, wire=None, framed=None
         )
 
     def _entry(self, write: ItemWrite) -> Entry:
@@ -244,7 +244,7 @@ class InMemoryStore(Store):
     def _read(found: _Namespace, item_id: str, with_embedding: bool) -> Item:
         item = found.items[item_id]
         if with_embedding and item.embedded:
-            return dataclasses.replace(item, embedding=found.vectors[item_id], wire=None)
+            return dataclasses.replace(item, embedding=found.vectors[item_id], wire=None, framed=None)
         return item
 
     async def load_items(

@@ -189,7 +189,7 @@ class HnswStore(Store):
 
     def _cache(self, uid: int, item: Item) -> None:
         embedded = item.embedded or item.embedding is not None
-        shared = dataclasses.replace(item, embedding=None, embedded=embedded, wire=None)
+        shared = dataclasses.replace(item, embedding=None, embedded=embedded, wire=None, framed=None)
         self._items.put(key_of(uid, item.position), shared, _content_bytes(item))
 
     def _apply(self, outcome: Outcome, view: NamespaceView) -> None:
