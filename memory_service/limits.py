@@ -33,9 +33,12 @@ class Limits:
     page_bytes_max: int = 3 * MIB
     state_key_bytes_max: int = 512
     state_value_bytes_max: int = 1 * MIB
+    state_encoded_bytes_max: int = 3 * MIB
     state_description_bytes_max: int = 1 * KIB
     pattern_bytes_max: int = 512
     message_bytes_max: int = 16 * MIB
     concurrent_calls_max: int = 256
     concurrent_streams_max: int = 256
+    concurrent_backups_max: int = 1
+    queued_writes_max: int = 10_000
     request_memory_hours: int = 24

@@ -290,6 +290,8 @@ class StateWrite:
     description: str | None = None
     expire_us: int | None = None
     expected_version: int | None = None
+    nbytes: int = 0
+    """Size of the value as the caller sent it."""
 
 
 class OnDuplicate(enum.Enum):

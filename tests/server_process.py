@@ -108,3 +108,5 @@ class ServerProcess:
     def __exit__(self, *exc: object) -> None:
         if self.process.poll() is None:
             self.kill()
+        elif not self.process.stdout.closed:  # type: ignore[union-attr]
+            self._release()

@@ -297,7 +297,7 @@ def test_an_own_id_that_cannot_serve_is_kept_in_the_message(own: str) -> None:
 
 def test_integers_that_a_double_would_alter_become_strings() -> None:
     numbers = [2**53, 2**53 + 1, -(2**53) - 1, 10**30, 5]
-    text = '{{"role": "user", "content": "x", "n": {}}}'.format(numbers)
+    text = f'{{"role": "user", "content": "x", "n": {numbers}}}'
     (item,) = read_items(text)
     expected = [2**53, "9007199254740993", "-9007199254740993", "1" + "0" * 30, 5]
     assert item.metadata == {"openai": {"n": expected}}

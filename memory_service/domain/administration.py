@@ -13,7 +13,7 @@ import structlog
 from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
 from memory_service.domain.page_tokens import PageTokens
-from memory_service.errors import FailedPrecondition, MemoryServiceError, NotFound
+from memory_service.errors import MemoryServiceError, NotFound, Overloaded
 from memory_service.records import IndexInfo, NamespaceInfo, Receipt
 from memory_service.stores.base import BackupReport, Store
 
@@ -77,7 +77,7 @@ class Administration:
         name = name or datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
         self._checks.backup_name(name)
         if self.backup_progress is not None:
-            raise FailedPrecondition("UNSUPPORTED", "another backup is under way")
+            raise Overloaded("concurrent_backups_max", 1, retry_after_s=5.0)
         began = time.monotonic()
         progress = self.backup_progress = BackupProgress(name)
 

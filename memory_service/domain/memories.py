@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import uuid
+import os
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -119,6 +119,7 @@ class Memories:
     def _check_state(self, field: str, state: StateWrite) -> None:
         self._checks.name(f"{field}.key", state.key, self._checks.limits.state_key_bytes_max)
         self._checks.size(f"{field}.value", len(state.value_json), "state_value_bytes_max")
+        self._checks.size(f"{field}.value", state.nbytes, "state_encoded_bytes_max")
         self._checks.size(
             f"{field}.description", len((state.description or "").encode()), "state_description_bytes_max"
         )
@@ -389,7 +390,7 @@ def _write_of(draft: ItemDraft, now: int) -> ItemWrite:
     """Return the write of a new item: what the caller left open is filled in."""
     assert draft.content is not None
     item = Item(
-        id=draft.id or uuid.uuid4().hex,
+        id=draft.id or os.urandom(16).hex(),
         session_id=draft.session_id,
         content=draft.content,
         create_us=now if draft.create_us is None else draft.create_us,

@@ -45,14 +45,16 @@ class States:
         key: str,
         value: Json,
         *,
+        nbytes: int,
         expected_version: int | None,
         ttl_us: int | None,
         description: str | None,
         request: RequestKey | None,
     ) -> tuple[StateEntry, int]:
-        """Save a value; return the entry and the revision. Raises Conflict."""
+        """Save a value, of `nbytes` as it was sent; return the entry and the revision. Raises Conflict."""
         self._check(namespace, key, request)
         encoded = self._checks.encoded("value", value, "state_value_bytes_max")
+        self._checks.size("value", nbytes, "state_encoded_bytes_max")
         if expected_version is not None:
             self._checks.count("expected_version", expected_version)
         now = now_us()

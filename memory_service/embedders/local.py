@@ -7,6 +7,7 @@ See Model2Vec and WordLlama for the idea: token vectors distilled from a large m
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,6 +55,7 @@ class LocalEmbedder(Embedder):
     def _mean(self, tokens: list[int]) -> Vector | None:
         if not tokens:
             return None
-        mean = self._vectors[tokens].mean(0)
-        norm = float(np.sqrt(mean @ mean))
-        return mean / np.float32(norm) if norm > 0 else None
+        # The sum has the direction of the mean, and direction is all that counts.
+        total = np.add.reduce(self._vectors.take(tokens, 0), 0)
+        square = float(total @ total)
+        return total * np.float32(1 / math.sqrt(square)) if square > 0 else None

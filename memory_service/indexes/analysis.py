@@ -8,8 +8,9 @@ A term is the 32-bit xxHash of a stemmed word. Hashes need no dictionary per nam
 from __future__ import annotations
 
 import re
+import struct
 import unicodedata
-from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import Stemmer
@@ -38,7 +39,8 @@ STOP_WORDS = frozenset(
 )
 
 _CACHED_WORDS_MAX = 200_000
-_TERMS_DTYPE = np.dtype([("term", "<u4"), ("count", "<u2")])
+COUNT_MAX = 65_535
+_TERM_BYTES = 6
 
 
 class Analyzer:
@@ -51,13 +53,13 @@ class Analyzer:
     def terms(self, text: str) -> dict[int, int]:
         """Return how often each term is in the text, in the order of first occurrence."""
         cache = self._terms
-        counts: Counter[int] = Counter()
+        counts: dict[int, int] = {}
         for word in _TOKEN.findall(_fold(text)):
             term = cache.get(word)
             if term is None:
                 term = self._learn(word)
             if term >= 0:
-                counts[term] += 1
+                counts[term] = counts.get(term, 0) + 1
         return counts
 
     def _learn(self, word: str) -> int:
@@ -75,14 +77,14 @@ def _fold(text: str) -> str:
 
 
 def pack_terms(terms: dict[int, int]) -> bytes:
-    """Return terms as bytes, to be kept beside a record."""
-    packed = np.empty(len(terms), _TERMS_DTYPE)
-    packed["term"] = list(terms)
-    packed["count"] = [min(count, 65535) for count in terms.values()]
-    return packed.tobytes()
+    """Return terms as bytes, to be kept beside a record: all terms, then all counts."""
+    count = len(terms)
+    return struct.pack(f"<{count}I{count}H", *terms, *[min(n, COUNT_MAX) for n in terms.values()])
 
 
-def unpack_terms(packed: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
-    """Return the terms and their counts that `pack_terms` packed."""
-    array = np.frombuffer(packed, _TERMS_DTYPE)
-    return array["term"], array["count"]
+def unpack_terms(packed: Sequence[bytes]) -> tuple[NDArray[np.uint32], NDArray[np.uint16], NDArray[np.int64]]:
+    """Return terms, counts and the number of terms of each document that `pack_terms` packed."""
+    sizes = [len(p) // _TERM_BYTES for p in packed]
+    terms = b"".join([p[: 4 * n] for p, n in zip(packed, sizes, strict=True)])
+    counts = b"".join([p[4 * n :] for p, n in zip(packed, sizes, strict=True)])
+    return np.frombuffer(terms, "<u4"), np.frombuffer(counts, "<u2"), np.array(sizes, np.int64)

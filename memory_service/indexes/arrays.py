@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 
 class GrowingArray:
@@ -44,8 +44,9 @@ class GrowingArray:
         self._array[self._length] = value
         self._length += 1
 
-    def extend(self, values: NDArray[Any]) -> None:
+    def extend(self, values: ArrayLike) -> None:
         """Add several values."""
+        values = np.asarray(values, self._array.dtype)
         end = self._length + len(values)
         if end > len(self._array):
             self._grow(end)

@@ -84,17 +84,18 @@ class HnswGraph:
     @property
     def live_count(self) -> int:
         """Vectors that are not deleted."""
-        return self._live_count
+        return int(self._live_count)
 
     @property
     def deleted_count(self) -> int:
         """Vectors that are deleted and still take room."""
-        return len(self) - self._live_count
+        return int(len(self) - self._live_count)
 
     @property
     def nbytes(self) -> int:
         """Memory taken, estimated."""
-        return int(self._index.max_elements) * (4 * self.dimension + 8 * self._index.M + 48)
+        per_vector = 4 * self.dimension + 8 * int(self._index.M) + 48
+        return int(self._index.max_elements) * per_vector
 
     def add(self, vectors: FloatMatrix, labels: LabelArray, threads: int) -> None:
         """Link vectors of shape (n, dimension) into the graph, a few at a time."""
@@ -157,7 +158,8 @@ class HnswGraph:
         if not len(labels):
             return np.empty((0, self.dimension), np.float32)
         with self._exclusive(patient=False):
-            return np.asarray(self._index.get_items(labels, return_type="numpy"), np.float32)
+            found: FloatMatrix = np.asarray(self._index.get_items(labels, return_type="numpy"), np.float32)
+            return found
 
     def needs_calibration(self) -> bool:
         """Whether the graph has changed so much since `calibrate` that its ef may be wrong."""
@@ -218,7 +220,8 @@ def _between(vectors: FloatMatrix) -> FloatMatrix:
     rng = np.random.default_rng(len(vectors))
     pairs = rng.integers(0, len(vectors), (2, _SAMPLE_QUERIES))
     sums = vectors[pairs[0]] + 0.7 * vectors[pairs[1]]
-    return (sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)).astype(np.float32)
+    norms = np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
+    return np.asarray(sums / norms, np.float32)
 
 
 def _top_scores(queries: FloatMatrix, vectors: FloatMatrix) -> FloatMatrix:

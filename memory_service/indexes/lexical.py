@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_service.indexes.analysis import unpack_terms
+from memory_service.indexes.analysis import COUNT_MAX, unpack_terms
 from memory_service.indexes.arrays import GrowingArray
 
 K1 = 1.2
@@ -105,10 +105,13 @@ class LexicalIndex:
         """Add a document and return its number."""
         doc = len(self._lengths)
         length = 0
+        postings = self._open
         for term, count in terms.items():
-            docs, counts = self._open.setdefault(term, ([], []))
-            docs.append(doc)
-            counts.append(min(count, 65535))
+            found = postings.get(term)
+            if found is None:
+                found = postings[term] = ([], [])
+            found[0].append(doc)
+            found[1].append(count if count < COUNT_MAX else COUNT_MAX)
             length += count
         self._lengths.append(length)
         self._live.append(True)
@@ -207,6 +210,5 @@ def _sum_by_doc(docs: IntArray, weights: FloatArray, doc_count: int) -> tuple[In
 
 def posting_arrays(packed: list[bytes]) -> tuple[NDArray[Any], IntArray, NDArray[Any]]:
     """Return terms, documents and counts of documents packed by `pack_terms`; document i is packed[i]."""
-    terms, counts = unpack_terms(b"".join(packed))
-    sizes = np.fromiter((len(p) for p in packed), np.int64, len(packed)) // 6
+    terms, counts, sizes = unpack_terms(packed)
     return terms, np.repeat(np.arange(len(packed), dtype=np.int32), sizes), counts

@@ -24,6 +24,7 @@ from memory_service.records import Hit, IndexInfo, ItemFilter, SearchQuery
 
 NEVER_US = np.iinfo(np.int64).max
 _NONE = -1
+_PENDING_MAX = 64
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -70,25 +71,49 @@ class NamespaceView:
         self.vectors: VectorIndex | None = None
         self.live_count = 0
         self.expiring_count = 0
+        self._pending: list[Entry] = []
         self.revision = 0
 
     # --- changing -----------------------------------------------------------------------------
 
     def add(self, entry: Entry) -> None:
-        """Add an item at the end. Its position is above all others."""
-        row = len(self.positions)
-        self.positions.append(entry.position)
-        self.live.append(True)
-        self.live_count += 1
-        for column in (self.sessions, self.create_us, self.expire_us, self.row_doc, self.row_slot):
-            column.append(_NONE)
-        self._fill(row, entry)
-        self.index_words(row, entry.terms)
-        if entry.vector is not None:
-            self.index_vector(row, unit(entry.vector), entry.revision)
+        """Add an item at the end. Its position is above all others.
+
+        Entries are indexed a batch at a time, before the next read at the latest: most of the work
+        is per call and not per entry.
+        """
+        self._pending.append(entry)
+        if len(self._pending) >= _PENDING_MAX:
+            self.index_pending()
+
+    def index_pending(self) -> None:
+        """Index what was added and is not indexed yet. Everything that reads does this first."""
+        if not self._pending:
+            return
+        entries, self._pending = self._pending, []
+        first, count = len(self.positions), len(entries)
+        rows = np.arange(first, first + count, dtype=np.int32)
+        codes = self.session_codes
+        self.positions.extend([e.position for e in entries])
+        self.live.extend(np.ones(count, np.bool_))
+        self.sessions.extend([codes.setdefault(e.session_id, len(codes)) for e in entries])
+        self.create_us.extend([e.create_us for e in entries])
+        self.expire_us.extend([NEVER_US if e.expire_us is None else e.expire_us for e in entries])
+        self.row_doc.extend([self.lexical.add(e.terms) for e in entries])
+        self.doc_row.extend(rows)
+        self.row_slot.extend(np.full(count, _NONE, np.int32))
+        self.live_count += count
+        for row, entry in zip(rows.tolist(), entries, strict=True):
+            self.expiring_count += entry.expire_us is not None
+            if entry.labels:
+                self.label_row(row, entry.labels)
+            if entry.vector is not None:
+                self.index_vector(row, unit(entry.vector), entry.revision)
+        self._merge_words()
 
     def replace(self, entry: Entry, *, keep_vector: bool) -> None:
         """Put an item in the place of the one at its position."""
+        self.index_pending()
         row = self.row_of(entry.position)
         self._expiring(row, -1)
         self._fill(row, entry)
@@ -101,6 +126,7 @@ class NamespaceView:
 
     def remove(self, position: int) -> None:
         """Take an item out of every result."""
+        self.index_pending()
         row = self.row_of(position)
         self.live.view[row] = False
         self.live_count -= 1
@@ -136,6 +162,9 @@ class NamespaceView:
         """Index the words of a row."""
         self.row_doc.view[row] = self.lexical.add(terms)
         self.doc_row.append(row)
+        self._merge_words()
+
+    def _merge_words(self) -> None:
         if segments := self.lexical.mergeable():
             self.lexical.replace(segments, segments[0].merge(segments))
 
@@ -161,6 +190,7 @@ class NamespaceView:
 
     def scan(self, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
         """Return positions of matching items, ascending: the first or the last `limit`; all if < 0."""
+        self.index_pending()
         first, end = self._row_span(item_filter)
         if limit < 0:
             limit = end - first
@@ -220,6 +250,7 @@ class NamespaceView:
 
     def search(self, query: SearchQuery) -> list[Hit]:
         """Return the best items of every channel that is asked, with all their scores."""
+        self.index_pending()
         rows = self._row_mask(query.filter)
         if query.text is None and query.vector is not None:
             return self._search_vectors(query.vector, query.candidates, rows)
@@ -312,6 +343,7 @@ class NamespaceView:
 
     def index_info(self) -> IndexInfo:
         """Return how vectors are searched."""
+        self.index_pending()
         vectors = self.vectors
         graph = vectors.graph if vectors else None
         in_graph = int(vectors.live[: vectors.graph_count].sum()) if vectors else 0

@@ -20,6 +20,9 @@ from memory_service.server.errors import DETAILS_KEY, DeadlineExceeded, expected
 
 _log = structlog.get_logger(__name__)
 
+# How long nothing has to arrive before a draining server stops.
+_QUIET_S = 0.2
+
 Context = grpc.aio.ServicerContext[Any, Any]
 Handler = Any
 
@@ -37,6 +40,7 @@ class CallGuard:
         self._streams: set[asyncio.Task[Any]] = set()
         self._draining = False
         self._idle = asyncio.Event()
+        self._refused_lately = True
 
     def guarding(self, server: grpc.aio.Server) -> _Registrar:
         """Return what to register servicers with, in the place of the server."""
@@ -81,6 +85,7 @@ class CallGuard:
 
     async def _refuse(self, request: Any, context: Context, limit_name: str, limit: int) -> None:
         if self._draining:
+            self._refused_lately = True
             await _abort(context, Unavailable.shutting_down())
         if type(request) is _Undecodable:
             await _abort(context, InvalidArgument("request", "is not a message of this method"))
@@ -144,6 +149,12 @@ class CallGuard:
                     await self._idle.wait()
             except TimeoutError:
                 _log.warning("drain_timed_out", calls=self._calls)
+        # Calls that arrived before clients learned of the end are still handed to us: each gets an
+        # answer that tells to retry, where a stop would cut it off.
+        until = asyncio.get_running_loop().time() + grace_s
+        while self._refused_lately and asyncio.get_running_loop().time() < until:
+            self._refused_lately = False
+            await asyncio.sleep(_QUIET_S)
 
 
 class _Registrar:

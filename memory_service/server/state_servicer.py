@@ -10,7 +10,7 @@ from memory_service.domain.states import States
 from memory_service.errors import InvalidArgument
 from memory_service.server.memory_servicer import request_key
 from memory_service.server.states import fill_state
-from memory_service.server.values import to_value, ttl_us
+from memory_service.server.values import to_json, ttl_us
 from memory_service.v1 import state_pb2 as pb
 from memory_service.v1 import state_pb2_grpc
 
@@ -29,7 +29,8 @@ class StateServicer(state_pb2_grpc.StateServiceServicer):
         entry, revision = await self._states.save(
             request.namespace,
             request.key,
-            to_value("value", request.value),
+            to_json("value", request.value),
+            nbytes=request.value.ByteSize(),
             expected_version=request.expected_version if request.HasField("expected_version") else None,
             ttl_us=ttl_us("ttl", request.ttl) if request.HasField("ttl") else None,
             description=request.description if request.HasField("description") else None,

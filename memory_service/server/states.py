@@ -10,7 +10,7 @@ from memory_service.domain.states import preview
 from memory_service.errors import InvalidArgument
 from memory_service.records import ChangeType, StateEntry, StateWrite
 from memory_service.server.items import fill_item
-from memory_service.server.values import fill_time, fill_value, to_us, to_value
+from memory_service.server.values import fill_time, fill_value, to_json, to_us
 from memory_service.v1 import memory_pb2, state_pb2
 
 
@@ -41,9 +41,11 @@ def to_state_write(field: str, entry: state_pb2.StateEntry) -> StateWrite:
     """Return the write of an imported entry."""
     if not entry.HasField("value"):
         raise InvalidArgument(f"{field}.value", "is required")
-    value = to_value(f"{field}.value", entry.value)
+    value = to_json(f"{field}.value", entry.value)
     expire_us = to_us(f"{field}.expire_time", entry.expire_time) if entry.HasField("expire_time") else None
-    return StateWrite(entry.key, msgspec.json.encode(value), now_us(), entry.description, expire_us)
+    encoded = msgspec.json.encode(value)
+    nbytes = entry.value.ByteSize()
+    return StateWrite(entry.key, encoded, now_us(), entry.description, expire_us, nbytes=nbytes)
 
 
 def change_of(event: Event) -> memory_pb2.WatchResponse:

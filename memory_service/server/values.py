@@ -8,22 +8,13 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.struct_pb2 import ListValue, Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from memory_service.errors import InvalidArgument, LimitExceeded
+from memory_service.errors import InvalidArgument
 from memory_service.records import Json
 
 _SECOND_US = 1_000_000
-# Numbers take more room in protobuf than in JSON.
-VALUE_BYTES_MAX = 3 << 20
 _WHOLE_MAX = float(1 << 53)
 _SECONDS_MIN, _SECONDS_MAX = -62_135_596_800, 253_402_300_799
 _DURATION_SECONDS_MAX = 315_576_000_000
-
-
-def to_value(field: str, value: Value) -> Json:
-    """Return the JSON value of one that is kept by itself; it has to fit into an answer."""
-    if value.ByteSize() > VALUE_BYTES_MAX:
-        raise LimitExceeded(field, "state_value_encoded_bytes_max", VALUE_BYTES_MAX, value.ByteSize())
-    return to_json(field, value)
 
 
 def to_json(field: str, value: Value) -> Json:

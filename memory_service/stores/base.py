@@ -82,6 +82,9 @@ class ItemStore(ABC):
     ) -> Receipt:
         """Add items, and then states, in order, all or none, each at a revision of its own.
 
+        The items become the store's: a caller MUST NOT change them afterwards, but for `wire` and
+        `framed`, and may find them without their embedding.
+
         The receipt MUST hold a stamp for each item that was written, in order. An item whose id
         exists and is not expired at its update_us: FAIL MUST raise AlreadyExists, SKIP MUST leave it
         and count it in `skipped_count`, REPLACE MUST replace it at its position. Ids that repeat

@@ -120,9 +120,12 @@ class InMemoryStore(Store):
             seen.add(item.id)
             chosen.append(write)
         if on_duplicate is OnDuplicate.FAIL:
+            keys: set[str] = set()
             for state in states:
-                if current := self._live_state(found, state.key, state.now_us):
-                    raise Conflict.version(state.key, 0, current.version)
+                current = self._live_state(found, state.key, state.now_us)
+                if current or state.key in keys:
+                    raise Conflict.version(state.key, 0, current.version if current else 1)
+                keys.add(state.key)
         for write in chosen:
             self._put(found, write, on_duplicate)
         skipped_states = self._put_states(found, states, on_duplicate)

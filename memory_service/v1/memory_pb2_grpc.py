@@ -177,7 +177,7 @@ class MemoryServiceServicer(object):
 
     def Watch(self, request, context):
         """Watch sends every change of a namespace after a revision, and goes on as changes happen. Its
-        first message is a heartbeat that tells the present revision. To resume after a break, pass the
+        first message is a heartbeat that tells where the stream begins. To resume after a break, pass the
         `revision` of the last message.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import fcntl
 import os
 import shutil
@@ -36,6 +35,7 @@ from memory_service.records import (
     SearchQuery,
     StateEntry,
     StateWrite,
+    TextPart,
 )
 from memory_service.stores.base import BackupReport, CannotOpen, Capabilities, Store
 from memory_service.stores.change_signal import ChangeSignal
@@ -52,7 +52,7 @@ from memory_service.stores.hnsw.rows import (
 )
 from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, prepare
 from memory_service.stores.hnsw.snapshots import Snapshots, checksum
-from memory_service.stores.hnsw.view_cache import ViewCache
+from memory_service.stores.hnsw.view_cache import Effect, ViewCache
 from memory_service.stores.hnsw.writes import Ledger, Outcome
 from memory_service.stores.sqlite import Connection, checkpoint, connect, copy_database, translated
 
@@ -62,7 +62,6 @@ _READERS = 2
 _HEAVY_ITEMS = 64
 _INLINE_READS_MAX = 64
 _KNOWN_NAMESPACES_MAX = 50_000
-_CHANGES_READ_MAX = 1000
 
 
 class HnswStore(Store):
@@ -90,6 +89,8 @@ class HnswStore(Store):
             self._writer = connect(path, writer=True)
             prepare(self._writer)
             self._reader = connect(path)
+            with translated():
+                manifests = [row[0] for row in self._reader.execute("SELECT manifest FROM snapshots")]
         except Unavailable as error:
             self._lock.close()
             raise CannotOpen(f"cannot open {path}: {error.__cause__}") from error
@@ -99,7 +100,7 @@ class HnswStore(Store):
         self._threads = ThreadPoolExecutor(_READERS, thread_name_prefix="read")
         self._queue = CommitQueue(self._writer, self._ledger.write_back, self._ledger.forget_all)
         self._snapshots = Snapshots(self._data_dir / "indexes")
-        self._snapshots.sweep(row[0] for row in self._reader.execute("SELECT manifest FROM snapshots"))
+        self._snapshots.sweep(manifests)
         self._views = ViewCache(
             self._settings, self._snapshots, self._analyzer, self._read, self._record_snapshot
         )
@@ -182,30 +183,17 @@ class HnswStore(Store):
             self._snapshots.remove(info.uid)
         for position in outcome.removed:
             self._items.discard(key_of(info.uid, position))
-        for write in (*outcome.added, *outcome.replaced):
-            self._cache(info.uid, write.item)
-        self._views.publish(info.name, info.revision, partial(self._apply, outcome))
+        # Before the items are kept, which is without their vectors.
+        effect = _effect(outcome)
+        for write, _ in (*outcome.added, *outcome.replaced):
+            self._keep(info.uid, write.item)
+        self._views.publish(info.name, info.revision, effect)
         self._signal.fire(info.name)
 
-    def _cache(self, uid: int, item: Item) -> None:
-        embedded = item.embedded or item.embedding is not None
-        shared = dataclasses.replace(item, embedding=None, embedded=embedded, wire=None, framed=None)
-        self._items.put(key_of(uid, item.position), shared, _content_bytes(item))
-
-    def _apply(self, outcome: Outcome, view: NamespaceView) -> None:
-        for position in outcome.removed:
-            view.remove(position)
-        for write in outcome.added:
-            view.add(self._entry(write))
-        for write in outcome.replaced:
-            view.replace(self._entry(write), keep_vector=write.keep_vector)
-
-    def _entry(self, write: ItemWrite) -> Entry:
-        item = write.item
-        return Entry(
-            item.position, item.revision, item.session_id, item.create_us, item.expire_us, item.labels,
-            self._analyzer.terms(write.search_text), item.embedding,
-        )  # fmt: skip
+    def _keep(self, uid: int, item: Item) -> None:
+        item.embedded = item.embedded or item.embedding is not None
+        item.embedding = None
+        self._items.put(key_of(uid, item.position), item, _content_bytes(item))
 
     async def add_items(
         self,
@@ -367,7 +355,7 @@ class HnswStore(Store):
         statement = "SELECT key, type, subject FROM changes WHERE key BETWEEN ? AND ? ORDER BY key LIMIT ?"
         # Only what is published: a commit is not visible before its views are.
         first, last = key_of(info.uid, after_revision + 1), key_of(info.uid, info.revision)
-        values = (first, last, min(limit, _CHANGES_READ_MAX))
+        values = (first, last, limit)
         rows = await self._read(lambda db: db.execute(statement, values).fetchall())
         return [Change(ChangeType(kind), key & POSITION_MAX, subject) for key, kind, subject in rows]
 
@@ -431,6 +419,36 @@ class HnswStore(Store):
         return sum(o.receipt.removed_count + o.receipt.removed_state_count for o in outcomes)
 
 
+def _effect(outcome: Outcome) -> Effect:
+    """Return what a write changes in the view of its namespace."""
+    added = [_entry(write, terms) for write, terms in outcome.added]
+    replaced = [(_entry(write, terms), write.keep_vector) for write, terms in outcome.replaced]
+
+    def effect(view: NamespaceView) -> None:
+        for position in outcome.removed:
+            view.remove(position)
+        for entry in added:
+            view.add(entry)
+        for entry, keep_vector in replaced:
+            view.replace(entry, keep_vector=keep_vector)
+
+    return effect
+
+
+def _entry(write: ItemWrite, terms: dict[int, int]) -> Entry:
+    item = write.item
+    return Entry(
+        item.position,
+        item.revision,
+        item.session_id,
+        item.create_us,
+        item.expire_us,
+        item.labels,
+        terms,
+        item.embedding,
+    )
+
+
 def _load(db: Connection, key: int, columns: str) -> Item | None:
     row = db.execute(f"SELECT {columns} FROM items WHERE key = ?", (key,)).fetchone()
     return item_of(row) if row else None
@@ -438,7 +456,10 @@ def _load(db: Connection, key: int, columns: str) -> Item | None:
 
 def _content_bytes(item: Item) -> int:
     """Return about how much an item's content takes."""
-    return len(msgspec.json.encode(item.content)) + 64 * len(item.labels)
+    content = item.content
+    if isinstance(content, TextPart):
+        return len(content.text) + 64 * len(item.labels)
+    return len(msgspec.json.encode(content)) + 64 * len(item.labels)
 
 
 def _lock(path: Path) -> IO[str]:

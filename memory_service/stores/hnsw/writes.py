@@ -136,8 +136,8 @@ class Outcome:
     receipt: Receipt
     info: NamespaceInfo | None = None
     began: bool = False
-    added: list[ItemWrite] = field(default_factory=list)
-    replaced: list[ItemWrite] = field(default_factory=list)
+    added: list[tuple[ItemWrite, dict[int, int]]] = field(default_factory=list)
+    replaced: list[tuple[ItemWrite, dict[int, int]]] = field(default_factory=list)
     removed: list[int] = field(default_factory=list)
     emptied: bool = False
 
@@ -237,14 +237,14 @@ def _put(
         stored = None
     if stored is not None:
         _replace(db, ledger, book, write, terms, stored)
-        outcome.replaced.append(write)
+        outcome.replaced.append((write, terms))
         return
     item = write.item
     item.revision = item.position = ledger.change(db, book, ChangeType.ITEM_ADDED, item.id)
     db.execute(INSERT_ITEM, item_row(book.uid, write, terms))
     book.item_count += 1
     book.embedded_count += item.embedding is not None
-    outcome.added.append(write)
+    outcome.added.append((write, terms))
 
 
 def _replace(
@@ -304,7 +304,7 @@ def replace_item(
         rule.take(write)
     _replace(db, ledger, book, write, terms, stored)
     book.dimension, book.model = rule.dimension, rule.model
-    return finish(db, book, request, Outcome(Receipt(0, [stamp(write)]), replaced=[write]))
+    return finish(db, book, request, Outcome(Receipt(0, [stamp(write)]), replaced=[(write, terms)]))
 
 
 def delete_item(
@@ -346,9 +346,12 @@ def _live_state(db: Connection, book: Book | None, write: StateWrite) -> Row | N
 
 
 def _check_new_states(db: Connection, book: Book | None, states: Sequence[StateWrite]) -> None:
+    seen: set[str] = set()
     for state in states:
-        if (stored := _live_state(db, book, state)) is not None:
-            raise Conflict.version(state.key, 0, stored[0])
+        stored = _live_state(db, book, state)
+        if stored is not None or state.key in seen:
+            raise Conflict.version(state.key, 0, stored[0] if stored else 1)
+        seen.add(state.key)
 
 
 def save_state(
