@@ -60,6 +60,10 @@ class Config:
                 ),
                 (self.embedding_dimension < 0, "embedding_dimension must not be negative"),
                 (self.embedder_timeout_s <= 0, "embedder_timeout must be positive"),
+                (self.embedder_retries < 0, "embedder_retries must not be negative"),
+                (self.drain_s < 0, "drain must not be negative"),
+                (self.index.views_bytes_max < 0, "views_bytes_max must not be negative"),
+                (self.index.items_bytes_max < 0, "items_bytes_max must not be negative"),
                 (self.index.exact_vectors_max < 1, "exact_vectors_max must be positive"),
                 (self.index.tail_vectors_max < 1, "tail_vectors_max must be positive"),
             )

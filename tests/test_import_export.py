@@ -9,6 +9,7 @@ from typing import Any
 import grpc
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from grpc_api import Api, exactly, json_value, refusal, struct, texts_of
 from memory_service.v1 import memory_pb2 as pb
@@ -224,3 +225,14 @@ def test_an_export_of_much_is_complete(api: Api, namespace: str) -> None:
         items = [pb.MemoryItem(id=f"{batch}-{i}", text=text) for i in range(100)]
         api.memory.Import(iter([pb.ImportRequest(namespace=namespace, items=items)]))
     assert len(set(keys_of(export(api, namespace)))) == 500
+
+
+def test_what_has_expired_since_the_export_is_passed_over(api: Api, namespace: str) -> None:
+    gone = pb.MemoryItem(id="gone", text="old news", expire_time=Timestamp(seconds=1))
+    kept = pb.MemoryItem(id="kept", text="news")
+    state = state_pb2.StateEntry(key="gone", value=json_value(1), expire_time=Timestamp(seconds=1))
+    request = pb.ImportRequest(namespace=namespace, items=[gone, kept], states=[state])
+    answer = api.memory.Import(iter([request]))
+    assert (answer.imported_count, answer.skipped_count) == (1, 1)
+    assert (answer.imported_state_count, answer.skipped_state_count) == (0, 1)
+    assert [item.id for item in api.items(namespace)] == ["kept"]

@@ -99,6 +99,7 @@ class Memories:
             self._checks.draft(name, draft, now)
         for at, state in enumerate(states):
             self._check_state(f"states[{at}]", state)
+        await self._check_dimensions(namespace, drafts, fields)
         writes, degraded = await self._prepare(namespace, drafts, now)
         write_all = partial(
             self._store.add_items,
@@ -115,6 +116,18 @@ class Memories:
             degraded = self._forget_vectors(writes)
             receipt = await write_all()
         return Added(_answer(writes, receipt), receipt, degraded)
+
+    async def _check_dimensions(
+        self, namespace: str, drafts: Sequence[ItemDraft], fields: Sequence[str]
+    ) -> None:
+        """Check the dimension of vectors here already, where it is known which item has a wrong one."""
+        own = [(f, d.embedding) for f, d in zip(fields, drafts, strict=True) if d.embedding is not None]
+        info = await self._store.namespace(namespace) if own else None
+        dimension = info.dimension if info else 0
+        for field_name, vector in own:
+            dimension = dimension or len(vector)
+            if len(vector) != dimension:
+                raise InvalidArgument.dimension(f"{field_name}.embedding", dimension, len(vector))
 
     def _check_state(self, field: str, state: StateWrite) -> None:
         self._checks.name(f"{field}.key", state.key, self._checks.limits.state_key_bytes_max)

@@ -25,15 +25,15 @@ class PageTokens:
         payload = msgspec.json.encode(place)
         return base64.urlsafe_b64encode(self._mac(scope, payload) + payload).decode().rstrip("=")
 
-    def read(self, scope: tuple[object, ...], token: str) -> list[int | str]:
-        """Return the place of a token. Raises InvalidArgument when it was not made for this request."""
+    def read(self, scope: tuple[object, ...], token: str, field: str = "page_token") -> list[int | str]:
+        """Return the place of a token. Raises InvalidArgument, of `field`, when it is of another request."""
         try:
             raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
         except (binascii.Error, ValueError) as error:
-            raise InvalidArgument.page_token() from error
+            raise InvalidArgument.page_token(field) from error
         mac, payload = raw[:_MAC_BYTES], raw[_MAC_BYTES:]
         if not hmac.compare_digest(mac, self._mac(scope, payload)):
-            raise InvalidArgument.page_token()
+            raise InvalidArgument.page_token(field)
         return msgspec.json.decode(payload, type=list[int | str])
 
     def _mac(self, scope: tuple[object, ...], payload: bytes) -> bytes:

@@ -150,7 +150,7 @@ class Retrieval:
         return Page([Result(item) for item in page], info.revision, token)
 
     def _place(self, scope: tuple[object, ...], token: str) -> tuple[int, int]:
-        first, last = self._tokens.read(scope, token)
+        first, last = self._tokens.read(scope, token, "options.page_token")
         return int(first), int(last)
 
     def _page_size(self, asked: int) -> int:
@@ -182,6 +182,8 @@ class Retrieval:
         vector, text, mode, degraded = await self._channels(info, options)
         if info is None or limit == 0:
             return Page([], info.revision if info else 0, degraded=degraded)
+        if vector is not None and info.dimension and len(vector) != info.dimension:
+            raise InvalidArgument.dimension("options.query_embedding", info.dimension, len(vector))
         if vector is None and text is None:
             return Page([], info.revision, degraded=degraded)
         ranked = await self._ranked(namespace, info, options, limit, vector, text, mode)
@@ -250,7 +252,7 @@ class Retrieval:
         first = 0
         if options.page_token:
             scope = self._query_scope(namespace, options, limit)
-            first = int(self._tokens.read(scope, options.page_token)[0])
+            first = int(self._tokens.read(scope, options.page_token, "options.page_token")[0])
         wanted = ranked[first : first + page_size]
         items = await self._store.load_items(
             namespace, [r.position for r in wanted], with_embedding=options.include_embedding

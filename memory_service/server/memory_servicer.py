@@ -9,6 +9,7 @@ from typing import Any
 import grpc
 from google.protobuf.message import Message
 
+from memory_service.clock import now_us
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.memories import UPDATABLE, Added, Memories
 from memory_service.domain.retrieval import Result, Retrieval, RetrieveOptions, Selection
@@ -18,7 +19,7 @@ from memory_service.server.items import encoded, encoded_results, fill_item, fil
 from memory_service.server.states import change_of, fill_state, to_state_write
 from memory_service.server.values import duration_us, to_us
 from memory_service.v1 import memory_pb2 as pb
-from memory_service.v1 import memory_pb2_grpc
+from memory_service.v1 import memory_pb2_grpc, state_pb2
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -109,10 +110,16 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         on_duplicate: OnDuplicate,
         response: pb.ImportResponse,
     ) -> None:
-        states = [to_state_write(f"states[{at}]", entry) for at, entry in enumerate(request.states)]
-        if not request.items and not states:
+        # What has expired since it was exported is as good as not there.
+        now = now_us()
+        items = [item for item in request.items if not _expired(item, now)]
+        entries = [entry for entry in request.states if not _expired(entry, now)]
+        response.skipped_count += len(request.items) - len(items)
+        response.skipped_state_count += len(request.states) - len(entries)
+        states = [to_state_write(f"states[{at}]", entry) for at, entry in enumerate(entries)]
+        if not items and not states:
             return
-        added = await self._add_all(namespace, request.items, states=states, on_duplicate=on_duplicate)
+        added = await self._add_all(namespace, items, states=states, on_duplicate=on_duplicate)
         receipt = added.receipt
         response.imported_count += len(receipt.items)
         response.skipped_count += receipt.skipped_count
@@ -216,6 +223,10 @@ def _item_of(request: pb.AddRequest | pb.UpdateRequest) -> pb.MemoryItem:
 
 def _optional(request: Message, field: str) -> int | None:
     return getattr(request, field) if request.HasField(field) else None
+
+
+def _expired(record: pb.MemoryItem | state_pb2.StateEntry, now: int) -> bool:
+    return record.HasField("expire_time") and to_us("expire_time", record.expire_time) <= now
 
 
 def _on_duplicate(number: int) -> OnDuplicate:

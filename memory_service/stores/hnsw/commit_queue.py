@@ -17,13 +17,14 @@ from typing import Any, Generic, TypeVar
 import structlog
 
 from memory_service.errors import MemoryServiceError, Overloaded, StorageFull, Unavailable
+from memory_service.limits import Limits
 from memory_service.stores.sqlite import Connection, StorageFailed, begin, commit, rollback, translated
 
 T = TypeVar("T")
 _log = structlog.get_logger(__name__)
 
 GROUP_WRITES_MAX = 256
-QUEUED_WRITES_MAX = 10_000
+QUEUED_WRITES_MAX = Limits.queued_writes_max
 
 
 @dataclass
