@@ -206,8 +206,9 @@ def test_import_from_stdin_tells_the_bad_line(run: Run) -> None:
 def test_export_is_imported_exactly(run: Run, server: ServerProcess, namespace: str, tmp_path: Path) -> None:
     with MemoryClient(server.address, namespace=namespace) as client:
         picture = BinaryPart(b"\x00\xff", "image/png", content_length=2)
-        client.add(chat_message("user", "see", picture), labels={"a": "b"}, metadata={"m": [1, None]})
+        # First, so that the namespace holds its clients' own vectors.
         client.add("vector", embedding=[0.1, 0.2, 0.3], session_id="s")
+        client.add(chat_message("user", "see", picture), labels={"a": "b"}, metadata={"m": [1, None]})
         client.save_state("plan", {"step": 1.5}, description="d")
     file = tmp_path / "all.jsonl"
     assert run("export", str(file), "--include-embedding").stdout == f"exported 3 records to {file}\n"

@@ -227,8 +227,9 @@ def test_an_import_of_nothing(client: MemoryClient) -> None:
 
 
 def test_an_export_is_imported_exactly(client: MemoryClient, namespace: str) -> None:
-    client.add(WHOLE_MESSAGE, session_id="s", labels={"a": "b"}, metadata={"m": 1}, create_time=TIME)
+    # First, so that the namespace holds its clients' own vectors.
     client.add("vector", embedding=[1.0, 0.5, 0.25], id="v")
+    client.add(WHOLE_MESSAGE, session_id="s", labels={"a": "b"}, metadata={"m": 1}, create_time=TIME)
     client.save_state("plan", {"step": 1}, description="d")
     records = list(client.export(include_embedding=True))
     copy = client.namespace(namespace + "/copy")

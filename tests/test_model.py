@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
@@ -367,7 +368,9 @@ class Model(RuleBasedStateMachine):
             expected = pytest.approx(_best(best, channel, query.candidates), abs=TOLERANCE)
             assert _best(found, channel, query.candidates) == expected
         assert len({hit.position for hit in found}) == len(found)
-        everything: list[Hit] = self.run(self.oracle.search(namespace, replace(query, candidates=PLENTY)))
+        everything: list[Hit] = self.run(
+            self.oracle.search(namespace, msgspec.structs.replace(query, candidates=PLENTY))
+        )
         scores = {hit.position: hit for hit in everything}
         for hit in found:
             assert hit.vector_score == pytest.approx(scores[hit.position].vector_score, abs=TOLERANCE)

@@ -130,7 +130,7 @@ class Checks:
 
     def vector(self, field: str, vector: Vector) -> None:
         """A vector has a direction."""
-        square = float(vector.dot(vector))
+        square = float(np.vdot(vector, vector))
         if 1e-30 < square < 1e30 and len(vector) <= self.limits.embedding_values_max:
             return  # NaN and infinities would be in the sum, too.
         if not len(vector):

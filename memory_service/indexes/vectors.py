@@ -40,7 +40,7 @@ class Job:
 
 def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the vector at length 1. It must be finite and not zero."""
-    square = float(vector.dot(vector))
+    square = float(np.vdot(vector, vector))
     if 1e-30 < square < 1e30:
         return vector * np.float32(1 / math.sqrt(square))
     wide = vector.astype(np.float64)

@@ -22,7 +22,7 @@ from contract.builders import (
     word_scores,
     words_found,
 )
-from memory_service.records import Hit, ItemFilter, OnDuplicate, SearchQuery
+from memory_service.records import Hit, ItemFilter, ItemWrite, OnDuplicate, SearchQuery
 from memory_service.stores.base import Store
 
 
@@ -269,8 +269,11 @@ async def test_an_answer_is_of_one_revision(store: Store) -> None:
     """Two items change together, between two looks that differ in words and in vector."""
     looks = {"red": [1.0, 0.0], "blue": [0.0, 1.0]}
     filler = [build_write(f"v{n}", "grey", [-1.0, -0.2 - 0.05 * n]) for n in range(40)]
-    pairs = {look: [build_write(name, look, vector) for name in ("a", "b")] for look, vector in looks.items()}
-    await store.add_items(NS, [*filler, *pairs["red"]])
+
+    def pair(look: str) -> list[ItemWrite]:
+        return [build_write(name, look, looks[look]) for name in ("a", "b")]
+
+    await store.add_items(NS, [*filler, *pair("red")])
     answers: list[list[Hit]] = []
     ended = asyncio.Event()
 
@@ -283,7 +286,7 @@ async def test_an_answer_is_of_one_revision(store: Store) -> None:
 
     watchers = [asyncio.create_task(look_on()) for _ in range(2)]
     for look in ["blue", "red"] * 12:
-        await store.add_items(NS, pairs[look], on_duplicate=OnDuplicate.REPLACE)
+        await store.add_items(NS, pair(look), on_duplicate=OnDuplicate.REPLACE)
     ended.set()
     await asyncio.gather(*watchers)
     for answer in answers:
