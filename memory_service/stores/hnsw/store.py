@@ -39,9 +39,10 @@ from memory_service.records import (
 )
 from memory_service.stores.base import BackupReport, CannotOpen, Capabilities, Store
 from memory_service.stores.change_signal import ChangeSignal
-from memory_service.stores.hnsw import writes
+from memory_service.stores.hnsw import item_writes, namespace_writes, state_writes
 from memory_service.stores.hnsw.commit_queue import CommitQueue
 from memory_service.stores.hnsw.item_cache import ItemCache
+from memory_service.stores.hnsw.ledger import Ledger, Outcome
 from memory_service.stores.hnsw.rows import (
     ITEM_COLUMNS,
     NAMESPACE_COLUMNS,
@@ -53,7 +54,6 @@ from memory_service.stores.hnsw.rows import (
 from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, prepare
 from memory_service.stores.hnsw.snapshots import Snapshots, checksum
 from memory_service.stores.hnsw.view_cache import Effect, ViewCache
-from memory_service.stores.hnsw.writes import Ledger, Outcome
 from memory_service.stores.sqlite import Connection, checkpoint, connect, copy_database, translated
 
 T = TypeVar("T")
@@ -129,7 +129,7 @@ class HnswStore(Store):
         return await self._read(partial(_write_backup, folder, progress))
 
     async def _record_snapshot(self, uid: int, manifest: str) -> bool:
-        return await self._queue.record(lambda db: writes.record_snapshot(db, uid, manifest))
+        return await self._queue.record(lambda db: namespace_writes.record_snapshot(db, uid, manifest))
 
     # --- reading the database -----------------------------------------------------------------
 
@@ -198,20 +198,20 @@ class HnswStore(Store):
     async def add_items(
         self,
         namespace: str,
-        writes_: Sequence[ItemWrite],
+        writes: Sequence[ItemWrite],
         *,
         states: Sequence[StateWrite] = (),
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
     ) -> Receipt:
-        terms = [self._analyzer.terms(write.search_text) for write in writes_]
+        terms = [self._analyzer.terms(write.search_text) for write in writes]
 
         def apply(db: Connection) -> Outcome:
-            return writes.add_items(
-                db, self._ledger, namespace, writes_, terms, states, on_duplicate, request
+            return item_writes.add_items(
+                db, self._ledger, namespace, writes, terms, states, on_duplicate, request
             )
 
-        return await self._write(apply, heavy=len(writes_) + len(states) > _HEAVY_ITEMS)
+        return await self._write(apply, heavy=len(writes) + len(states) > _HEAVY_ITEMS)
 
     async def replace_item(
         self,
@@ -224,7 +224,9 @@ class HnswStore(Store):
         terms = self._analyzer.terms(write.search_text)
 
         def apply(db: Connection) -> Outcome:
-            return writes.replace_item(db, self._ledger, namespace, write, terms, expected_revision, request)
+            return item_writes.replace_item(
+                db, self._ledger, namespace, write, terms, expected_revision, request
+            )
 
         return await self._write(apply)
 
@@ -238,7 +240,7 @@ class HnswStore(Store):
         request: RequestKey | None = None,
     ) -> Receipt:
         def apply(db: Connection) -> Outcome:
-            return writes.delete_item(
+            return item_writes.delete_item(
                 db, self._ledger, namespace, item_id, now_us, expected_revision, request
             )
 
@@ -302,7 +304,9 @@ class HnswStore(Store):
     async def save_state(
         self, namespace: str, write: StateWrite, *, request: RequestKey | None = None
     ) -> Receipt:
-        return await self._write(lambda db: writes.save_state(db, self._ledger, namespace, write, request))
+        return await self._write(
+            lambda db: state_writes.save_state(db, self._ledger, namespace, write, request)
+        )
 
     async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
         info = self._info(namespace)
@@ -337,13 +341,15 @@ class HnswStore(Store):
         request: RequestKey | None = None,
     ) -> Receipt:
         def apply(db: Connection) -> Outcome:
-            return writes.delete_state(db, self._ledger, namespace, key, now_us, expected_version, request)
+            return state_writes.delete_state(
+                db, self._ledger, namespace, key, now_us, expected_version, request
+            )
 
         return await self._write(apply)
 
     async def clear_states(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
         return await self._write(
-            lambda db: writes.clear_states(db, self._ledger, namespace, request), heavy=True
+            lambda db: state_writes.clear_states(db, self._ledger, namespace, request), heavy=True
         )
 
     # --- changes ------------------------------------------------------------------------------
@@ -390,7 +396,9 @@ class HnswStore(Store):
         return view.index_info() if view else IndexInfo()
 
     async def reset(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
-        return await self._write(lambda db: writes.reset(db, self._ledger, namespace, request), heavy=True)
+        return await self._write(
+            lambda db: namespace_writes.reset(db, self._ledger, namespace, request), heavy=True
+        )
 
     async def delete_namespace(self, namespace: str) -> Receipt:
         def publish(outcome: Outcome) -> None:
@@ -403,13 +411,13 @@ class HnswStore(Store):
             self._signal.fire(namespace)
 
         outcome = await self._queue.write(
-            lambda db: writes.delete_namespace(db, self._ledger, namespace), publish, heavy=True
+            lambda db: namespace_writes.delete_namespace(db, self._ledger, namespace), publish, heavy=True
         )
         return outcome.receipt
 
     async def remove_expired(self, now_us: int, forget_requests_before_us: int, limit: int) -> int:
         def apply(db: Connection) -> list[Outcome]:
-            return writes.remove_expired(db, self._ledger, now_us, forget_requests_before_us, limit)
+            return namespace_writes.remove_expired(db, self._ledger, now_us, forget_requests_before_us, limit)
 
         def publish(outcomes: list[Outcome]) -> None:
             for outcome in outcomes:

@@ -1,0 +1,184 @@
+"""What writes of items do to the database. Each checks everything before it changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memory_service.errors import AlreadyExists, Conflict, NotFound
+from memory_service.records import (
+    ChangeType,
+    ItemWrite,
+    OnDuplicate,
+    Receipt,
+    RequestKey,
+    StateWrite,
+)
+from memory_service.stores.hnsw.ledger import Book, Ledger, Outcome, earlier, expired, finish
+from memory_service.stores.hnsw.rows import (
+    INSERT_ITEM,
+    UPDATE_ITEM,
+    UPDATE_ITEM_KEEPING_VECTOR,
+    item_row,
+    item_update_row,
+)
+from memory_service.stores.hnsw.schema import POSITION_MAX
+from memory_service.stores.hnsw.state_writes import check_new_states, live_state, put_state
+from memory_service.stores.rules import VectorRule, stamp
+from memory_service.stores.sqlite import Connection, Row
+
+
+def _stored(db: Connection, book: Book | None, item_id: str) -> Row | None:
+    """Return (key, revision, expire_us, vector_revision) of an item."""
+    if book is None:
+        return None
+    row: Row | None = db.execute(
+        "SELECT key, revision, expire_us, vector_revision FROM items WHERE uid = ? AND id = ?",
+        (book.uid, item_id),
+    ).fetchone()
+    return row
+
+
+def add_items(
+    db: Connection,
+    ledger: Ledger,
+    namespace: str,
+    writes: Sequence[ItemWrite],
+    terms: Sequence[dict[int, int]],
+    states: Sequence[StateWrite],
+    on_duplicate: OnDuplicate,
+    request: RequestKey | None,
+) -> Outcome:
+    """Add items; see `ItemStore.add_items`."""
+    book = ledger.find(db, namespace)
+    if (before := earlier(db, book, request)) is not None:
+        return before
+    rule = VectorRule(book.dimension, book.model) if book else VectorRule(0, "")
+    chosen: list[tuple[ItemWrite, dict[int, int]]] = []
+    seen: set[str] = set()
+    for write, its_terms in zip(writes, terms, strict=True):
+        item = write.item
+        stored = _stored(db, book, item.id)
+        exists = item.id in seen or (stored is not None and not expired(stored, item.update_us))
+        if exists and on_duplicate is OnDuplicate.FAIL:
+            raise AlreadyExists(namespace, item.id)
+        if exists and on_duplicate is OnDuplicate.SKIP:
+            continue
+        rule.take(write)
+        seen.add(item.id)
+        chosen.append((write, its_terms))
+    if on_duplicate is OnDuplicate.FAIL:
+        check_new_states(db, book, states)
+    began = book is None
+    book = ledger.find_or_begin(db, namespace)
+    outcome = Outcome(Receipt(0, skipped_count=len(writes) - len(chosen)), began=began)
+    for write, its_terms in chosen:
+        _put(db, ledger, book, write, its_terms, outcome)
+        outcome.receipt.items.append(stamp(write))
+    for state in states:
+        exists = live_state(db, book, state) is not None
+        if exists and on_duplicate is not OnDuplicate.REPLACE:
+            outcome.receipt.skipped_state_count += 1
+        else:
+            put_state(db, ledger, book, state)
+    book.dimension, book.model = rule.dimension, rule.model
+    return finish(db, book, request, outcome)
+
+
+def _put(
+    db: Connection, ledger: Ledger, book: Book, write: ItemWrite, terms: dict[int, int], outcome: Outcome
+) -> None:
+    stored = _stored(db, book, write.item.id)
+    if stored is not None and expired(stored, write.item.update_us):
+        outcome.removed.append(remove_item(db, ledger, book, write.item.id, stored, ChangeType.ITEM_EXPIRED))
+        stored = None
+    if stored is not None:
+        _replace(db, ledger, book, write, terms, stored)
+        outcome.replaced.append((write, terms))
+        return
+    item = write.item
+    item.revision = item.position = ledger.change(db, book, ChangeType.ITEM_ADDED, item.id)
+    db.execute(INSERT_ITEM, item_row(book.uid, write, terms))
+    book.item_count += 1
+    book.embedded_count += item.embedding is not None
+    outcome.added.append((write, terms))
+
+
+def _replace(
+    db: Connection, ledger: Ledger, book: Book, write: ItemWrite, terms: dict[int, int], stored: Row
+) -> None:
+    item = write.item
+    item.position = stored[0] & POSITION_MAX
+    item.revision = ledger.change(db, book, ChangeType.ITEM_UPDATED, item.id)
+    row = item_update_row(book.uid, write, terms)
+    if write.keep_vector:
+        db.execute(UPDATE_ITEM_KEEPING_VECTOR, row)
+        item.embedded = bool(stored[3])
+    else:
+        db.execute(UPDATE_ITEM, row)
+        book.embedded_count += (item.embedding is not None) - bool(stored[3])
+
+
+def remove_item(
+    db: Connection, ledger: Ledger, book: Book, item_id: str, stored: Row, kind: ChangeType
+) -> int:
+    """Remove an item and return its position."""
+    ledger.change(db, book, kind, item_id)
+    db.execute("DELETE FROM items WHERE key = ?", (stored[0],))
+    book.item_count -= 1
+    book.embedded_count -= bool(stored[3])
+    position: int = stored[0] & POSITION_MAX
+    return position
+
+
+def _current(
+    db: Connection, book: Book | None, namespace: str, item_id: str, at_us: int, expected: int | None
+) -> Row:
+    stored = _stored(db, book, item_id)
+    if stored is None or expired(stored, at_us):
+        raise NotFound.item(namespace, item_id)
+    if expected is not None and expected != stored[1]:
+        raise Conflict.revision(item_id, expected, stored[1])
+    return stored
+
+
+def replace_item(
+    db: Connection,
+    ledger: Ledger,
+    namespace: str,
+    write: ItemWrite,
+    terms: dict[int, int],
+    expected_revision: int | None,
+    request: RequestKey | None,
+) -> Outcome:
+    """Replace an item; see `ItemStore.replace_item`."""
+    book = ledger.find(db, namespace)
+    if (before := earlier(db, book, request)) is not None:
+        return before
+    item = write.item
+    stored = _current(db, book, namespace, item.id, item.update_us, expected_revision)
+    assert book is not None
+    rule = VectorRule(book.dimension, book.model)
+    if not write.keep_vector:
+        rule.take(write)
+    _replace(db, ledger, book, write, terms, stored)
+    book.dimension, book.model = rule.dimension, rule.model
+    return finish(db, book, request, Outcome(Receipt(0, [stamp(write)]), replaced=[(write, terms)]))
+
+
+def delete_item(
+    db: Connection,
+    ledger: Ledger,
+    namespace: str,
+    item_id: str,
+    at_us: int,
+    expected_revision: int | None,
+    request: RequestKey | None,
+) -> Outcome:
+    """Remove an item; see `ItemStore.delete_item`."""
+    book = ledger.find(db, namespace)
+    if (before := earlier(db, book, request)) is not None:
+        return before
+    stored = _current(db, book, namespace, item_id, at_us, expected_revision)
+    assert book is not None
+    position = remove_item(db, ledger, book, item_id, stored, ChangeType.ITEM_DELETED)
+    return finish(db, book, request, Outcome(Receipt(0, removed_count=1), removed=[position]))

@@ -1,0 +1,156 @@
+"""The rows of namespaces while they are written to, and the requests that were applied.
+
+All of it runs inside the transaction of the commit queue, one write at a time, so it needs no locks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from memory_service.clock import now_us
+from memory_service.records import (
+    ChangeType,
+    ItemWrite,
+    NamespaceInfo,
+    Receipt,
+    RequestKey,
+)
+from memory_service.stores.hnsw.schema import key_of
+from memory_service.stores.rules import replayed
+from memory_service.stores.sqlite import Connection, Row
+
+_KEPT_MAX = 10_000
+_encode_receipt = msgspec.json.Encoder().encode
+_decode_receipt = msgspec.json.Decoder(Receipt).decode
+
+
+@dataclass(slots=True)
+class Book:
+    """The row of a namespace while it is written to."""
+
+    name: str
+    uid: int
+    revision: int
+    item_count: int
+    state_count: int
+    embedded_count: int
+    dimension: int
+    model: str
+    version_floor: int
+    create_us: int
+    dirty: bool = False
+
+    def info(self) -> NamespaceInfo:
+        """Return it as others may see it, once it is committed."""
+        return NamespaceInfo(
+            self.name, self.uid, self.revision, self.item_count, self.state_count, self.embedded_count,
+            self.dimension, self.model, self.create_us,
+        )  # fmt: skip
+
+
+class Ledger:
+    """Rows of namespaces, written back once per commit."""
+
+    def __init__(self) -> None:
+        self._books: dict[str, Book] = {}
+
+    def find(self, db: Connection, name: str) -> Book | None:
+        """Return the row of a namespace."""
+        book = self._books.get(name)
+        if book is None:
+            row = db.execute(
+                "SELECT name, uid, revision, item_count, state_count, embedded_count, dimension, model,"
+                " version_floor, create_us FROM namespaces WHERE name = ?",
+                (name,),
+            ).fetchone()
+            if row is None:
+                return None
+            book = self._books[name] = Book(*row)
+        return book
+
+    def find_or_begin(self, db: Connection, name: str) -> Book:
+        """Return the row of a namespace, which begins with this."""
+        book = self.find(db, name)
+        if book is None:
+            created = now_us()
+            db.execute(
+                "INSERT INTO namespaces (name, revision, item_count, state_count, embedded_count, dimension,"
+                " model, version_floor, create_us) VALUES (?, 0, 0, 0, 0, 0, '', 0, ?)",
+                (name, created),
+            )
+            book = self._books[name] = Book(name, db.last_insert_rowid(), 0, 0, 0, 0, 0, "", 0, created)
+        return book
+
+    def change(self, db: Connection, book: Book, kind: ChangeType, subject: str) -> int:
+        """Log a change and return its revision."""
+        book.revision += 1
+        book.dirty = True
+        db.execute(
+            "INSERT INTO changes (key, type, subject) VALUES (?, ?, ?)",
+            (key_of(book.uid, book.revision), int(kind), subject),
+        )
+        return book.revision
+
+    def forget(self, name: str) -> None:
+        """Forget a namespace that was deleted."""
+        self._books.pop(name, None)
+
+    def forget_all(self) -> None:
+        """Forget everything, after a rollback."""
+        self._books.clear()
+
+    def write_back(self, db: Connection) -> None:
+        """Write what changed, before the commit."""
+        dirty = [book for book in self._books.values() if book.dirty]
+        for b in dirty:
+            db.execute(
+                "UPDATE namespaces SET revision=?, item_count=?, state_count=?, embedded_count=?,"
+                " dimension=?, model=?, version_floor=? WHERE uid=?",
+                (b.revision, b.item_count, b.state_count, b.embedded_count, b.dimension, b.model,
+                 b.version_floor, b.uid),
+            )  # fmt: skip
+            b.dirty = False
+        if len(self._books) > _KEPT_MAX:
+            self._books.clear()
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a write did: for the caller the receipt, for the views what to change."""
+
+    receipt: Receipt
+    info: NamespaceInfo | None = None
+    began: bool = False
+    added: list[tuple[ItemWrite, dict[int, int]]] = field(default_factory=list)
+    replaced: list[tuple[ItemWrite, dict[int, int]]] = field(default_factory=list)
+    removed: list[int] = field(default_factory=list)
+    emptied: bool = False
+
+
+def earlier(db: Connection, book: Book | None, request: RequestKey | None) -> Outcome | None:
+    """Return the outcome of a request that was applied before. Raises FailedPrecondition."""
+    if request is None or book is None:
+        return None
+    row = db.execute(
+        "SELECT digest, receipt FROM requests WHERE uid = ? AND id = ?", (book.uid, request.id)
+    ).fetchone()
+    return Outcome(replayed(request, row[0], _decode_receipt(row[1]))) if row else None
+
+
+def finish(db: Connection, book: Book, request: RequestKey | None, outcome: Outcome) -> Outcome:
+    """Remember the request and complete the outcome."""
+    outcome.receipt.revision = book.revision
+    if request is not None:
+        db.execute(
+            "INSERT INTO requests (uid, id, digest, receipt, time_us) VALUES (?, ?, ?, ?, ?)",
+            (book.uid, request.id, request.digest, _encode_receipt(outcome.receipt).decode(), now_us()),
+        )
+    outcome.info = book.info()
+    return outcome
+
+
+def expired(row: Row, at_us: int) -> bool:
+    """Whether a row, whose third column is its time of expiry, has ceased to exist."""
+    return row[2] is not None and row[2] <= at_us
