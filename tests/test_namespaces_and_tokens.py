@@ -188,3 +188,16 @@ def test_a_page_token_of_another_request_is_refused(api: Api, two_pages: str, na
     for other_name, other in PAGED.items():
         if other_name != name:
             assert_not_issued(other.refusal(api, other.request(two_pages), token))
+
+
+def test_a_forged_token_is_refused_where_there_is_nothing_to_page_through(api: Api, namespace: str) -> None:
+    listing = pb.ListRequest(namespace=namespace, page_token="AAAA")
+    newest = pb.RetrieveRequest(namespace=namespace, options=pb.RetrieveOptions(page_token="AAAA"))
+    best = pb.RetrieveRequest(namespace=namespace)
+    best.options.page_token, best.options.query_text = "AAAA", "x"
+    for call, request in (
+        (api.memory.List, listing),
+        (api.memory.Retrieve, newest),
+        (api.memory.Retrieve, best),
+    ):
+        assert refusal(call, request).reason == "INVALID_PAGE_TOKEN"

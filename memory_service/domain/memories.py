@@ -193,10 +193,10 @@ class Memories:
         self._retrieval.check_selection(selection)
         size = self._checks.page_size(page_size)
         scope = ("list", namespace, newest_first, include_embedding, *selection.scope())
+        bound = int(self._tokens.read(scope, page_token)[0]) if page_token else None
         info = await self._store.namespace(namespace)
         if info is None:
             return Page([], 0)
-        bound = int(self._tokens.read(scope, page_token)[0]) if page_token else None
         if newest_first:
             wanted = selection.to_filter(max_position=bound)
         else:

@@ -132,13 +132,14 @@ class Retrieval:
     # --- by recency ---------------------------------------------------------------------------
 
     async def _newest(self, namespace: str, options: RetrieveOptions, limit: int) -> Page:
+        scope = ("newest", namespace, limit, options.include_embedding, *options.selection.scope())
+        page_size = self._page_size(options.page_size)
+        place = self._place(scope, options.page_token) if options.page_token else None
         info = await self._store.namespace(namespace)
         if info is None or limit == 0:
             return Page([], info.revision if info else 0)
-        scope = ("newest", namespace, limit, options.include_embedding, *options.selection.scope())
-        page_size = self._page_size(options.page_size)
-        if options.page_token:
-            first, last = self._place(scope, options.page_token)
+        if place is not None:
+            first, last = place
             wanted = options.selection.to_filter(first, last)
             positions = await self._store.scan(namespace, wanted, page_size + 1, newest=False)
         else:
@@ -178,6 +179,7 @@ class Retrieval:
     # --- by a query ---------------------------------------------------------------------------
 
     async def _best(self, namespace: str, options: RetrieveOptions, limit: int) -> Page:
+        first = self._first_of_page(namespace, options, limit) if options.page_token else 0
         info = await self._store.namespace(namespace)
         vector, text, mode, degraded = await self._channels(info, options)
         if info is None or limit == 0:
@@ -187,7 +189,7 @@ class Retrieval:
         if vector is None and text is None:
             return Page([], info.revision, degraded=degraded)
         ranked = await self._ranked(namespace, info, options, limit, vector, text, mode)
-        page, next_token = await self._cut(namespace, options, limit, ranked)
+        page, next_token = await self._cut(namespace, options, limit, ranked, first)
         return Page(page, info.revision, next_token, degraded)
 
     async def _channels(
@@ -245,14 +247,10 @@ class Retrieval:
         return ranked[:limit]
 
     async def _cut(
-        self, namespace: str, options: RetrieveOptions, limit: int, ranked: list[Ranked]
+        self, namespace: str, options: RetrieveOptions, limit: int, ranked: list[Ranked], first: int
     ) -> tuple[list[Result], str]:
         """Load the page that is asked for, and make the token of the next."""
         page_size = self._page_size(options.page_size)
-        first = 0
-        if options.page_token:
-            scope = self._query_scope(namespace, options, limit)
-            first = int(self._tokens.read(scope, options.page_token, "options.page_token")[0])
         wanted = ranked[first : first + page_size]
         items = await self._store.load_items(
             namespace, [r.position for r in wanted], with_embedding=options.include_embedding
@@ -271,6 +269,10 @@ class Retrieval:
         if after >= len(ranked):
             return results, ""
         return results, self._tokens.make(self._query_scope(namespace, options, limit), [after])
+
+    def _first_of_page(self, namespace: str, options: RetrieveOptions, limit: int) -> int:
+        scope = self._query_scope(namespace, options, limit)
+        return int(self._tokens.read(scope, options.page_token, "options.page_token")[0])
 
     @staticmethod
     def _query_scope(namespace: str, options: RetrieveOptions, limit: int) -> tuple[object, ...]:

@@ -133,6 +133,8 @@ class VectorIndex:
         """
         if self._graph is None:
             return self._scan_matrix(query, k, allowed)
+        if k > self._graph.slot_count // 4:
+            return self.scan(query, k, allowed)
         if allowed is None:
             found = self._graph.search(query, k, self._live.view)
         else:
