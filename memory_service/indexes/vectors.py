@@ -127,7 +127,7 @@ class VectorIndex:
     def search(
         self, query: NDArray[np.float32], k: int, allowed: BoolArray | None = None
     ) -> tuple[SlotArray, NDArray[np.float32]]:
-        """Return up to k live slots and their inner products with the query, the best first.
+        """Return the k best live slots, in any order, and their inner products with the query.
 
         `allowed`, of shape (len(self),), leaves slots out.
         """
@@ -276,16 +276,13 @@ class VectorIndex:
 
 
 def _best_of_all(scores: NDArray[np.float32], k: int, first: int) -> tuple[SlotArray, NDArray[np.float32]]:
-    if k <= 0:
-        order = np.empty(0, np.int64)
-    elif k >= len(scores):
-        order = np.argsort(-scores)
-    else:
-        order = scores.argpartition(len(scores) - k)[len(scores) - k :]
-        order = order[(-scores[order]).argsort()]
-    return (order + first if first else order), scores[order]
+    """Return where the k best scores are, counted from `first`, in no particular order, and the scores."""
+    if k < len(scores):
+        best = scores.argpartition(len(scores) - k)[len(scores) - k :] if k > 0 else np.empty(0, np.int64)
+        return (best + first if first else best), scores[best]
+    return np.arange(first, first + len(scores)), scores
 
 
 def _best(slots: SlotArray, scores: NDArray[np.float32], k: int) -> tuple[SlotArray, NDArray[np.float32]]:
-    order, best = _best_of_all(scores, k, 0)
-    return slots[order], best
+    best, scores = _best_of_all(scores, k, 0)
+    return slots[best], scores
