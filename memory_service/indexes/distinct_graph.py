@@ -18,8 +18,6 @@ from memory_service.indexes.hnsw import FloatMatrix, HnswGraph
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-_NO_SLOTS = np.empty(0, np.int32)
-
 
 @dataclass
 class Linked:
@@ -27,16 +25,27 @@ class Linked:
 
     slot_group: NDArray[np.int32]
     group_hash: NDArray[np.uint64]
-    by_group: NDArray[np.int32]
+    by_group: IntArray
     starts: IntArray
+    single: bool
+    """Whether each group has one slot, so that slots of groups can be looked up at once."""
 
     @classmethod
     def of(cls, slot_group: NDArray[np.int32], group_hash: NDArray[np.uint64]) -> Linked:
         """List the slots by their groups; slots of group -1 are in none."""
-        order = np.argsort(slot_group, kind="stable").astype(np.int32)
+        order = np.argsort(slot_group, kind="stable")
         first = int(np.searchsorted(slot_group[order], 0))
         starts = np.searchsorted(slot_group[order[first:]], np.arange(len(group_hash) + 1))
-        return cls(slot_group, group_hash, order[first:], starts)
+        single = bool((np.diff(starts) == 1).all())
+        return cls(slot_group, group_hash, order[first:], starts, single)
+
+    def expand(self, groups: IntArray, scores: NDArray[np.float32]) -> tuple[IntArray, NDArray[np.float32]]:
+        """Return the slots of groups, in their order, each with the score of its group."""
+        if self.single:
+            return self.by_group[groups], scores
+        sizes = self.starts[groups + 1] - self.starts[groups]
+        slots = [self.by_group[self.starts[g] : self.starts[g + 1]] for g in groups.tolist()]
+        return np.concatenate(slots or [groups]), np.repeat(scores, sizes)
 
 
 class DistinctGraph:
@@ -139,9 +148,11 @@ class DistinctGraph:
         self.graph.mark_deleted(np.array([group]))
 
     def search(
-        self, query: NDArray[np.float32], k: int, live: BoolArray
+        self, query: NDArray[np.float32], k: int, live: BoolArray | None
     ) -> tuple[IntArray, NDArray[np.float32]] | None:
         """Return at least k live slots of the best scores, best first; fewer where fewer are live.
+
+        `live` tells which slots are live; None: all.
 
         None where the graph could not find as many as it holds: the caller has to scan.
         """
@@ -149,22 +160,16 @@ class DistinctGraph:
         if found is None:
             return None
         groups, scores = found
-        starts = self._linked.starts
-        if len(self._linked.group_hash) < len(self.graph):
+        linked = self._linked
+        if len(linked.group_hash) < len(self.graph):
             # Another thread adds groups that nobody knows yet; their slots are found elsewhere.
-            known = groups < len(self._linked.group_hash)
+            known = groups < len(linked.group_hash)
             groups, scores = groups[known], scores[known]
-        sizes = starts[groups + 1] - starts[groups]
-        if len(sizes) and int(sizes.max()) == 1:
-            slots = self._linked.by_group[starts[groups]]
-        else:
-            slots = np.concatenate(
-                [self._linked.by_group[starts[g] : starts[g + 1]] for g in groups.tolist()] or [_NO_SLOTS]
-            )
-            scores = np.repeat(scores, sizes)
-        slots = slots.astype(np.int64)
+        slots, scores = linked.expand(groups, scores)
+        if live is None:
+            return slots, scores
         alive = live[slots]
-        return slots[alive].astype(np.int64), scores[alive]
+        return slots[alive], scores[alive]
 
     def vectors(self, slots: IntArray) -> FloatMatrix:
         """Return the unit vectors of linked slots, in their order."""

@@ -37,6 +37,36 @@ _EF_STEPS = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
 _SAMPLE_QUERIES = 64
 _SAMPLE_K = 10
 _SEARCHED_RECENTLY_S = 1.0
+_PATIENCE_S = 0.0002
+
+
+class _Turns:
+    """A lock for one thing at a time, in which those who search go before the one who adds.
+
+    As a context manager for who searches; `patient()` for the thread that adds. A threading.Lock alone
+    would go back to the adder, who releases it and takes it again, most of the time.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting = 0
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            self._waiting += 1
+            self._lock.acquire()
+            self._waiting -= 1
+
+    def __exit__(self, *exc: object) -> None:
+        self._lock.release()
+
+    @contextmanager
+    def patient(self) -> Iterator[None]:
+        """Wait until nobody waits to search, then hold the lock."""
+        while self._waiting:
+            time.sleep(_PATIENCE_S)
+        with self._lock:
+            yield
 
 
 class HnswGraph:
@@ -56,27 +86,8 @@ class HnswGraph:
         self._live_count: int = 0
         self._calibrated_count: int = 0
         self._searched_at = 0.0
-        self._waiting = 0
-        self._condition = threading.Condition()
-        self._busy = False
-
-    @contextmanager
-    def _exclusive(self, *, patient: bool) -> Iterator[None]:
-        """Hold the graph. A patient holder lets those go first that wait to search."""
-        with self._condition:
-            if not patient:
-                self._waiting += 1
-            while self._busy or (patient and self._waiting):
-                self._condition.wait()
-            if not patient:
-                self._waiting -= 1
-            self._busy = True
-        try:
-            yield
-        finally:
-            with self._condition:
-                self._busy = False
-                self._condition.notify_all()
+        self._ef_set = 0
+        self._turns = _Turns()
 
     def __len__(self) -> int:
         return int(self._index.element_count)
@@ -105,7 +116,7 @@ class HnswGraph:
             searched = time.monotonic() - self._searched_at < _SEARCHED_RECENTLY_S
             step, step_threads = (16, 1) if searched else (256, threads)
             upto = min(done + step, len(vectors))
-            with self._exclusive(patient=True):
+            with self._turns.patient():
                 if len(self) + upto - done > self._index.max_elements:
                     self._index.resize_index(int(1.5 * (len(self) + len(vectors))))
                 self._index.add_items(vectors[done:upto], labels[done:upto], num_threads=step_threads)
@@ -114,14 +125,14 @@ class HnswGraph:
 
     def mark_deleted(self, labels: LabelArray) -> None:
         """Take vectors out of results. Each label at most once, and only one that was added."""
-        with self._exclusive(patient=False):
+        with self._turns:
             for label in labels.tolist():
                 self._index.mark_deleted(label)
             self._live_count -= len(labels)
 
     def unmark_deleted(self, labels: LabelArray) -> None:
         """Bring vectors back that were marked as deleted."""
-        with self._exclusive(patient=False):
+        with self._turns:
             for label in labels.tolist():
                 self._index.unmark_deleted(label)
             self._live_count += len(labels)
@@ -142,22 +153,27 @@ class HnswGraph:
         caller has to scan.
         """
         self._searched_at = time.monotonic()
-        with self._exclusive(patient=False):
+        with self._turns:
             k = min(k, self.live_count)
             if k <= 0:
                 return np.empty(0, np.int64), np.empty(0, np.float32)
-            self._index.set_ef(max(self.ef, k + k // 2 if k > self.ef // 2 else self.ef))
+            self._set_ef(self.ef if k <= self.ef // 2 else max(self.ef, k + k // 2))
             try:
                 labels, distances = self._index.knn_query(query, k=k, num_threads=1)
             except RuntimeError:
                 return None
         return labels[0].astype(np.int64), 1.0 - distances[0]
 
+    def _set_ef(self, ef: int) -> None:
+        if ef != self._ef_set:
+            self._index.set_ef(ef)
+            self._ef_set = ef
+
     def vectors(self, labels: LabelArray) -> FloatMatrix:
         """Return the vectors of labels, in their order, shape (n, dimension)."""
         if not len(labels):
             return np.empty((0, self.dimension), np.float32)
-        with self._exclusive(patient=False):
+        with self._turns:
             found: FloatMatrix = np.asarray(self._index.get_items(labels, return_type="numpy"), np.float32)
             return found
 
@@ -186,8 +202,8 @@ class HnswGraph:
         found = 0
         k = min(_SAMPLE_K, self.live_count)
         for query, best in zip(queries, exact, strict=True):
-            with self._exclusive(patient=True):
-                self._index.set_ef(max(ef, k))
+            with self._turns.patient():
+                self._set_ef(max(ef, k))
                 try:
                     _, distances = self._index.knn_query(query, k=k, num_threads=1)
                 except RuntimeError:

@@ -136,7 +136,8 @@ class VectorIndex:
         if k > self._graph.slot_count // 4:
             return self.scan(query, k, allowed)
         if allowed is None:
-            found = self._graph.search(query, k, self._live.view)
+            live = None if self._live_count == len(self._live) else self._live.view
+            found = self._graph.search(query, k, live)
         else:
             found = self._search_filtered(self._graph, query, k, allowed)
         if found is None:
