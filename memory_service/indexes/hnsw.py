@@ -85,6 +85,7 @@ class HnswGraph:
     def _init_lock(self) -> None:
         self._live_count: int = 0
         self._calibrated_count: int = 0
+        self._calibrated_live: int = 0
         self._searched_at = 0.0
         self._ef_set = 0
         self._turns = _Turns()
@@ -179,7 +180,8 @@ class HnswGraph:
 
     def needs_calibration(self) -> bool:
         """Whether the graph has changed so much since `calibrate` that its ef may be wrong."""
-        return len(self) > 1.25 * self._calibrated_count
+        grown = len(self) > 1.25 * self._calibrated_count
+        return grown or self.live_count < 0.85 * self._calibrated_live
 
     def calibrate(self, queries: FloatMatrix, vectors: FloatMatrix, recall_target: float) -> bool:
         """Set `ef` one step above the smallest that reaches the recall; False: none does.
@@ -187,7 +189,7 @@ class HnswGraph:
         `vectors` are the live ones. `queries` are like what will be asked, and are not in the graph:
         the graph finds what it holds more easily than what it does not. For use by the thread that adds.
         """
-        self._calibrated_count = len(self)
+        self._calibrated_count, self._calibrated_live = len(self), self.live_count
         if len(queries) < _SAMPLE_QUERIES:
             queries = np.concatenate([queries, _between(vectors)[len(queries) :]])
         exact = _top_scores(queries, vectors)
@@ -227,7 +229,7 @@ class HnswGraph:
         graph._index.load_index(str(path))
         graph._init_lock()
         graph.ef = ef
-        graph._live_count = graph._calibrated_count = len(graph)
+        graph._live_count = graph._calibrated_count = graph._calibrated_live = len(graph)
         return graph
 
 

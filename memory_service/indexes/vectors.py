@@ -26,7 +26,7 @@ BoolArray = NDArray[np.bool_]
 
 _BUILD_THREADS = 2
 _CHUNK = 8192
-_DELETED_MIN = 1000
+_DELETED_MIN = 16
 _HELD_OUT = 64
 
 
