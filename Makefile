@@ -24,7 +24,7 @@ $(INSTALLED): pyproject.toml clients/python/pyproject.toml
 	@command -v c++ >/dev/null || { echo "a C++ compiler is needed (hnswlib has no wheels)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e clients/python -e '.[dev]'
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check -e clients/python -e '.[dev]'
 	@touch $@
 
 serve: $(INSTALLED) ## Start the server on 127.0.0.1:50051, with its data in ./data
