@@ -280,6 +280,7 @@ class ViewCache:
     def _work_left(self, held: _Held) -> bool:
         """Start the next thing to do for a view; False when nothing is left."""
         if held.job is None:
+            held.view.index_pending()
             vectors = held.view.vectors
             if vectors is not None and (job := vectors.settle()) is not None:
                 self._start(held, job)
