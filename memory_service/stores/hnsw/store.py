@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-import os
-import shutil
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -40,6 +38,7 @@ from memory_service.records import (
 from memory_service.stores.base import BackupReport, CannotOpen, Capabilities, Store
 from memory_service.stores.change_signal import ChangeSignal
 from memory_service.stores.hnsw import item_writes, namespace_writes, state_writes
+from memory_service.stores.hnsw.backups import write_backup
 from memory_service.stores.hnsw.commit_queue import CommitQueue
 from memory_service.stores.hnsw.item_cache import ItemCache
 from memory_service.stores.hnsw.ledger import Ledger, Outcome
@@ -52,9 +51,9 @@ from memory_service.stores.hnsw.rows import (
     state_of,
 )
 from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, prepare
-from memory_service.stores.hnsw.snapshots import Snapshots, checksum
+from memory_service.stores.hnsw.snapshots import Snapshots
 from memory_service.stores.hnsw.view_cache import Effect, ViewCache
-from memory_service.stores.sqlite import Connection, checkpoint, connect, copy_database, translated
+from memory_service.stores.sqlite import Connection, checkpoint, connect, translated
 
 T = TypeVar("T")
 
@@ -126,7 +125,7 @@ class HnswStore(Store):
         folder = self._data_dir / "backups" / name
         if folder.exists():
             raise InvalidArgument("name", "a backup of this name exists")
-        return await self._read(partial(_write_backup, folder, progress))
+        return await self._read(partial(write_backup, folder, progress))
 
     async def _record_snapshot(self, uid: int, manifest: str) -> bool:
         return await self._queue.record(lambda db: namespace_writes.record_snapshot(db, uid, manifest))
@@ -479,28 +478,3 @@ def _lock(path: Path) -> IO[str]:
         file.close()
         raise CannotOpen(f"another server is working on {path.parent}") from error
     return file
-
-
-def _write_backup(folder: Path, progress: Callable[[int, int], None], db: Connection) -> BackupReport:
-    """Copy the records to a folder that is itself a data directory. Appears whole or not at all."""
-    partial_folder = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial_folder, ignore_errors=True)
-    partial_folder.mkdir(parents=True)
-    target = partial_folder / "records.db"
-    copy_database(db, target, progress)
-    counts = "SELECT count(*), coalesce(sum(item_count), 0) FROM namespaces"
-    copied = connect(target)
-    try:
-        namespaces, items = copied.execute(counts).fetchone()
-    finally:
-        copied.close()
-    report = BackupReport(
-        folder.name, target.stat().st_size, f"xxh3_128:{checksum(target)}", namespaces, items
-    )
-    (partial_folder / "manifest.json").write_bytes(msgspec.json.format(msgspec.json.encode(report)))
-    for path in (target, partial_folder / "manifest.json", partial_folder):
-        descriptor = os.open(path, os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)
-    partial_folder.rename(folder)
-    return report
