@@ -218,15 +218,16 @@ class SearchQuery(msgspec.Struct, frozen=True):
     text: str | None = None
 
 
-class Hit(msgspec.Struct):
-    """An item found. A score is None when the channel was not asked or the item has no vector.
+class Hits(msgspec.Struct):
+    """Items found, by column: entry i of each list is of one item.
 
-    vector_score is the cosine similarity; lexical_score is BM25, 0.0 when no word matches.
+    Vector scores are cosine similarities, None for an item without a vector; lexical scores are
+    BM25, 0.0 where no word matches. A column is None when its channel was not asked.
     """
 
-    position: int
-    vector_score: float | None = None
-    lexical_score: float | None = None
+    positions: list[int] = []
+    vector_scores: Sequence[float | None] | None = None
+    lexical_scores: Sequence[float] | None = None
 
 
 @dataclass(slots=True, frozen=True)

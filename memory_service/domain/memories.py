@@ -13,7 +13,7 @@ from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.page_tokens import PageTokens
-from memory_service.domain.retrieval import Page, Result, Retrieval, Selection
+from memory_service.domain.retrieval import Page, Retrieval, Selection
 from memory_service.domain.search_text import search_text
 from memory_service.errors import Conflict, InvalidArgument, NotFound
 from memory_service.records import (
@@ -206,7 +206,7 @@ class Memories:
             positions.reverse()
         items, rest = await self._retrieval.load_page(namespace, positions, size, include_embedding)
         token = self._tokens.make(scope, [rest]) if rest is not None else ""
-        return Page([Result(item) for item in items], info.revision, token)
+        return Page(items, info.revision, token)
 
     # --- changing -----------------------------------------------------------------------------
 

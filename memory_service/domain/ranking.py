@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memory_service.records import Hit, RetrieveMode
+from memory_service.records import Hits, RetrieveMode
 
 LEXICAL_WEIGHT = 0.7
 VECTOR_WEIGHT = 0.3
@@ -31,58 +31,59 @@ class Contribution(msgspec.Struct, frozen=True):
         return (self.raw_score if self.counted is None else self.counted) / self.scale * self.weight
 
 
-class Ranked(msgspec.Struct, frozen=True):
-    """An item's place in the order."""
-
-    position: int
-    score: float
-    contributions: tuple[Contribution, ...] = ()
+Shares = tuple[Contribution, ...]
 
 
-def rank(hits: Sequence[Hit], mode: RetrieveMode, *, explain: bool) -> list[Ranked]:
+class Ranked(msgspec.Struct):
+    """Scores and positions of items, the best first; `shares` by position, where they are explained."""
+
+    order: list[tuple[float, int]]
+    shares: dict[int, Shares] = {}
+
+
+def rank(hits: Hits, mode: RetrieveMode, *, explain: bool) -> Ranked:
     """Return hits by score, the best first; of equal ones the newer first."""
-    if mode is RetrieveMode.VECTOR:
-        return _by_vector(hits, explain)
+    if mode is RetrieveMode.HYBRID:
+        return _by_both(hits, explain)
+    channel, scores = _channel(hits, mode)
+    # Compared as pairs: by score, then by position, which is higher for the newer.
+    order = sorted(zip(scores, hits.positions, strict=True), reverse=True)
     if mode is RetrieveMode.LEXICAL:
-        return _by_words(hits, explain)
-    return _by_both(hits, explain)
+        order = [pair for pair in order if pair[0] > 0]
+    shares = {p: (Contribution(channel, score, 1.0, 1.0),) for score, p in order} if explain else {}
+    return Ranked(order, shares)
 
 
-def _by_vector(hits: Sequence[Hit], explain: bool) -> list[Ranked]:
-    ranked = [Ranked(h.position, h.vector_score) for h in hits if h.vector_score is not None]
-    ranked.sort(key=_order)
-    return [_alone(r, "vector") for r in ranked] if explain else ranked
+def _channel(hits: Hits, mode: RetrieveMode) -> tuple[str, Sequence[float]]:
+    if mode is RetrieveMode.LEXICAL:
+        return "lexical", hits.lexical_scores or ()
+    # By vectors alone only items with a vector are found.
+    return "vector", hits.vector_scores or ()  # type: ignore[return-value]
 
 
-def _by_words(hits: Sequence[Hit], explain: bool) -> list[Ranked]:
-    ranked = [Ranked(h.position, h.lexical_score) for h in hits if h.lexical_score]
-    ranked.sort(key=_order)
-    return [_alone(r, "lexical") for r in ranked] if explain else ranked
-
-
-def _alone(ranked: Ranked, channel: str) -> Ranked:
-    return Ranked(ranked.position, ranked.score, (Contribution(channel, ranked.score, 1.0, 1.0),))
-
-
-def _by_both(hits: Sequence[Hit], explain: bool) -> list[Ranked]:
-    best_lexical = max((hit.lexical_score or 0.0 for hit in hits), default=0.0) or 1.0
-    best_vector = max((hit.vector_score or 0.0 for hit in hits), default=0.0)
+def _by_both(hits: Hits, explain: bool) -> Ranked:
+    nothing = [0.0] * len(hits.positions)
+    lexical = hits.lexical_scores or nothing
+    vector = [score or 0.0 for score in hits.vector_scores or nothing]
+    best_lexical = max(lexical, default=0.0) or 1.0
+    best_vector = max(vector, default=0.0)
     best_vector = best_vector if best_vector > 0 else 1.0
-    ranked = []
-    for hit in hits:
-        # A vector that points away does not take from what the words found.
-        vector, lexical = hit.vector_score or 0.0, hit.lexical_score or 0.0
-        score = lexical / best_lexical * LEXICAL_WEIGHT + max(vector, 0.0) / best_vector * VECTOR_WEIGHT
-        shares: tuple[Contribution, ...] = ()
-        if explain:
-            shares = (
-                Contribution("lexical", lexical, LEXICAL_WEIGHT, best_lexical),
-                Contribution("vector", vector, VECTOR_WEIGHT, best_vector, max(vector, 0.0)),
+    lexical_scale, vector_scale = LEXICAL_WEIGHT / best_lexical, VECTOR_WEIGHT / best_vector
+    # A vector that points away does not take from what the words found.
+    order = [
+        (w * lexical_scale + (v * vector_scale if v > 0 else 0.0), position)
+        for position, v, w in zip(hits.positions, vector, lexical, strict=True)
+    ]
+    order.sort(reverse=True)
+    if not explain:
+        return Ranked(order)
+    return Ranked(
+        order,
+        {
+            position: (
+                Contribution("lexical", w, LEXICAL_WEIGHT, best_lexical),
+                Contribution("vector", v, VECTOR_WEIGHT, best_vector, max(v, 0.0)),
             )
-        ranked.append(Ranked(hit.position, score, shares))
-    ranked.sort(key=_order)
-    return ranked
-
-
-def _order(ranked: Ranked) -> tuple[float, int]:
-    return -ranked.score, -ranked.position
+            for position, v, w in zip(hits.positions, vector, lexical, strict=True)
+        },
+    )

@@ -10,7 +10,7 @@ from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.page_tokens import PageTokens
-from memory_service.domain.ranking import Contribution, Ranked, rank
+from memory_service.domain.ranking import Ranked, Shares, rank
 from memory_service.errors import FailedPrecondition, InvalidArgument, Unsupported
 from memory_service.records import Item, ItemFilter, NamespaceInfo, RetrieveMode, SearchQuery, Vector
 from memory_service.stores.base import Store
@@ -57,21 +57,19 @@ class RetrieveOptions(msgspec.Struct):
     page_token: str = ""
 
 
-class Result(msgspec.Struct):
-    """One item found."""
-
-    item: Item
-    score: float = 0.0
-    contributions: tuple[Contribution, ...] = ()
-
-
 class Page(msgspec.Struct):
-    """One page of results."""
+    """One page of results.
 
-    results: list[Result]
+    By a query, each item has its score, and `shares` where an explanation was asked for. By recency
+    these lists are empty.
+    """
+
+    items: list[Item]
     revision: int
     next_page_token: str = ""
-    degraded: list[Degradation] = []
+    degraded: Sequence[Degradation] = ()
+    scores: list[float] = []
+    shares: list[Shares] = []
 
 
 class Retrieval:
@@ -148,7 +146,7 @@ class Retrieval:
             positions = await self._store.scan(namespace, wanted, limit, newest=True)
         page, rest = await self.load_page(namespace, positions, page_size, options.include_embedding)
         token = self._tokens.make(scope, [rest, last]) if rest is not None else ""
-        return Page([Result(item) for item in page], info.revision, token)
+        return Page(page, info.revision, token)
 
     def _place(self, scope: tuple[object, ...], token: str) -> tuple[int, int]:
         first, last = self._tokens.read(scope, token, "options.page_token")
@@ -189,19 +187,19 @@ class Retrieval:
         if vector is None and text is None:
             return Page([], info.revision, degraded=degraded)
         ranked = await self._ranked(namespace, info, options, limit, vector, text, mode)
-        page, next_token = await self._cut(namespace, options, limit, ranked, first)
-        return Page(page, info.revision, next_token, degraded)
+        page = await self._cut(namespace, options, limit, ranked, first)
+        page.revision, page.degraded = info.revision, degraded
+        return page
 
     async def _channels(
         self, info: NamespaceInfo | None, options: RetrieveOptions
-    ) -> tuple[Vector | None, str | None, RetrieveMode, list[Degradation]]:
+    ) -> tuple[Vector | None, str | None, RetrieveMode, Sequence[Degradation]]:
         """Return what to search by: a vector, a text or both, and the mode that comes of it."""
         mode, vector = options.mode, options.query_embedding
         if mode in (RetrieveMode.LEXICAL, RetrieveMode.HYBRID) and not options.query_text:
             raise InvalidArgument("options.query_text", f"is required by mode {mode.name}")
         if mode is RetrieveMode.LEXICAL:
-            return None, options.query_text, mode, []
-        degraded: list[Degradation] = []
+            return None, options.query_text, mode, ()
         if vector is None:
             vector, trouble = await self._embed_query(info, options.query_text)
             if trouble is not None and mode is RetrieveMode.VECTOR:
@@ -209,10 +207,10 @@ class Retrieval:
                     f"mode VECTOR needs a vector, but {trouble.message}"
                 )
             if trouble is not None:
-                return None, options.query_text, RetrieveMode.LEXICAL, [trouble]
+                return None, options.query_text, RetrieveMode.LEXICAL, (trouble,)
         if mode is RetrieveMode.VECTOR or not options.query_text:
-            return vector, None, RetrieveMode.VECTOR, degraded
-        return vector, options.query_text, RetrieveMode.HYBRID, degraded
+            return vector, None, RetrieveMode.VECTOR, ()
+        return vector, options.query_text, RetrieveMode.HYBRID, ()
 
     async def _embed_query(
         self, info: NamespaceInfo | None, text: str
@@ -229,7 +227,7 @@ class Retrieval:
         vector: Vector | None,
         text: str | None,
         mode: RetrieveMode,
-    ) -> list[Ranked]:
+    ) -> Ranked:
         """Return the best `limit` of all pages, in order."""
         if limit < 0 or limit > info.item_count:
             limit = max(info.item_count, 1)
@@ -243,32 +241,42 @@ class Retrieval:
         hits = await self._store.search(namespace, query)
         ranked = rank(hits, mode, explain=options.explain)
         if options.min_score is not None:
-            ranked = [r for r in ranked if r.score >= options.min_score]
-        return ranked[:limit]
+            least = options.min_score
+            ranked.order = [pair for pair in ranked.order if pair[0] >= least]
+        del ranked.order[limit:]
+        return ranked
 
     async def _cut(
-        self, namespace: str, options: RetrieveOptions, limit: int, ranked: list[Ranked], first: int
-    ) -> tuple[list[Result], str]:
-        """Load the page that is asked for, and make the token of the next."""
+        self, namespace: str, options: RetrieveOptions, limit: int, ranked: Ranked, first: int
+    ) -> Page:
+        """Load the page that is asked for, and make the token of the next. Its revision is not set."""
+        wanted = ranked.order
         page_size = self._page_size(options.page_size)
-        wanted = ranked[first : first + page_size]
-        items = await self._store.load_items(
-            namespace, [r.position for r in wanted], with_embedding=options.include_embedding
+        if first or len(wanted) > page_size:
+            wanted = wanted[first : first + page_size]
+        loaded = await self._store.load_items(
+            namespace, [position for _, position in wanted], with_embedding=options.include_embedding
         )
-        results: list[Result] = []
-        nbytes, after = 0, first
-        for place, item in zip(wanted, items, strict=True):
+        items: list[Item] = []
+        scores: list[float] = []
+        shares: list[Shares] = []
+        bytes_left, after = self._checks.limits.page_bytes_max, first
+        for (score, position), item in zip(wanted, loaded, strict=True):
             if item is not None:
                 # Read here what is known: this runs for every result of every call.
                 known = None if options.include_embedding else item.framed
-                nbytes += self._item_bytes(item) if known is None else len(known)
-                if results and nbytes > self._checks.limits.page_bytes_max:
+                bytes_left -= self._item_bytes(item) if known is None else len(known)
+                if bytes_left < 0 and items:
                     break
-                results.append(Result(item, place.score, place.contributions))
+                items.append(item)
+                scores.append(score)
+                if options.explain:
+                    shares.append(ranked.shares[position])
             after += 1
-        if after >= len(ranked):
-            return results, ""
-        return results, self._tokens.make(self._query_scope(namespace, options, limit), [after])
+        token = ""
+        if after < len(ranked.order):
+            token = self._tokens.make(self._query_scope(namespace, options, limit), [after])
+        return Page(items, 0, token, scores=scores, shares=shares)
 
     def _first_of_page(self, namespace: str, options: RetrieveOptions, limit: int) -> int:
         scope = self._query_scope(namespace, options, limit)

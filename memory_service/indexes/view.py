@@ -8,7 +8,6 @@ stays. A view is derived from records: it can be dropped and built again at any 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +19,7 @@ from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.lexical import LexicalIndex
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.vectors import VectorIndex, unit
-from memory_service.records import Hit, IndexInfo, ItemFilter, SearchQuery
+from memory_service.records import Hits, IndexInfo, ItemFilter, SearchQuery
 
 NEVER_US = np.iinfo(np.int64).max
 _NONE = -1
@@ -248,7 +247,7 @@ class NamespaceView:
         mask[first:end] = self._matches(slice(first, end), item_filter)
         return mask
 
-    def search(self, query: SearchQuery) -> list[Hit]:
+    def search(self, query: SearchQuery) -> Hits:
         """Return the best items of every channel that is asked, with all their scores."""
         self.index_pending()
         rows = self._row_mask(query.filter)
@@ -261,16 +260,15 @@ class NamespaceView:
             raise InvalidArgument.dimension("query_embedding", self.vectors.dimension, len(vector))
         return unit(vector)
 
-    def _search_vectors(self, vector: NDArray[np.float32], count: int, rows: BoolArray | None) -> list[Hit]:
+    def _search_vectors(self, vector: NDArray[np.float32], count: int, rows: BoolArray | None) -> Hits:
         query = self._unit_query(vector)
         if self.vectors is None:
-            return []
+            return Hits()
         allowed = None if rows is None else rows[self.slot_row.view]
         slots, scores = self.vectors.search(query, count, allowed)
-        positions = self.positions.view[self.slot_row.view[slots]]
-        return [Hit(p, s) for p, s in zip(positions.tolist(), scores.tolist(), strict=True)]
+        return Hits(self.positions.view[self.slot_row.view[slots]].tolist(), scores.tolist())
 
-    def _search_both(self, query: SearchQuery, rows: BoolArray | None) -> list[Hit]:
+    def _search_both(self, query: SearchQuery, rows: BoolArray | None) -> Hits:
         """Take the best of each channel, and look the other channel's scores up."""
         docs, lexical = self._score_words(query.text or "", rows)
         doc_rows = self.doc_row.view[docs]
@@ -287,12 +285,11 @@ class NamespaceView:
                 allowed = None if rows is None else rows[self.slot_row.view]
                 slots, _ = self.vectors.search(unit_query, query.candidates, allowed)
                 found = np.union1d(found, self.slot_row.view[slots])
-        lexical_scores = self._lookup(docs, lexical, self.row_doc.view[found])
-        vector_scores = self._vector_scores(found, unit_query)
-        positions = self.positions.view[found].tolist()
-        return [
-            Hit(p, v, w) for p, v, w in zip(positions, vector_scores, lexical_scores.tolist(), strict=True)
-        ]
+        return Hits(
+            self.positions.view[found].tolist(),
+            None if unit_query is None else self._vector_scores(found, unit_query),
+            self._lookup(docs, lexical, self.row_doc.view[found]).tolist(),
+        )
 
     def _score_words(
         self, text: str, rows: BoolArray | None
@@ -311,10 +308,10 @@ class NamespaceView:
         return np.where(docs[at] == wanted, scores[at], 0.0)
 
     def _vector_scores(
-        self, rows: NDArray[np.int32], query: NDArray[np.float32] | None
-    ) -> Iterable[float | None]:
+        self, rows: NDArray[np.int32], query: NDArray[np.float32]
+    ) -> list[float | None]:
         scores: list[float | None] = [None] * len(rows)
-        if query is None or self.vectors is None:
+        if self.vectors is None:
             return scores
         slots = self.row_slot.view[rows]
         embedded = np.flatnonzero(slots != _NONE)

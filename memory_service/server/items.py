@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-
 import msgspec
 import numpy as np
 
-from memory_service.domain.retrieval import Result
+from memory_service.domain.retrieval import Page
 from memory_service.errors import InvalidArgument
 from memory_service.records import (
     BinaryPart,
@@ -139,17 +137,18 @@ _RESPONSE_RESULT = bytes([pb.RetrieveResponse.RESULTS_FIELD_NUMBER << 3 | 2])
 _double = struct.Struct("<d").pack
 
 
-def encoded_results(results: Sequence[Result]) -> bytes:
-    """Return a RetrieveResponse that holds these results, encoded.
+def encoded_results(page: Page) -> bytes:
+    """Return a RetrieveResponse that holds the results of a page, encoded.
 
     Items are kept encoded, so they need not be decoded to be sent. Encoded messages of one type may
     be appended to each other: the rest of the response follows.
     """
-    parts: list[bytes] = []
-    for result in results:
-        item = result.item
-        parts.append(item.framed or _framed(item))
-        parts.append(_double(result.score))
+    scores = page.scores or [0.0] * len(page.items)
+    parts = [
+        part
+        for item, score in zip(page.items, scores, strict=True)
+        for part in (item.framed or _framed(item), _double(score))
+    ]
     return b"".join(parts)
 
 

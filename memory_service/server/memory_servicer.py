@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncIterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import grpc
@@ -12,7 +13,7 @@ from google.protobuf.message import Message
 from memory_service.clock import now_us
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.memories import UPDATABLE, Added, Memories
-from memory_service.domain.retrieval import Result, Retrieval, RetrieveOptions, Selection
+from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions, Selection
 from memory_service.errors import InvalidArgument
 from memory_service.records import OnDuplicate, RequestKey, RetrieveMode, StateWrite
 from memory_service.server.items import encoded, encoded_results, fill_item, fill_stamp, to_draft, to_vector
@@ -29,6 +30,7 @@ _ON_DUPLICATE = {
     pb.ON_DUPLICATE_SKIP: OnDuplicate.SKIP,
     pb.ON_DUPLICATE_REPLACE: OnDuplicate.REPLACE,
 }
+_MODES = {int(mode): mode for mode in RetrieveMode}
 _CONTENT_KINDS = ("chat_message", "tool_call_result", "text", "data")
 _HEARTBEAT_S = 15.0
 _HEARTBEAT_MIN_S = 0.1
@@ -137,9 +139,8 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         if page.degraded:
             response.degraded.extend(_degraded(page.degraded))
         if not (options.explain or options.include_embedding):
-            return encoded_results(page.results) + response.SerializeToString()
-        for result in page.results:
-            _fill_result(response.results.add(), result, options)
+            return encoded_results(page) + response.SerializeToString()
+        _fill_results(response, page, options)
         return response
 
     async def Get(self, request: pb.GetRequest, context: Context) -> pb.GetResponse:
@@ -159,8 +160,8 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             include_embedding=request.include_embedding,
         )
         response = pb.ListResponse(revision=page.revision, next_page_token=page.next_page_token)
-        for result in page.results:
-            fill_item(response.items.add(), result.item, include_embedding=request.include_embedding)
+        for item in page.items:
+            fill_item(response.items.add(), item, include_embedding=request.include_embedding)
         return response
 
     async def Update(self, request: pb.UpdateRequest, context: Context) -> pb.UpdateResponse:
@@ -257,10 +258,9 @@ def _selection(message: pb.RetrieveOptions | pb.ListRequest, prefix: str) -> Sel
 
 
 def _options(message: pb.RetrieveOptions) -> RetrieveOptions:
-    try:
-        mode = RetrieveMode(message.mode)
-    except ValueError:
-        raise InvalidArgument("options.mode", f"has no value {message.mode}") from None
+    mode = _MODES.get(message.mode)  # type: ignore[call-overload]
+    if mode is None:
+        raise InvalidArgument("options.mode", f"has no value {message.mode}")
     return RetrieveOptions(
         _selection(message, "options."),
         message.limit if message.HasField("limit") else None,
@@ -276,19 +276,20 @@ def _options(message: pb.RetrieveOptions) -> RetrieveOptions:
     )
 
 
-def _fill_result(target: pb.RetrieveResult, result: Result, options: RetrieveOptions) -> None:
-    target.score = result.score
-    fill_item(target.item, result.item, include_embedding=options.include_embedding)
-    if options.explain:
-        target.explanation.SetInParent()
-    for share in result.contributions:
-        target.explanation.contributions.add(
-            channel=share.channel,
-            raw_score=share.raw_score,
-            weight=share.weight,
-            scale=share.scale,
-            contribution=share.value,
-        )
+def _fill_results(response: pb.RetrieveResponse, page: Page, options: RetrieveOptions) -> None:
+    for item, score, shares in zip_longest(page.items, page.scores, page.shares):
+        result = response.results.add(score=score or 0.0)
+        fill_item(result.item, item, include_embedding=options.include_embedding)
+        if options.explain:
+            result.explanation.SetInParent()
+        for share in shares or ():
+            result.explanation.contributions.add(
+                channel=share.channel,
+                raw_score=share.raw_score,
+                weight=share.weight,
+                scale=share.scale,
+                contribution=share.value,
+            )
 
 
 def _update_fields(request: pb.UpdateRequest) -> frozenset[str]:

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from memory_service.errors import FailedPrecondition
 from memory_service.records import (
     Change,
-    Hit,
+    Hits,
     IndexInfo,
     Item,
     ItemFilter,
@@ -145,13 +145,13 @@ class ItemStore(ABC):
         `newest`, the last `limit`. A negative limit returns all."""
 
     @abstractmethod
-    async def search(self, namespace: str, query: SearchQuery) -> list[Hit]:
+    async def search(self, namespace: str, query: SearchQuery) -> Hits:
         """Find the items that fit best, in no particular order.
 
         With a vector, MUST return the `candidates` matching items of the highest cosine similarity
         (approximate: recall of at least 0.99 against exact search). With a text, MUST return the
         `candidates` matching items of the highest BM25 score above 0, with the statistics of this
-        namespace alone. Each hit MUST carry its score in every channel that was asked, also when
+        namespace alone. Each item MUST have its score in every channel that was asked, also when
         only one of them found it. A vector of another dimension than the namespace's MUST raise
         InvalidArgument.dimension("query_embedding", ...). All of an answer MUST reflect one revision.
         """

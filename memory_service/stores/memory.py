@@ -18,7 +18,7 @@ from memory_service.indexes.view import Entry, NamespaceView
 from memory_service.records import (
     Change,
     ChangeType,
-    Hit,
+    Hits,
     IndexInfo,
     Item,
     ItemFilter,
@@ -263,9 +263,9 @@ class InMemoryStore(Store):
         found = self._namespaces.get(namespace)
         return [] if found is None else found.view.scan(item_filter, limit, newest=newest)
 
-    async def search(self, namespace: str, query: SearchQuery) -> list[Hit]:
+    async def search(self, namespace: str, query: SearchQuery) -> Hits:
         found = self._namespaces.get(namespace)
-        return [] if found is None else found.view.search(query)
+        return Hits() if found is None else found.view.search(query)
 
     # --- state --------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
-"""Items kept in memory, ready to send: the least recently used go first."""
+"""Items kept in memory, ready to send."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections.abc import Callable
 
 from memory_service.records import Item
 
@@ -11,40 +11,50 @@ _OVERHEAD_BYTES = 1200
 
 
 class ItemCache:
-    """Items by key, up to a number of bytes. Items here are shared and must not be changed."""
+    """Items by key, up to a number of bytes. Items here are shared and must not be changed.
 
-    def __init__(self, bytes_max: int) -> None:
-        self._bytes_max = bytes_max
-        self._items: OrderedDict[int, tuple[Item, int]] = OrderedDict()
-        self._nbytes = 0
+    There are two generations. What is put or used is in the young one; when that has half of the
+    bytes, the old one is forgotten and the young one grows old. So what was not used for long goes,
+    as by least recent use, and yet most hits write nothing.
+    """
+
+    def __init__(self, bytes_max: int, content_bytes: Callable[[Item], int]) -> None:
+        """`content_bytes` tells about how much the content of an item takes."""
+        self._generation_bytes_max = bytes_max // 2
+        self._content_bytes = content_bytes
+        self._young: dict[int, Item] = {}
+        self._old: dict[int, Item] = {}
+        self._young_bytes = 0
 
     def get(self, key: int) -> Item | None:
         """Return an item, as used just now."""
-        found = self._items.get(key)
-        if found is None:
-            return None
-        self._items.move_to_end(key)
-        return found[0]
+        item = self._young.get(key)
+        if item is None and (item := self._old.pop(key, None)) is not None:
+            self.put(key, item)
+        return item
 
-    def put(self, key: int, item: Item, content_bytes: int) -> None:
+    def put(self, key: int, item: Item) -> None:
         """Keep an item."""
-        self.discard(key)
+        self._old.pop(key, None)
         # Its content, and its encoded form that the API adds.
-        nbytes = 2 * content_bytes + _OVERHEAD_BYTES
-        if nbytes > self._bytes_max // 8:
+        nbytes = 2 * self._content_bytes(item) + _OVERHEAD_BYTES
+        if nbytes > self._generation_bytes_max // 4:
+            self._young.pop(key, None)
             return
-        self._items[key] = (item, nbytes)
-        self._nbytes += nbytes
-        while self._nbytes > self._bytes_max:
-            self._nbytes -= self._items.popitem(last=False)[1][1]
+        self._young[key] = item
+        # What is replaced or discarded stays counted: the generation ends a little sooner.
+        self._young_bytes += nbytes
+        if self._young_bytes > self._generation_bytes_max:
+            self._old, self._young = self._young, {}
+            self._young_bytes = 0
 
     def discard(self, key: int) -> None:
         """Forget an item that was changed or removed."""
-        found = self._items.pop(key, None)
-        if found is not None:
-            self._nbytes -= found[1]
+        self._young.pop(key, None)
+        self._old.pop(key, None)
 
     def clear(self) -> None:
         """Forget everything."""
-        self._items.clear()
-        self._nbytes = 0
+        self._young.clear()
+        self._old.clear()
+        self._young_bytes = 0

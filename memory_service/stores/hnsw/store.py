@@ -21,7 +21,7 @@ from memory_service.indexes.view import Entry, NamespaceView
 from memory_service.records import (
     Change,
     ChangeType,
-    Hit,
+    Hits,
     IndexInfo,
     Item,
     ItemFilter,
@@ -74,7 +74,7 @@ class HnswStore(Store):
         self._ledger = Ledger()
         self._analyzer = Analyzer()
         self._signal = ChangeSignal()
-        self._items = ItemCache(self._settings.items_bytes_max)
+        self._items = ItemCache(self._settings.items_bytes_max, _content_bytes)
         self._known: OrderedDict[str, NamespaceInfo] = OrderedDict()
 
     # --- life ---------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ class HnswStore(Store):
     def _keep(self, uid: int, item: Item) -> None:
         item.embedded = item.embedded or item.embedding is not None
         item.embedding = None
-        self._items.put(key_of(uid, item.position), item, _content_bytes(item))
+        self._items.put(key_of(uid, item.position), item)
 
     async def add_items(
         self,
@@ -269,13 +269,14 @@ class HnswStore(Store):
         info = self._info(namespace)
         if info is None:
             return [None] * len(positions)
-        keys = [key_of(info.uid, position) for position in positions]
+        first = key_of(info.uid, 0)
+        keys = [first + position for position in positions]
         if with_embedding:
             return await self._read(lambda db: [_load(db, key, f"{ITEM_COLUMNS}, embedding") for key in keys])
-        items = [self._items.get(key) for key in keys]
-        missing = [at for at, item in enumerate(items) if item is None]
-        if not missing:
+        items = list(map(self._items.get, keys))
+        if all(items):
             return items
+        missing = [at for at, item in enumerate(items) if item is None]
         wanted = [keys[at] for at in missing]
         if len(missing) <= _INLINE_READS_MAX:
             with translated():
@@ -287,16 +288,16 @@ class HnswStore(Store):
             items[at] = item
             # One read in a thread may be older than a commit that was published meanwhile.
             if item is not None and fresh:
-                self._items.put(keys[at], item, _content_bytes(item))
+                self._items.put(keys[at], item)
         return items
 
     async def scan(self, namespace: str, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
         view = await self._views.get(namespace)
         return [] if view is None else view.scan(item_filter, limit, newest=newest)
 
-    async def search(self, namespace: str, query: SearchQuery) -> list[Hit]:
+    async def search(self, namespace: str, query: SearchQuery) -> Hits:
         view = self._views.get_loaded(namespace) or await self._views.get(namespace)
-        return [] if view is None else view.search(query)
+        return Hits() if view is None else view.search(query)
 
     # --- state --------------------------------------------------------------------------------
 
