@@ -23,7 +23,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 
 import hnswlib
@@ -33,8 +32,11 @@ from numpy.typing import NDArray
 FloatMatrix = NDArray[np.float32]
 LabelArray = NDArray[np.int64]
 
-_EF_STEPS = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
-_SAMPLE_QUERIES = 64
+_EF_STEPS = (
+    *range(24, 64, 8), *range(64, 128, 16), *range(128, 256, 32), *range(256, 512, 64),
+    *range(512, 1024, 128), 1024, 1280, 1536, 2048,
+)  # fmt: skip
+_SAMPLE_QUERIES = 256
 _SAMPLE_K = 10
 _SEARCHED_RECENTLY_S = 1.0
 _PATIENCE_S = 0.0002
@@ -184,7 +186,7 @@ class HnswGraph:
         return grown or self.live_count < 0.85 * self._calibrated_live
 
     def calibrate(self, queries: FloatMatrix, vectors: FloatMatrix, recall_target: float) -> bool:
-        """Set `ef` one step above the smallest that reaches the recall; False: none does.
+        """Set `ef` to the smallest step that reaches the recall; False: none does.
 
         `vectors` are the live ones. `queries` are like what will be asked, and are not in the graph:
         the graph finds what it holds more easily than what it does not. For use by the thread that adds.
@@ -193,9 +195,9 @@ class HnswGraph:
         if len(queries) < _SAMPLE_QUERIES:
             queries = np.concatenate([queries, _between(vectors)[len(queries) :]])
         exact = _top_scores(queries, vectors)
-        for ef, above in pairwise(_EF_STEPS):
+        for ef in _EF_STEPS:
             if self._recall(queries, exact, ef) >= recall_target:
-                self.ef = above
+                self.ef = ef
                 return True
         self.ef = _EF_STEPS[-1]
         return False

@@ -27,7 +27,7 @@ BoolArray = NDArray[np.bool_]
 _BUILD_THREADS = 2
 _CHUNK = 8192
 _DELETED_MIN = 16
-_HELD_OUT = 64
+_HELD_OUT = 256
 
 
 @dataclass
@@ -47,6 +47,14 @@ def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
     # Scaled first: the squares of very large or very small values leave the range of doubles.
     wide /= np.abs(wide).max()
     return (wide / np.sqrt(wide @ wide)).astype(np.float32)
+
+
+def unit_rows(vectors: FloatMatrix) -> FloatMatrix:
+    """Return each row at length 1. They must be finite and not zero."""
+    squares = np.einsum("ij,ij->i", vectors, vectors)
+    if 1e-30 < squares.min() and squares.max() < 1e30:
+        return np.asarray(vectors / np.sqrt(squares)[:, None])
+    return np.array([unit(vector) for vector in vectors])
 
 
 class VectorIndex:
@@ -146,6 +154,12 @@ class VectorIndex:
             return found[0][:k], found[1][:k]
         tail = self._scan_matrix(query, k, allowed)
         return _best(np.concatenate([found[0], tail[0]]), np.concatenate([found[1], tail[1]]), k)
+
+    def search_all(self, queries: FloatMatrix, k: int) -> list[tuple[SlotArray, NDArray[np.float32]]]:
+        """Search for several queries, shape (n, dimension), without a filter: see `search`."""
+        if self._graph is not None or self._live_count < len(self._live):
+            return [self.search(query, k) for query in queries]
+        return [_best_of_all(scores, k, 0) for scores in queries @ self._matrix.view.T]
 
     def _search_filtered(
         self, graph: DistinctGraph, query: NDArray[np.float32], k: int, allowed: BoolArray

@@ -8,6 +8,7 @@ stays. A view is derived from records: it can be dropped and built again at any 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,7 @@ from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.lexical import LexicalIndex
 from memory_service.indexes.settings import IndexSettings
-from memory_service.indexes.vectors import VectorIndex, unit
+from memory_service.indexes.vectors import VectorIndex, unit, unit_rows
 from memory_service.records import Hits, IndexInfo, ItemFilter, SearchQuery
 
 NEVER_US = np.iinfo(np.int64).max
@@ -254,6 +255,49 @@ class NamespaceView:
         if query.text is None and query.vector is not None:
             return self._search_vectors(query.vector, query.candidates, rows)
         return self._search_both(query, rows)
+
+    def search_all(self, queries: Sequence[SearchQuery]) -> list[Hits | Exception]:
+        """Answer several queries, each with what is found or with the error it gets.
+
+        Those by a vector alone, without a filter, are compared with the vectors together.
+        """
+        self.index_pending()
+        plain: dict[int, list[int]] = {}
+        answers: list[Hits | Exception] = []
+        for at, query in enumerate(queries):
+            if len(queries) > 1 and self._is_plain(query):
+                plain.setdefault(query.candidates, []).append(at)
+                answers.append(Hits())
+            else:
+                answers.append(self._attempt(query))
+        for count, places in plain.items():
+            vectors = np.array([queries[at].vector for at in places])
+            for at, hits in zip(places, self._search_plain(vectors, count), strict=True):
+                answers[at] = hits
+        return answers
+
+    def _is_plain(self, query: SearchQuery) -> bool:
+        return (
+            query.text is None
+            and query.vector is not None
+            and not query.filter.selects
+            and not self.expiring_count
+            and self.vectors is not None
+            and len(query.vector) == self.vectors.dimension
+        )
+
+    def _attempt(self, query: SearchQuery) -> Hits | Exception:
+        try:
+            return self.search(query)
+        except InvalidArgument as error:
+            return error
+
+    def _search_plain(self, vectors: NDArray[np.float32], count: int) -> list[Hits]:
+        assert self.vectors is not None
+        return [
+            Hits(self.positions.view[self.slot_row.view[slots]].tolist(), scores.tolist())
+            for slots, scores in self.vectors.search_all(unit_rows(vectors), count)
+        ]
 
     def _unit_query(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         if self.vectors is not None and len(vector) != self.vectors.dimension:

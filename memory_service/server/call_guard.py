@@ -17,6 +17,7 @@ from google.protobuf.message import DecodeError
 from memory_service.errors import InvalidArgument, MemoryServiceError, Overloaded, Unavailable
 from memory_service.limits import Limits
 from memory_service.server.errors import DETAILS_KEY, DeadlineExceeded, expected, status_of
+from memory_service.server.turnstile import Turnstile
 
 _log = structlog.get_logger(__name__)
 
@@ -37,6 +38,7 @@ class CallGuard:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._calls = 0
+        self._turnstile = Turnstile()
         self._streams: set[asyncio.Task[Any]] = set()
         self._draining = False
         self._idle = asyncio.Event()
@@ -71,8 +73,11 @@ class CallGuard:
             remaining_s = context.time_remaining()
             if remaining_s is not None and remaining_s <= 0:
                 await _abort(context, DeadlineExceeded())
+            gate = self._turnstile.wait(self._calls)
             self._calls += 1
             try:
+                if gate is not None:
+                    await gate
                 return await call(request, context)
             except Exception as error:
                 await _abort(context, expected(error, method))

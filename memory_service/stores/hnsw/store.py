@@ -51,6 +51,7 @@ from memory_service.stores.hnsw.rows import (
     state_of,
 )
 from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, prepare
+from memory_service.stores.hnsw.search_queue import SearchQueue
 from memory_service.stores.hnsw.snapshots import Snapshots
 from memory_service.stores.hnsw.view_cache import Effect, ViewCache
 from memory_service.stores.sqlite import Connection, checkpoint, connect, translated
@@ -76,6 +77,7 @@ class HnswStore(Store):
         self._signal = ChangeSignal()
         self._items = ItemCache(self._settings.items_bytes_max, _content_bytes)
         self._known: OrderedDict[str, NamespaceInfo] = OrderedDict()
+        self._searches = SearchQueue()
 
     # --- life ---------------------------------------------------------------------------------
 
@@ -297,7 +299,7 @@ class HnswStore(Store):
 
     async def search(self, namespace: str, query: SearchQuery) -> Hits:
         view = self._views.get_loaded(namespace) or await self._views.get(namespace)
-        return Hits() if view is None else view.search(query)
+        return Hits() if view is None else await self._searches.search(view, query)
 
     # --- state --------------------------------------------------------------------------------
 

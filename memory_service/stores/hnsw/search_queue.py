@@ -1,0 +1,44 @@
+"""Searches that are asked for at the same time are answered together."""
+
+from __future__ import annotations
+
+import asyncio
+
+from memory_service.indexes.view import NamespaceView
+from memory_service.records import Hits, SearchQuery
+
+Waiting = tuple[SearchQuery, asyncio.Future[Hits]]
+
+
+class SearchQueue:
+    """Hands a view all the queries of one turn of the event loop at once.
+
+    To compare sixteen queries with a matrix takes little more than to compare one: what takes long
+    is to read the matrix.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[NamespaceView, list[Waiting]] = {}
+
+    async def search(self, view: NamespaceView, query: SearchQuery) -> Hits:
+        """Return what the view finds."""
+        loop = asyncio.get_running_loop()
+        if not self._waiting:
+            loop.call_soon(self._answer)
+        answer: asyncio.Future[Hits] = loop.create_future()
+        self._waiting.setdefault(view, []).append((query, answer))
+        return await answer
+
+    def _answer(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for view, asked in waiting.items():
+            asked = [(query, answer) for query, answer in asked if not answer.done()]
+            try:
+                found = view.search_all([query for query, _ in asked])
+            except Exception as error:
+                found = [error] * len(asked)
+            for (_, answer), result in zip(asked, found, strict=True):
+                if isinstance(result, Exception):
+                    answer.set_exception(result)
+                else:
+                    answer.set_result(result)
