@@ -6,6 +6,7 @@ Times are integers: microseconds since the Unix epoch, in names that end in `_us
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 

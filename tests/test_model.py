@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from contract.builders import NOW, PLENTY, SECOND, build_request, build_state, build_write
+from contract.builders import NOW, PLENTY, SECOND, Hit, build_request, build_state, build_write, rows
 from contract.cases import EVICTING, GRAPH
 from memory_service.errors import MemoryServiceError
 from memory_service.indexes.settings import IndexSettings
@@ -26,7 +26,6 @@ from memory_service.records import (
     CLIENT_MODEL,
     Change,
     ChangeType,
-    Hit,
     Item,
     ItemFilter,
     ItemWrite,
@@ -362,14 +361,14 @@ class Model(RuleBasedStateMachine):
 
     def compare_search(self, namespace: str, query: SearchQuery) -> None:
         """Assert that the best of each channel and every score are the same."""
-        found: list[Hit] = self.run(self.store.search(namespace, query))
-        best: list[Hit] = self.run(self.oracle.search(namespace, query))
+        found = rows(self.run(self.store.search(namespace, query)))
+        best = rows(self.run(self.oracle.search(namespace, query)))
         for channel in ("vector_score", "lexical_score"):
             expected = pytest.approx(_best(best, channel, query.candidates), abs=TOLERANCE)
             assert _best(found, channel, query.candidates) == expected
         assert len({hit.position for hit in found}) == len(found)
-        everything: list[Hit] = self.run(
-            self.oracle.search(namespace, msgspec.structs.replace(query, candidates=PLENTY))
+        everything = rows(
+            self.run(self.oracle.search(namespace, msgspec.structs.replace(query, candidates=PLENTY)))
         )
         scores = {hit.position: hit for hit in everything}
         for hit in found:

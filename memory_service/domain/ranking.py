@@ -50,15 +50,16 @@ def rank(hits: Hits, mode: RetrieveMode, *, explain: bool) -> Ranked:
     order = sorted(zip(scores, hits.positions, strict=True), reverse=True)
     if mode is RetrieveMode.LEXICAL:
         order = [pair for pair in order if pair[0] > 0]
-    shares = {p: (Contribution(channel, score, 1.0, 1.0),) for score, p in order} if explain else {}
-    return Ranked(order, shares)
+    ranked = Ranked(order)
+    if explain:
+        ranked.shares = {p: (Contribution(channel, score, 1.0, 1.0),) for score, p in order}
+    return ranked
 
 
 def _channel(hits: Hits, mode: RetrieveMode) -> tuple[str, Sequence[float]]:
     if mode is RetrieveMode.LEXICAL:
         return "lexical", hits.lexical_scores or ()
-    # By vectors alone only items with a vector are found.
-    return "vector", hits.vector_scores or ()  # type: ignore[return-value]
+    return "vector", [score or 0.0 for score in hits.vector_scores or ()]
 
 
 def _by_both(hits: Hits, explain: bool) -> Ranked:

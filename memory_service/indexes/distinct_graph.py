@@ -148,18 +148,22 @@ class DistinctGraph:
         self.graph.mark_deleted(np.array([group]))
 
     def search(
-        self, query: NDArray[np.float32], k: int, live: BoolArray | None
-    ) -> tuple[IntArray, NDArray[np.float32]] | None:
-        """Return at least k live slots of the best scores, best first; fewer where fewer are live.
+        self, queries: FloatMatrix, k: int, live: BoolArray | None
+    ) -> list[tuple[IntArray, NDArray[np.float32]]] | None:
+        """Return for each query at least k live slots of the best scores, best first; fewer where
+        fewer are live.
 
-        `live` tells which slots are live; None: all.
-
-        None where the graph could not find as many as it holds: the caller has to scan.
+        `live` tells which slots are live; None: all. None is returned where the graph could not
+        find as many as it holds for one of the queries: see `HnswGraph.search`.
         """
-        found = self.graph.search(query, k + self._unmarked)
+        found = self.graph.search(queries, k + self._unmarked)
         if found is None:
             return None
-        groups, scores = found
+        return [self._live_slots(groups, scores, live) for groups, scores in zip(*found, strict=True)]
+
+    def _live_slots(
+        self, groups: IntArray, scores: NDArray[np.float32], live: BoolArray | None
+    ) -> tuple[IntArray, NDArray[np.float32]]:
         linked = self._linked
         if len(linked.group_hash) < len(self.graph):
             # Another thread adds groups that nobody knows yet; their slots are found elsewhere.

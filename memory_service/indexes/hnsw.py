@@ -38,6 +38,7 @@ _EF_STEPS = (
 )  # fmt: skip
 _SAMPLE_QUERIES = 256
 _SAMPLE_K = 10
+_BETWEEN = 6
 _SEARCHED_RECENTLY_S = 1.0
 _PATIENCE_S = 0.0002
 
@@ -149,23 +150,25 @@ class HnswGraph:
                 continue
         self._live_count = live_count
 
-    def search(self, query: FloatMatrix, k: int) -> tuple[LabelArray, FloatMatrix] | None:
-        """Return labels and inner products of the k nearest live vectors, best first.
+    def search(self, queries: FloatMatrix, k: int) -> tuple[LabelArray, FloatMatrix] | None:
+        """Return labels and inner products of the k nearest live vectors of each query, best first.
 
-        Fewer where fewer are live. None where the graph could not find as many as it holds: the
-        caller has to scan.
+        Queries have shape (n, dimension), what is returned (n, k), or fewer columns where fewer are
+        live. None where the graph could not find as many as it holds for one of the queries: the
+        caller has to ask for each alone, or to scan.
         """
         self._searched_at = time.monotonic()
         with self._turns:
             k = min(k, self.live_count)
             if k <= 0:
-                return np.empty(0, np.int64), np.empty(0, np.float32)
-            self._set_ef(self.ef if k <= self.ef // 2 else max(self.ef, k + k // 2))
+                return np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0), np.float32)
+            # Calibrated for _SAMPLE_K results; more of them take a wider search.
+            self._set_ef(self.ef + 2 * max(k - _SAMPLE_K, 0))
             try:
-                labels, distances = self._index.knn_query(query, k=k, num_threads=1)
+                labels, distances = self._index.knn_query(queries, k=k, num_threads=1)
             except RuntimeError:
                 return None
-        return labels[0].astype(np.int64), 1.0 - distances[0]
+        return labels.astype(np.int64), 1.0 - distances
 
     def _set_ef(self, ef: int) -> None:
         if ef != self._ef_set:
@@ -186,18 +189,20 @@ class HnswGraph:
         return grown or self.live_count < 0.85 * self._calibrated_live
 
     def calibrate(self, queries: FloatMatrix, vectors: FloatMatrix, recall_target: float) -> bool:
-        """Set `ef` to the smallest step that reaches the recall; False: none does.
+        """Set `ef` a little above the smallest that reaches the recall; False: none does.
 
         `vectors` are the live ones. `queries` are like what will be asked, and are not in the graph:
         the graph finds what it holds more easily than what it does not. For use by the thread that adds.
         """
         self._calibrated_count, self._calibrated_live = len(self), self.live_count
+        # Less evidence, more margin.
+        margin = 1 if len(queries) >= _SAMPLE_QUERIES // 2 else 3
         if len(queries) < _SAMPLE_QUERIES:
             queries = np.concatenate([queries, _between(vectors)[len(queries) :]])
         exact = _top_scores(queries, vectors)
-        for ef in _EF_STEPS:
+        for step, ef in enumerate(_EF_STEPS):
             if self._recall(queries, exact, ef) >= recall_target:
-                self.ef = ef
+                self.ef = _EF_STEPS[min(step + margin, len(_EF_STEPS) - 1)]
                 return True
         self.ef = _EF_STEPS[-1]
         return False
@@ -236,10 +241,10 @@ class HnswGraph:
 
 
 def _between(vectors: FloatMatrix) -> FloatMatrix:
-    """Return queries that lie between two vectors each, off the data."""
+    """Return queries that lie between several vectors each, off the data, where finding is hard."""
     rng = np.random.default_rng(len(vectors))
-    pairs = rng.integers(0, len(vectors), (2, _SAMPLE_QUERIES))
-    sums = vectors[pairs[0]] + 0.7 * vectors[pairs[1]]
+    chosen = rng.integers(0, len(vectors), (_SAMPLE_QUERIES, _BETWEEN))
+    sums = vectors[chosen].sum(axis=1)
     norms = np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
     return np.asarray(sums / norms, np.float32)
 

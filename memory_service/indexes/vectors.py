@@ -9,7 +9,7 @@ returns does so in another thread while searches go on. All else is for one thre
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,11 +23,15 @@ from memory_service.indexes.settings import IndexSettings
 FloatMatrix = NDArray[np.float32]
 SlotArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+Found = tuple[SlotArray, NDArray[np.float32]]
+"""Slots and the scores they have."""
 
 _BUILD_THREADS = 2
 _CHUNK = 8192
 _DELETED_MIN = 16
 _HELD_OUT = 256
+# Up to this many queries BLAS is faster with each of them alone: for more it rearranges the matrix.
+_ALONE_MAX = 4
 
 
 @dataclass
@@ -51,8 +55,10 @@ def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def unit_rows(vectors: FloatMatrix) -> FloatMatrix:
     """Return each row at length 1. They must be finite and not zero."""
+    if len(vectors) == 1:
+        return unit(vectors[0])[None]
     squares = np.einsum("ij,ij->i", vectors, vectors)
-    if 1e-30 < squares.min() and squares.max() < 1e30:
+    if squares.min() > 1e-30 and squares.max() < 1e30:
         return np.asarray(vectors / np.sqrt(squares)[:, None])
     return np.array([unit(vector) for vector in vectors])
 
@@ -132,38 +138,39 @@ class VectorIndex:
         if self._graph is not None and slot < self._graph.slot_count:
             self._graph.remove(slot, linking=self._job_running)
 
-    def search(
-        self, query: NDArray[np.float32], k: int, allowed: BoolArray | None = None
-    ) -> tuple[SlotArray, NDArray[np.float32]]:
-        """Return the k best live slots, in any order, and their inner products with the query.
+    def search(self, queries: FloatMatrix, k: int) -> list[Found]:
+        """Return for each query, shape (n, dimension), the k best live slots, in any order, and their
+        inner products with the query."""
+        graph = self._graph
+        if graph is None:
+            return self._scan_matrix(queries, k)
+        if k > graph.slot_count // 4:
+            return [self.scan(query, k) for query in queries]
+        live = None if self._live_count == len(self._live) else self._live.view
+        found = graph.search(queries, k, live)
+        if found is None:
+            return [
+                self.scan(query, k) if len(queries) == 1 else self.search(query[None], k)[0]
+                for query in queries
+            ]
+        if graph.slot_count == len(self._live):
+            return [(slots[:k], scores[:k]) for slots, scores in found]
+        return [_merged(f, t, k) for f, t in zip(found, self._scan_matrix(queries, k), strict=True)]
 
-        `allowed`, of shape (len(self),), leaves slots out.
-        """
-        if self._graph is None:
-            return self._scan_matrix(query, k, allowed)
-        if k > self._graph.slot_count // 4:
+    def search_among(self, query: NDArray[np.float32], k: int, allowed: BoolArray) -> Found:
+        """Like `search`, for one query, among the slots that `allowed`, of shape (len(self),), tells."""
+        if self._graph is None or k > self._graph.slot_count // 4:
             return self.scan(query, k, allowed)
-        if allowed is None:
-            live = None if self._live_count == len(self._live) else self._live.view
-            found = self._graph.search(query, k, live)
-        else:
-            found = self._search_filtered(self._graph, query, k, allowed)
+        found = self._search_graph_among(self._graph, query, k, allowed)
         if found is None:
             return self.scan(query, k, allowed)
-        if self._graph.slot_count == len(self._live):
-            return found[0][:k], found[1][:k]
-        tail = self._scan_matrix(query, k, allowed)
-        return _best(np.concatenate([found[0], tail[0]]), np.concatenate([found[1], tail[1]]), k)
+        slots = np.flatnonzero(allowed[self._graph.slot_count :] & self._live.view[self._graph.slot_count :])
+        tail = _best(slots + self._graph.slot_count, self._matrix.view[slots] @ query, k)
+        return _merged(found, tail, k)
 
-    def search_all(self, queries: FloatMatrix, k: int) -> list[tuple[SlotArray, NDArray[np.float32]]]:
-        """Search for several queries, shape (n, dimension), without a filter: see `search`."""
-        if self._graph is not None or self._live_count < len(self._live):
-            return [self.search(query, k) for query in queries]
-        return [_best_of_all(scores, k, 0) for scores in queries @ self._matrix.view.T]
-
-    def _search_filtered(
+    def _search_graph_among(
         self, graph: DistinctGraph, query: NDArray[np.float32], k: int, allowed: BoolArray
-    ) -> tuple[SlotArray, NDArray[np.float32]] | None:
+    ) -> Found | None:
         """Ask the graph for more and more until k of what it finds is allowed."""
         count = graph.slot_count
         wanted = allowed[:count] & self._live.view[:count]
@@ -173,31 +180,30 @@ class VectorIndex:
             return _best(slots, graph.vectors(slots) @ query, k)
         ask = int(1.5 * k * count / match_count) + 16
         while ask < count // 4:
-            found = graph.search(query, ask, self._live.view)
+            found = graph.search(query[None], ask, self._live.view)
             if found is None:
                 return None
-            kept = wanted[found[0]]
+            slots, scores = found[0]
+            kept = wanted[slots]
             if int(kept.sum()) >= k:
-                return found[0][kept][:k], found[1][kept][:k]
+                return slots[kept][:k], scores[kept][:k]
             ask *= 3
         return None
 
-    def _scan_matrix(
-        self, query: NDArray[np.float32], k: int, allowed: BoolArray | None
-    ) -> tuple[SlotArray, NDArray[np.float32]]:
-        scores = self._matrix.view @ query
+    def _scan_matrix(self, queries: FloatMatrix, k: int) -> list[Found]:
+        """Compare with every vector that is not in the graph. The matrix is read once for all queries."""
+        scores = _products(self._matrix.view, queries)
         first = self.graph_count
-        dead = self._live_count < len(self._live)
-        if allowed is None and not dead:
-            return _best_of_all(scores, k, first)
-        wanted = self._live.view[first:] if allowed is None else self._live.view[first:] & allowed[first:]
-        slots = np.flatnonzero(wanted)
-        return _best(slots + first, scores[slots], k)
+        if self._live_count < len(self._live):
+            live = self._live.view[first:]
+            dead = np.flatnonzero(~live)
+            for row in scores:
+                row[dead] = -np.inf
+            k = min(k, len(live) - len(dead))
+        return [_best_of_all(row, k, first) for row in scores]
 
-    def scan(
-        self, query: NDArray[np.float32], k: int, allowed: BoolArray | None
-    ) -> tuple[SlotArray, NDArray[np.float32]]:
-        """Like `search`, by comparing with every vector."""
+    def scan(self, query: NDArray[np.float32], k: int, allowed: BoolArray | None = None) -> Found:
+        """Like `search` or `search_among`, by comparing with every vector."""
         wanted = self._live.view if allowed is None else self._live.view & allowed
         slots = np.flatnonzero(wanted)
         return _best(slots, self.scores(slots, query), k)
@@ -290,7 +296,14 @@ class VectorIndex:
             self._graph.adopt_again(self._live.view[: self._graph.slot_count])
 
 
-def _best_of_all(scores: NDArray[np.float32], k: int, first: int) -> tuple[SlotArray, NDArray[np.float32]]:
+def _products(matrix: FloatMatrix, queries: FloatMatrix) -> Sequence[NDArray[np.float32]]:
+    """Return for each query its inner products with the rows of a matrix."""
+    if len(queries) <= _ALONE_MAX:
+        return [matrix @ query for query in queries]
+    return list(np.ascontiguousarray((matrix @ queries.T).T))
+
+
+def _best_of_all(scores: NDArray[np.float32], k: int, first: int) -> Found:
     """Return where the k best scores are, counted from `first`, in no particular order, and the scores."""
     if k < len(scores):
         best = scores.argpartition(len(scores) - k)[len(scores) - k :] if k > 0 else np.empty(0, np.int64)
@@ -298,6 +311,10 @@ def _best_of_all(scores: NDArray[np.float32], k: int, first: int) -> tuple[SlotA
     return np.arange(first, first + len(scores)), scores
 
 
-def _best(slots: SlotArray, scores: NDArray[np.float32], k: int) -> tuple[SlotArray, NDArray[np.float32]]:
+def _best(slots: SlotArray, scores: NDArray[np.float32], k: int) -> Found:
     best, scores = _best_of_all(scores, k, 0)
     return slots[best], scores
+
+
+def _merged(one: Found, other: Found, k: int) -> Found:
+    return _best(np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]]), k)

@@ -250,69 +250,64 @@ class NamespaceView:
 
     def search(self, query: SearchQuery) -> Hits:
         """Return the best items of every channel that is asked, with all their scores."""
-        self.index_pending()
-        rows = self._row_mask(query.filter)
-        if query.text is None and query.vector is not None:
-            return self._search_vectors(query.vector, query.candidates, rows)
-        return self._search_both(query, rows)
+        found = self.search_all([query])[0]
+        if isinstance(found, Exception):
+            raise found
+        return found
 
-    def search_all(self, queries: Sequence[SearchQuery]) -> list[Hits | Exception]:
+    def search_all(self, queries: Sequence[SearchQuery]) -> list[Hits | InvalidArgument]:
         """Answer several queries, each with what is found or with the error it gets.
 
         Those by a vector alone, without a filter, are compared with the vectors together.
         """
         self.index_pending()
-        plain: dict[int, list[int]] = {}
-        answers: list[Hits | Exception] = []
+        answers: list[Hits | InvalidArgument] = [Hits()] * len(queries)
+        together: dict[int, list[int]] = {}
         for at, query in enumerate(queries):
-            if len(queries) > 1 and self._is_plain(query):
-                plain.setdefault(query.candidates, []).append(at)
-                answers.append(Hits())
+            try:
+                vector = None if query.vector is None else self._checked(query.vector)
+            except InvalidArgument as error:
+                answers[at] = error
+                continue
+            rows = self._row_mask(query.filter)
+            if query.text is None and vector is not None and rows is None:
+                together.setdefault(query.candidates, []).append(at)
             else:
-                answers.append(self._attempt(query))
-        for count, places in plain.items():
+                answers[at] = self._search_alone(query, vector, rows)
+        for count, places in together.items():
             vectors = np.array([queries[at].vector for at in places])
-            for at, hits in zip(places, self._search_plain(vectors, count), strict=True):
-                answers[at] = hits
+            for at, found in zip(places, self._search_vectors(vectors, count), strict=True):
+                answers[at] = found
         return answers
 
-    def _is_plain(self, query: SearchQuery) -> bool:
-        return (
-            query.text is None
-            and query.vector is not None
-            and not query.filter.selects
-            and not self.expiring_count
-            and self.vectors is not None
-            and len(query.vector) == self.vectors.dimension
-        )
-
-    def _attempt(self, query: SearchQuery) -> Hits | Exception:
-        try:
-            return self.search(query)
-        except InvalidArgument as error:
-            return error
-
-    def _search_plain(self, vectors: NDArray[np.float32], count: int) -> list[Hits]:
-        assert self.vectors is not None
-        return [
-            Hits(self.positions.view[self.slot_row.view[slots]].tolist(), scores.tolist())
-            for slots, scores in self.vectors.search_all(unit_rows(vectors), count)
-        ]
-
-    def _unit_query(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _checked(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         if self.vectors is not None and len(vector) != self.vectors.dimension:
             raise InvalidArgument.dimension("query_embedding", self.vectors.dimension, len(vector))
-        return unit(vector)
+        return vector
 
-    def _search_vectors(self, vector: NDArray[np.float32], count: int, rows: BoolArray | None) -> Hits:
-        query = self._unit_query(vector)
+    def _search_vectors(self, vectors: NDArray[np.float32], count: int) -> list[Hits]:
         if self.vectors is None:
-            return Hits()
-        allowed = None if rows is None else rows[self.slot_row.view]
-        slots, scores = self.vectors.search(query, count, allowed)
-        return Hits(self.positions.view[self.slot_row.view[slots]].tolist(), scores.tolist())
+            return [Hits() for _ in vectors]
+        return [self._hits(*found) for found in self.vectors.search(unit_rows(vectors), count)]
 
-    def _search_both(self, query: SearchQuery, rows: BoolArray | None) -> Hits:
+    def _hits(self, slots: NDArray[np.int64], scores: NDArray[np.float32]) -> Hits:
+        # How many queries are answered together changes the last bits of a sum, and must not change
+        # which of two equal vectors comes first.
+        return Hits(self.positions.view[self.slot_row.view[slots]].tolist(), scores.round(6).tolist())
+
+    def _search_alone(
+        self, query: SearchQuery, vector: NDArray[np.float32] | None, rows: BoolArray | None
+    ) -> Hits:
+        if query.text is not None:
+            return self._search_both(query, vector, rows)
+        if vector is None or self.vectors is None or rows is None:
+            return Hits()
+        allowed = rows[self.slot_row.view]
+        return self._hits(*self.vectors.search_among(unit(vector), query.candidates, allowed))
+
+    def _search_both(
+        self, query: SearchQuery, vector: NDArray[np.float32] | None, rows: BoolArray | None
+    ) -> Hits:
         """Take the best of each channel, and look the other channel's scores up."""
         docs, lexical = self._score_words(query.text or "", rows)
         doc_rows = self.doc_row.view[docs]
@@ -322,13 +317,13 @@ class NamespaceView:
             else np.arange(len(lexical))
         )
         found = doc_rows[best]
-        unit_query = None
-        if query.vector is not None:
-            unit_query = self._unit_query(query.vector)
-            if self.vectors is not None:
-                allowed = None if rows is None else rows[self.slot_row.view]
-                slots, _ = self.vectors.search(unit_query, query.candidates, allowed)
-                found = np.union1d(found, self.slot_row.view[slots])
+        unit_query = None if vector is None else unit(vector)
+        if unit_query is not None and self.vectors is not None:
+            if rows is None:
+                slots, _ = self.vectors.search(unit_query[None], query.candidates)[0]
+            else:
+                slots, _ = self.vectors.search_among(unit_query, query.candidates, rows[self.slot_row.view])
+            found = np.union1d(found, self.slot_row.view[slots])
         return Hits(
             self.positions.view[found].tolist(),
             None if unit_query is None else self._vector_scores(found, unit_query),
@@ -351,9 +346,7 @@ class NamespaceView:
         at = np.minimum(np.searchsorted(docs, wanted), len(docs) - 1)
         return np.where(docs[at] == wanted, scores[at], 0.0)
 
-    def _vector_scores(
-        self, rows: NDArray[np.int32], query: NDArray[np.float32]
-    ) -> list[float | None]:
+    def _vector_scores(self, rows: NDArray[np.int32], query: NDArray[np.float32]) -> list[float | None]:
         scores: list[float | None] = [None] * len(rows)
         if self.vectors is None:
             return scores

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+
 import msgspec
 import numpy as np
 

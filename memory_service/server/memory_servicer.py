@@ -258,7 +258,7 @@ def _selection(message: pb.RetrieveOptions | pb.ListRequest, prefix: str) -> Sel
 
 
 def _options(message: pb.RetrieveOptions) -> RetrieveOptions:
-    mode = _MODES.get(message.mode)  # type: ignore[call-overload]
+    mode = _MODES.get(message.mode)
     if mode is None:
         raise InvalidArgument("options.mode", f"has no value {message.mode}")
     return RetrieveOptions(

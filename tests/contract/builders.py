@@ -16,7 +16,7 @@ from memory_service.records import (
     ChatMessage,
     Content,
     DataPart,
-    Hit,
+    Hits,
     Item,
     ItemFilter,
     ItemWrite,
@@ -142,11 +142,27 @@ async def search_hits(
     return await hits_by_id(store, namespace, hits)
 
 
-async def hits_by_id(store: Store, namespace: str, hits: Sequence[Hit]) -> dict[str, Hit]:
+@dataclass(frozen=True)
+class Hit:
+    """One item found: a row of `Hits`."""
+
+    position: int
+    vector_score: float | None
+    lexical_score: float | None
+
+
+def rows(hits: Hits) -> list[Hit]:
+    """Return hits one by one."""
+    nothing = [None] * len(hits.positions)
+    columns = hits.positions, hits.vector_scores or nothing, hits.lexical_scores or nothing
+    return [Hit(*row) for row in zip(*columns, strict=True)]
+
+
+async def hits_by_id(store: Store, namespace: str, hits: Hits) -> dict[str, Hit]:
     """Return hits by the id of their item; each must be of an item that is there, and only once."""
-    items = await store.load_items(namespace, [hit.position for hit in hits])
-    by_id = {item.id: hit for item, hit in zip(items, hits, strict=True) if item is not None}
-    assert len(by_id) == len(hits), "a hit of an item that is gone, or the same item twice"
+    items = await store.load_items(namespace, hits.positions)
+    by_id = {item.id: hit for item, hit in zip(items, rows(hits), strict=True) if item is not None}
+    assert len(by_id) == len(hits.positions), "a hit of an item that is gone, or the same item twice"
     return by_id
 
 

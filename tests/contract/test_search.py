@@ -22,7 +22,7 @@ from contract.builders import (
     word_scores,
     words_found,
 )
-from memory_service.records import Hit, ItemFilter, ItemWrite, OnDuplicate, SearchQuery
+from memory_service.records import Hits, ItemFilter, ItemWrite, OnDuplicate, SearchQuery
 from memory_service.stores.base import Store
 
 
@@ -274,7 +274,7 @@ async def test_an_answer_is_of_one_revision(store: Store) -> None:
         return [build_write(name, look, looks[look]) for name in ("a", "b")]
 
     await store.add_items(NS, [*filler, *pair("red")])
-    answers: list[list[Hit]] = []
+    answers: list[Hits] = []
     ended = asyncio.Event()
 
     async def look_on() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from memory_service.indexes.view import NamespaceView
 from memory_service.records import Hits, SearchQuery
@@ -33,6 +34,7 @@ class SearchQueue:
         waiting, self._waiting = self._waiting, {}
         for view, asked in waiting.items():
             asked = [(query, answer) for query, answer in asked if not answer.done()]
+            found: Sequence[Hits | Exception]
             try:
                 found = view.search_all([query for query, _ in asked])
             except Exception as error:
