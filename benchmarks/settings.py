@@ -65,10 +65,10 @@ class Sizes:
 FULL = Sizes(
     stored=(1_000, 10_000, 100_000),
     queries=500,
-    calls=5_000,
-    rounds=3,
+    calls=2_500,
+    rounds=8,
     import_rounds=2,
-    add_seconds=3.0,
+    add_seconds=1.5,
     add_into=100_000,
     namespaces=10_000,
     namespace_items=100,

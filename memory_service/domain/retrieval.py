@@ -257,26 +257,37 @@ class Retrieval:
         loaded = await self._store.load_items(
             namespace, [position for _, position in wanted], with_embedding=options.include_embedding
         )
-        items: list[Item] = []
-        scores: list[float] = []
-        shares: list[Shares] = []
-        bytes_left, after = self._checks.limits.page_bytes_max, first
-        for (score, position), item in zip(wanted, loaded, strict=True):
-            if item is not None:
-                # Read here what is known: this runs for every result of every call.
-                known = None if options.include_embedding else item.framed
-                bytes_left -= self._item_bytes(item) if known is None else len(known)
-                if bytes_left < 0 and items:
-                    break
-                items.append(item)
-                scores.append(score)
-                if options.explain:
-                    shares.append(ranked.shares[position])
-            after += 1
+        taken, items = self._fitting(loaded, options.include_embedding)
+        if len(items) < len(wanted):
+            wanted = [place for place, item in zip(wanted[:taken], loaded, strict=False) if item is not None]
         token = ""
-        if after < len(ranked.order):
-            token = self._tokens.make(self._query_scope(namespace, options, limit), [after])
-        return Page(items, 0, token, scores=scores, shares=shares)
+        if first + taken < len(ranked.order):
+            token = self._tokens.make(self._query_scope(namespace, options, limit), [first + taken])
+        return Page(
+            items,
+            0,
+            token,
+            scores=[score for score, _ in wanted],
+            shares=[ranked.shares[position] for _, position in wanted] if options.explain else [],
+        )
+
+    def _fitting(self, loaded: list[Item | None], with_embedding: bool) -> tuple[int, list[Item]]:
+        """Return how many of what was loaded fit into a page, and those of them that exist."""
+        items = [item for item in loaded if item is not None]
+        bytes_max = self._checks.limits.page_bytes_max
+        if not with_embedding:
+            # What was sent before tells its size: most pages need no other look.
+            sizes = [len(item.framed) for item in items if item.framed is not None]
+            if len(sizes) == len(items) and sum(sizes) <= bytes_max:
+                return len(loaded), items
+        items, nbytes = [], 0
+        for at, item in enumerate(loaded):
+            if item is not None:
+                nbytes += self._item_bytes(item)
+                if nbytes > bytes_max and items:
+                    return at, items
+                items.append(item)
+        return len(loaded), items
 
     def _first_of_page(self, namespace: str, options: RetrieveOptions, limit: int) -> int:
         scope = self._query_scope(namespace, options, limit)

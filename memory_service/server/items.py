@@ -136,6 +136,7 @@ _RESULT_ITEM = bytes([pb.RetrieveResult.ITEM_FIELD_NUMBER << 3 | 2])
 _RESULT_SCORE = bytes([pb.RetrieveResult.SCORE_FIELD_NUMBER << 3 | 1])
 _RESPONSE_RESULT = bytes([pb.RetrieveResponse.RESULTS_FIELD_NUMBER << 3 | 2])
 _double = struct.Struct("<d").pack
+_NO_SCORE = _double(0.0)
 
 
 def encoded_results(page: Page) -> bytes:
@@ -144,12 +145,10 @@ def encoded_results(page: Page) -> bytes:
     Items are kept encoded, so they need not be decoded to be sent. Encoded messages of one type may
     be appended to each other: the rest of the response follows.
     """
-    scores = page.scores or [0.0] * len(page.items)
-    parts = [
-        part
-        for item, score in zip(page.items, scores, strict=True)
-        for part in (item.framed or _framed(item), _double(score))
-    ]
+    parts = [_NO_SCORE] * (2 * len(page.items))
+    parts[::2] = [item.framed or _framed(item) for item in page.items]
+    if page.scores:
+        parts[1::2] = map(_double, page.scores)
     return b"".join(parts)
 
 

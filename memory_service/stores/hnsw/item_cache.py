@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from memory_service.records import Item
 
@@ -26,12 +26,15 @@ class ItemCache:
         self._old: dict[int, Item] = {}
         self._young_bytes = 0
 
-    def get(self, key: int) -> Item | None:
-        """Return an item, as used just now."""
-        item = self._young.get(key)
-        if item is None and (item := self._old.pop(key, None)) is not None:
-            self.put(key, item)
-        return item
+    def get_all(self, keys: Sequence[int]) -> list[Item | None]:
+        """Return items, as used just now; None for those that are not kept."""
+        found = list(map(self._young.get, keys))
+        if not all(found) and self._old:
+            for at, key in enumerate(keys):
+                if found[at] is None and (item := self._old.get(key)) is not None:
+                    self.put(key, item)
+                    found[at] = item
+        return found
 
     def put(self, key: int, item: Item) -> None:
         """Keep an item."""

@@ -275,7 +275,7 @@ class HnswStore(Store):
         keys = [first + position for position in positions]
         if with_embedding:
             return await self._read(lambda db: [_load(db, key, f"{ITEM_COLUMNS}, embedding") for key in keys])
-        items = list(map(self._items.get, keys))
+        items = self._items.get_all(keys)
         if all(items):
             return items
         missing = [at for at, item in enumerate(items) if item is None]
