@@ -19,6 +19,7 @@ What hnswlib does, and what is done about it here:
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -33,8 +34,8 @@ FloatMatrix = NDArray[np.float32]
 LabelArray = NDArray[np.int64]
 
 _EF_STEPS = (
-    *range(24, 64, 8), *range(64, 128, 16), *range(128, 256, 32), *range(256, 512, 64),
-    *range(512, 1024, 128), 1024, 1280, 1536, 2048,
+    *range(16, 48, 4), *range(48, 80, 8), *range(80, 160, 16), *range(160, 320, 32),
+    *range(320, 640, 64), *range(640, 1280, 128), 1280, 1536, 2048,
 )  # fmt: skip
 _SAMPLE_QUERIES = 256
 _SAMPLE_K = 10
@@ -196,13 +197,13 @@ class HnswGraph:
         """
         self._calibrated_count, self._calibrated_live = len(self), self.live_count
         # Less evidence, more margin.
-        margin = 1 if len(queries) >= _SAMPLE_QUERIES // 2 else 3
+        margin = 1.1 if len(queries) >= _SAMPLE_QUERIES // 2 else 1.75
         if len(queries) < _SAMPLE_QUERIES:
             queries = np.concatenate([queries, _between(vectors)[len(queries) :]])
         exact = _top_scores(queries, vectors)
-        for step, ef in enumerate(_EF_STEPS):
+        for ef in _EF_STEPS:
             if self._recall(queries, exact, ef) >= recall_target:
-                self.ef = _EF_STEPS[min(step + margin, len(_EF_STEPS) - 1)]
+                self.ef = math.ceil(margin * ef)
                 return True
         self.ef = _EF_STEPS[-1]
         return False
