@@ -399,11 +399,16 @@ _DEFAULTS: dict[str, object] = {
 }  # fmt: skip
 
 
+def _new_id(now: int) -> str:
+    """Return an id that is unique, and sorts by the time it was made: indexes grow at their end."""
+    return f"{now:014x}{os.urandom(9).hex()}"
+
+
 def _write_of(draft: ItemDraft, now: int) -> ItemWrite:
     """Return the write of a new item: what the caller left open is filled in."""
     assert draft.content is not None
     item = Item(
-        id=draft.id or os.urandom(16).hex(),
+        id=draft.id or _new_id(now),
         session_id=draft.session_id,
         content=draft.content,
         create_us=now if draft.create_us is None else draft.create_us,

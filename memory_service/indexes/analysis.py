@@ -8,9 +8,11 @@ A term is the 32-bit xxHash of a stemmed word. Hashes need no dictionary per nam
 from __future__ import annotations
 
 import re
-import struct
 import unicodedata
-from collections.abc import Sequence
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import cast
 
 import numpy as np
 import Stemmer
@@ -41,6 +43,7 @@ STOP_WORDS = frozenset(
 _CACHED_WORDS_MAX = 200_000
 COUNT_MAX = 65_535
 _TERM_BYTES = 6
+_STOP = -1
 
 
 class Analyzer:
@@ -48,23 +51,23 @@ class Analyzer:
 
     def __init__(self) -> None:
         self._stem = Stemmer.Stemmer("english").stemWord
-        self._terms: dict[str, int] = dict.fromkeys(STOP_WORDS, -1)
+        self._terms: dict[str, int] = dict.fromkeys(STOP_WORDS, _STOP)
 
     def terms(self, text: str) -> dict[int, int]:
         """Return how often each term is in the text, in the order of first occurrence."""
-        cache = self._terms
-        counts: dict[int, int] = {}
-        for word in _TOKEN.findall(_fold(text)):
-            term = cache.get(word)
-            if term is None:
-                term = self._learn(word)
-            if term >= 0:
-                counts[term] = counts.get(term, 0) + 1
-        return counts
+        words = _TOKEN.findall(_fold(text))
+        counts = Counter(map(self._terms.get, words))
+        if None in counts:
+            terms = [self._terms.get(word) or self._learn(word) for word in words]
+            counts = Counter(terms)
+        del counts[_STOP]
+        return cast("dict[int, int]", counts)
 
     def _learn(self, word: str) -> int:
         if len(self._terms) > _CACHED_WORDS_MAX:
-            self._terms = dict.fromkeys(STOP_WORDS, -1)
+            self._terms = dict.fromkeys(STOP_WORDS, _STOP)
+        if word in STOP_WORDS:
+            return _STOP
         term = xxhash.xxh32_intdigest(self._stem(word).encode())
         self._terms[word] = term
         return term
@@ -78,8 +81,10 @@ def _fold(text: str) -> str:
 
 def pack_terms(terms: dict[int, int]) -> bytes:
     """Return terms as bytes, to be kept beside a record: all terms, then all counts."""
-    count = len(terms)
-    return struct.pack(f"<{count}I{count}H", *terms, *[min(n, COUNT_MAX) for n in terms.values()])
+    counts: Iterable[int] = terms.values()
+    if max(counts, default=0) > COUNT_MAX:
+        counts = [min(count, COUNT_MAX) for count in counts]
+    return array("I", terms).tobytes() + array("H", counts).tobytes()
 
 
 def unpack_terms(packed: Sequence[bytes]) -> tuple[NDArray[np.uint32], NDArray[np.uint16], NDArray[np.int64]]:

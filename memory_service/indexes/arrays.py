@@ -53,6 +53,11 @@ class GrowingArray:
         self._array[self._length : end] = values
         self._length = end
 
+    def clear(self) -> None:
+        """Remove all values and give their room back."""
+        self._array = np.empty((16, *self._array.shape[1:]), self._array.dtype)
+        self._length = 0
+
     def _grow(self, at_least: int) -> None:
         grown = np.empty((max(at_least, 2 * len(self._array), 16), *self._array.shape[1:]), self._array.dtype)
         grown[: self._length] = self._array[: self._length]

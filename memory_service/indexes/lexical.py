@@ -11,8 +11,9 @@ segment, which is sealed when it is full; segments of similar size are merged.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from memory_service.indexes.arrays import GrowingArray
 
 K1 = 1.2
 B = 0.75
-_OPEN_POSTINGS_MAX = 16_384
+_OPEN_POSTINGS_MAX = 4096
 _MERGE_FAN_IN = 8
 
 IntArray = NDArray[np.int32]
@@ -76,8 +77,9 @@ class LexicalIndex:
     """Documents by their words. A document is a number, counted up from 0 in the order of `add`."""
 
     _segments: list[Segment] = field(default_factory=list)
-    _open: dict[int, tuple[list[int], list[int]]] = field(default_factory=dict)
-    _open_postings: int = 0
+    _open_terms: GrowingArray = field(default_factory=lambda: GrowingArray(np.uint32))
+    _open_docs: GrowingArray = field(default_factory=lambda: GrowingArray(np.int32))
+    _open_counts: GrowingArray = field(default_factory=lambda: GrowingArray(np.uint16))
     _lengths: GrowingArray = field(default_factory=lambda: GrowingArray(np.int32))
     _live: GrowingArray = field(default_factory=lambda: GrowingArray(np.bool_))
     _live_count: int = 0
@@ -101,26 +103,22 @@ class LexicalIndex:
     def __len__(self) -> int:
         return len(self._lengths)
 
-    def add(self, terms: dict[int, int]) -> int:
-        """Add a document and return its number."""
-        doc = len(self._lengths)
-        length = 0
-        postings = self._open
-        for term, count in terms.items():
-            found = postings.get(term)
-            if found is None:
-                found = postings[term] = ([], [])
-            found[0].append(doc)
-            found[1].append(count if count < COUNT_MAX else COUNT_MAX)
-            length += count
-        self._lengths.append(length)
-        self._live.append(True)
-        self._live_count += 1
-        self._live_length += length
-        self._open_postings += len(terms)
-        if self._open_postings >= _OPEN_POSTINGS_MAX:
+    def add_all(self, documents: Sequence[dict[int, int]]) -> IntArray:
+        """Add documents and return their numbers."""
+        docs = np.arange(len(self), len(self) + len(documents), dtype=np.int32)
+        sizes = list(map(len, documents))
+        lengths = [sum(terms.values()) for terms in documents]
+        counts = list(chain.from_iterable(terms.values() for terms in documents))
+        self._open_terms.extend(list(chain.from_iterable(documents)))
+        self._open_docs.extend(np.repeat(docs, sizes))
+        self._open_counts.extend(np.minimum(counts, COUNT_MAX))
+        self._lengths.extend(lengths)
+        self._live.extend(np.ones(len(documents), np.bool_))
+        self._live_count += len(documents)
+        self._live_length += sum(lengths)
+        if len(self._open_terms) >= _OPEN_POSTINGS_MAX:
             self._seal()
-        return doc
+        return docs
 
     def remove(self, doc: int) -> None:
         """Take a document out of results and statistics."""
@@ -146,8 +144,9 @@ class LexicalIndex:
     def _weigh(self, term: int) -> tuple[IntArray, FloatArray] | None:
         """Return the live documents of one term and what it adds to their scores."""
         found = [posting for s in self._segments if (posting := s.postings(term)) is not None]
-        if (fresh := self._open.get(term)) is not None:
-            found.append((np.array(fresh[0], np.int32), np.array(fresh[1], np.uint16)))
+        fresh = np.flatnonzero(self._open_terms.view == np.uint32(term))
+        if len(fresh):
+            found.append((self._open_docs.view[fresh], self._open_counts.view[fresh]))
         if not found:
             return None
         docs = np.concatenate([docs for docs, _ in found])
@@ -164,13 +163,10 @@ class LexicalIndex:
         return docs, idf * (K1 + 1) * frequency / (frequency + norm)
 
     def _seal(self) -> None:
-        sizes = [len(docs) for docs, _ in self._open.values()]
-        terms = np.repeat(np.fromiter(self._open, np.uint32, len(sizes)), sizes)
-        docs = np.concatenate([np.array(docs, np.int32) for docs, _ in self._open.values()])
-        counts = np.concatenate([np.array(counts, np.uint16) for _, counts in self._open.values()])
-        self._segments.append(Segment.build(terms, docs, counts))
-        self._open = {}
-        self._open_postings = 0
+        columns = self._open_terms, self._open_docs, self._open_counts
+        self._segments.append(Segment.build(*(column.view for column in columns)))
+        for column in columns:
+            column.clear()
 
     def mergeable(self) -> list[Segment]:
         """Return segments that should become one: the newest of similar size. Empty: none."""
@@ -193,8 +189,8 @@ class LexicalIndex:
     @property
     def nbytes(self) -> int:
         """Memory taken, estimated."""
-        open_bytes = 100 * len(self._open) + 72 * self._open_postings
-        return sum(s.nbytes for s in self._segments) + open_bytes + self._lengths.nbytes + self._live.nbytes
+        columns = self._open_terms, self._open_docs, self._open_counts, self._lengths, self._live
+        return sum(s.nbytes for s in self._segments) + sum(column.nbytes for column in columns)
 
 
 def _sum_by_doc(docs: IntArray, weights: FloatArray, doc_count: int) -> tuple[IntArray, FloatArray]:

@@ -99,7 +99,7 @@ class NamespaceView:
         self.sessions.extend([codes.setdefault(e.session_id, len(codes)) for e in entries])
         self.create_us.extend([e.create_us for e in entries])
         self.expire_us.extend([NEVER_US if e.expire_us is None else e.expire_us for e in entries])
-        self.row_doc.extend([self.lexical.add(e.terms) for e in entries])
+        self.row_doc.extend(self.lexical.add_all([e.terms for e in entries]))
         self.doc_row.extend(rows)
         self.row_slot.extend(np.full(count, _NONE, np.int32))
         self.live_count += count
@@ -160,7 +160,7 @@ class NamespaceView:
 
     def index_words(self, row: int, terms: dict[int, int]) -> None:
         """Index the words of a row."""
-        self.row_doc.view[row] = self.lexical.add(terms)
+        self.row_doc.view[row] = self.lexical.add_all([terms])[0]
         self.doc_row.append(row)
         self._merge_words()
 

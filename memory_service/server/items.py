@@ -132,6 +132,15 @@ def encoded(item: Item) -> bytes:
     return item.wire
 
 
+_ADDED_ITEM = bytes([pb.AddResponse.ITEM_FIELD_NUMBER << 3 | 2])
+
+
+def encoded_item(item: Item) -> bytes:
+    """Return an AddResponse that holds an item, encoded; the rest of the response follows."""
+    wire = encoded(item)
+    return b"".join((_ADDED_ITEM, _varint(len(wire)), wire))
+
+
 _RESULT_ITEM = bytes([pb.RetrieveResult.ITEM_FIELD_NUMBER << 3 | 2])
 _RESULT_SCORE = bytes([pb.RetrieveResult.SCORE_FIELD_NUMBER << 3 | 1])
 _RESPONSE_RESULT = bytes([pb.RetrieveResponse.RESULTS_FIELD_NUMBER << 3 | 2])

@@ -16,7 +16,15 @@ from memory_service.domain.memories import UPDATABLE, Added, Memories
 from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions, Selection
 from memory_service.errors import InvalidArgument
 from memory_service.records import OnDuplicate, RequestKey, RetrieveMode, StateWrite
-from memory_service.server.items import encoded, encoded_results, fill_item, fill_stamp, to_draft, to_vector
+from memory_service.server.items import (
+    encoded,
+    encoded_item,
+    encoded_results,
+    fill_item,
+    fill_stamp,
+    to_draft,
+    to_vector,
+)
 from memory_service.server.states import change_of, fill_state, to_state_write
 from memory_service.server.values import duration_us, to_us
 from memory_service.v1 import memory_pb2 as pb
@@ -54,13 +62,12 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         self._retrieval = retrieval
         self._page_bytes_max = page_bytes_max
 
-    async def Add(self, request: pb.AddRequest, context: Context) -> pb.AddResponse:
+    async def Add(self, request: pb.AddRequest, context: Context) -> pb.AddResponse | bytes:
         key = request_key(request.request_id, request)
         draft = to_draft("item", _item_of(request))
         added = await self._memories.add(request.namespace, [draft], fields=("item",), request=key)
         response = pb.AddResponse(revision=added.receipt.revision, degraded=_degraded(added.degraded))
-        response.item.MergeFromString(encoded(added.items[0]))
-        return response
+        return encoded_item(added.items[0]) + response.SerializeToString()
 
     async def BatchAdd(self, request: pb.BatchAddRequest, context: Context) -> pb.BatchAddResponse:
         if not request.items:

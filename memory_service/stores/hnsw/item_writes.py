@@ -53,7 +53,7 @@ def add_items(
     if (before := earlier(db, book, request)) is not None:
         return before
     rule = VectorRule(book.dimension, book.model) if book else VectorRule(0, "")
-    chosen: list[tuple[ItemWrite, dict[int, int]]] = []
+    chosen: list[tuple[ItemWrite, dict[int, int], Row | None]] = []
     seen: set[str] = set()
     for write, its_terms in zip(writes, terms, strict=True):
         item = write.item
@@ -65,14 +65,17 @@ def add_items(
             continue
         rule.take(write)
         seen.add(item.id)
-        chosen.append((write, its_terms))
+        chosen.append((write, its_terms, stored))
     if on_duplicate is OnDuplicate.FAIL:
         check_new_states(db, book, states)
     began = book is None
     book = ledger.find_or_begin(db, namespace)
     outcome = Outcome(Receipt(0, skipped_count=len(writes) - len(chosen)), began=began)
-    for write, its_terms in chosen:
-        _put(db, ledger, book, write, its_terms, outcome)
+    for write, its_terms, stored in chosen:
+        if len(seen) < len(chosen):
+            # One of them may be there by now: its id is in the batch more than once.
+            stored = _stored(db, book, write.item.id)
+        _put(db, ledger, book, write, its_terms, stored, outcome)
         outcome.receipt.items.append(stamp(write))
     for state in states:
         exists = live_state(db, book, state) is not None
@@ -85,9 +88,14 @@ def add_items(
 
 
 def _put(
-    db: Connection, ledger: Ledger, book: Book, write: ItemWrite, terms: dict[int, int], outcome: Outcome
+    db: Connection,
+    ledger: Ledger,
+    book: Book,
+    write: ItemWrite,
+    terms: dict[int, int],
+    stored: Row | None,
+    outcome: Outcome,
 ) -> None:
-    stored = _stored(db, book, write.item.id)
     if stored is not None and expired(stored, write.item.update_us):
         outcome.removed.append(remove_item(db, ledger, book, write.item.id, stored, ChangeType.ITEM_EXPIRED))
         stored = None
