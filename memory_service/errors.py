@@ -93,6 +93,18 @@ class NotFound(MemoryServiceError):
         return cls("STATE_NOT_FOUND", f"no state {key!r} in {namespace!r}", namespace=namespace, key=key)
 
     @classmethod
+    def memory(cls, namespace: str, memory_id: str) -> NotFound:
+        """No memory of this id is in the namespace."""
+        message = f"no memory {memory_id!r} in {namespace!r}"
+        return cls("MEMORY_NOT_FOUND", message, namespace=namespace, id=memory_id)
+
+    @classmethod
+    def document(cls, namespace: str, document_id: str) -> NotFound:
+        """No document of this id is in the namespace."""
+        message = f"no document {document_id!r} in {namespace!r}"
+        return cls("DOCUMENT_NOT_FOUND", message, namespace=namespace, id=document_id)
+
+    @classmethod
     def namespace(cls, namespace: str) -> NotFound:
         """Nothing was ever written to this namespace."""
         return cls("NAMESPACE_NOT_FOUND", f"no namespace {namespace!r}", namespace=namespace)
@@ -153,6 +165,11 @@ class FailedPrecondition(MemoryServiceError):
         """A text would have to be embedded, and nothing here can."""
         return cls("EMBEDDER_REQUIRED", why)
 
+    @classmethod
+    def llm_required(cls) -> FailedPrecondition:
+        """A language model is insisted on, and the server has none."""
+        return cls("LLM_REQUIRED", "the server runs without a language model")
+
 
 class Unavailable(MemoryServiceError):
     """Something that the work needs does not answer."""
@@ -170,6 +187,11 @@ class Unavailable(MemoryServiceError):
     def embedder(cls) -> Unavailable:
         """The embedder did not answer."""
         return cls("EMBEDDER_UNAVAILABLE", "the embedder does not answer")
+
+    @classmethod
+    def llm(cls, why: str) -> Unavailable:
+        """The language model gave no answer that can be used."""
+        return cls("LLM_UNAVAILABLE", f"the language model gave no usable answer: {why}")
 
     @classmethod
     def shutting_down(cls) -> Unavailable:
