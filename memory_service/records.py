@@ -90,6 +90,37 @@ Content = ChatMessage | ToolCallResult | TextPart | DataPart
 """What an item holds."""
 
 
+class ItemKind(enum.IntEnum):
+    """Which service an item is of, and what it is there; the numbers equal the proto's."""
+
+    PLAIN = 0
+    MESSAGE = 1
+    RESPONSE = 2
+    REFLECTION = 3
+    USER_MEMORY = 4
+    DOCUMENT = 5
+    FRAGMENT = 6
+
+
+CONVERSATION_KINDS = frozenset({ItemKind.PLAIN, ItemKind.MESSAGE, ItemKind.RESPONSE, ItemKind.REFLECTION})
+"""What is read where no kind is asked for: the rest has services of its own."""
+
+
+class Facet(msgspec.Struct):
+    """What a service keeps with an item of its own.
+
+    By `tags` it finds the item: they are like labels, but callers neither give nor see them.
+    """
+
+    kind: ItemKind
+    tags: dict[str, str] = {}
+    attributes: dict[str, Json] = {}
+
+
+LabelKey = str | tuple[str]
+"""A label's key, or in a tuple a tag's."""
+
+
 @dataclass(slots=True)
 class Item:
     """One thing remembered.
@@ -109,12 +140,18 @@ class Item:
     metadata: dict[str, Json] | None = None
     embedding: Vector | None = None
     embedded: bool = False
+    facet: Facet | None = None
     revision: int = 0
     position: int = 0
     wire: bytes | None = field(default=None, compare=False, repr=False)
     """The item as the API sends it, kept by the API for the life of this object."""
     framed: bytes | None = field(default=None, compare=False, repr=False)
     """The same as a part of a response, up to its score."""
+
+    @property
+    def kind(self) -> ItemKind:
+        """What the item is."""
+        return self.facet.kind if self.facet else ItemKind.PLAIN
 
     def expired(self, now_us: int) -> bool:
         """Whether the item has ceased to exist."""
@@ -196,13 +233,17 @@ class ItemFilter(msgspec.Struct, frozen=True):
     end_us: int | None = None
     min_position: int = 0
     max_position: int | None = None
+    kinds: frozenset[ItemKind] | None = None
+    """The kinds that are wanted; None: any."""
+    tags: tuple[tuple[str, str], ...] = ()
 
     @property
     def selects(self) -> bool:
-        """Whether anything but expiry is asked for."""
+        """Whether anything but expiry and kinds is asked for."""
         return bool(
             self.session_id
             or self.labels
+            or self.tags
             or self.start_us is not None
             or self.end_us is not None
             or self.min_position
@@ -245,13 +286,15 @@ class ItemWrite:
 
     `search_text` is what words are searched in. `item.embedding` is the vector, and `model` says
     where it comes from: an embedder's name or CLIENT_MODEL. With `keep_vector` a replaced item
-    keeps the vector it has.
+    keeps the vector it has. With `expected_revision` it is written only if that is the revision of
+    the item that has its id; 0: only if there is none.
     """
 
     item: Item
     search_text: str
     model: str = ""
     keep_vector: bool = False
+    expected_revision: int | None = None
 
 
 class ItemStamp(msgspec.Struct, array_like=True):
@@ -319,6 +362,10 @@ class ItemDraft:
     embedding: Vector | None = None
     nbytes: int = 0
     """Size of the item as the caller sent it."""
+    facet: Facet | None = None
+    keep_vector: bool = False
+    expected_revision: int | None = None
+    """As in ItemWrite."""
 
 
 class DegradationReason(enum.IntEnum):

@@ -35,7 +35,12 @@ class Deciding:
         return self._llm.name if self._llm else ""
 
     async def ask(
-        self, instructions: str, data: Mapping[str, str], answer_type: type[T], *, output_tokens_max: int = 1000
+        self,
+        instructions: str,
+        data: Mapping[str, str],
+        answer_type: type[T],
+        *,
+        output_tokens_max: int = 1000,
     ) -> T | None:
         """Return the model's answer; None: there is none, so rules decide. See `Llm.ask`.
 

@@ -18,6 +18,7 @@ from memory_service.domain.search_text import search_text
 from memory_service.errors import Conflict, InvalidArgument, NotFound
 from memory_service.records import (
     CLIENT_MODEL,
+    CONVERSATION_KINDS,
     Change,
     ChangeType,
     Item,
@@ -85,10 +86,14 @@ class Memories:
         *,
         fields: Sequence[str],
         states: Sequence[StateWrite] = (),
+        removals: Sequence[str] = (),
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
     ) -> Added:
-        """Write items and states, all or none. `fields` names each of the items in errors."""
+        """Remove items, write items and states, all or none; see `ItemStore.add_items`.
+
+        `fields` names each of the items in errors.
+        """
         self._checks.namespace(namespace)
         if request is not None:
             self._checks.request_id(request.id)
@@ -106,6 +111,7 @@ class Memories:
             namespace,
             writes,
             states=states,
+            removals=removals,
             on_duplicate=on_duplicate,
             request=request,
         )
@@ -142,7 +148,9 @@ class Memories:
         self, namespace: str, drafts: Sequence[ItemDraft], now: int
     ) -> tuple[list[ItemWrite], list[Degradation]]:
         writes = [_write_of(draft, now) for draft in drafts]
-        lacking = [w for w in writes if w.item.embedding is None and w.search_text.strip()]
+        lacking = [
+            w for w in writes if w.item.embedding is None and not w.keep_vector and w.search_text.strip()
+        ]
         if not lacking:
             return writes, []
         info = await self._store.namespace(namespace)
@@ -260,6 +268,8 @@ class Memories:
         if current is None and request is None:
             raise NotFound.item(namespace, draft.id)
         # A repeated request may find its item gone: the store knows the answer it had.
+        if current is not None:
+            _check_own(current, "item.id")
         base = current or Item(draft.id, "", draft.content or _ANY_CONTENT, now, now)
         write = _changed(base, draft, fields, now)
         degraded = await self._embed_change(namespace, write)
@@ -293,6 +303,9 @@ class Memories:
         self._checks.item_id(item_id)
         if request is not None:
             self._checks.request_id(request.id)
+        current = (await self._store.get_items(namespace, [item_id])).get(item_id)
+        if current is not None:
+            _check_own(current, "id")
         receipt = await self._store.delete_item(
             namespace, item_id, now_us=now_us(), expected_revision=expected_revision, request=request
         )
@@ -399,6 +412,13 @@ _DEFAULTS: dict[str, object] = {
 }  # fmt: skip
 
 
+def _check_own(item: Item, field: str) -> None:
+    """Refuse to change what another service keeps in more than one item."""
+    if item.kind not in CONVERSATION_KINDS:
+        name = item.kind.name.lower().replace("_", " ")
+        raise InvalidArgument(field, f"is of a {name}, which its own service changes and deletes")
+
+
 def _new_id(now: int) -> str:
     """Return an id that is unique, and sorts by the time it was made: indexes grow at their end."""
     return f"{now:014x}{os.urandom(9).hex()}"
@@ -417,9 +437,11 @@ def _write_of(draft: ItemDraft, now: int) -> ItemWrite:
         labels=draft.labels,
         metadata=draft.metadata,
         embedding=draft.embedding,
+        facet=draft.facet,
     )
     model = CLIENT_MODEL if draft.embedding is not None else ""
-    return ItemWrite(item, search_text(draft.content), model)
+    text = search_text(draft.content, item.kind)
+    return ItemWrite(item, text, model, draft.keep_vector, draft.expected_revision)
 
 
 def _changed(current: Item, draft: ItemDraft, fields: frozenset[str], now: int) -> ItemWrite:

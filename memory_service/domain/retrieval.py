@@ -12,7 +12,16 @@ from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.ranking import Ranked, Shares, rank
 from memory_service.errors import FailedPrecondition, InvalidArgument, Unsupported
-from memory_service.records import Item, ItemFilter, NamespaceInfo, RetrieveMode, SearchQuery, Vector
+from memory_service.records import (
+    CONVERSATION_KINDS,
+    Item,
+    ItemFilter,
+    ItemKind,
+    NamespaceInfo,
+    RetrieveMode,
+    SearchQuery,
+    Vector,
+)
 from memory_service.stores.base import Store
 
 DEFAULT_LIMIT = 10
@@ -28,16 +37,21 @@ class Selection(msgspec.Struct):
     start_us: int | None = None
     end_us: int | None = None
     filter: str = ""
+    kinds: frozenset[ItemKind] = CONVERSATION_KINDS
+    tags: tuple[tuple[str, str], ...] = ()
 
     def scope(self) -> tuple[object, ...]:
         """What a page token is good for."""
-        return self.session_id, sorted(self.labels.items()), self.start_us, self.end_us
+        return (
+            self.session_id, sorted(self.labels.items()), self.start_us, self.end_us, sorted(self.kinds),
+            self.tags,
+        )  # fmt: skip
 
     def to_filter(self, min_position: int = 0, max_position: int | None = None) -> ItemFilter:
         """Return the filter for a store."""
         return ItemFilter(
             now_us(), self.session_id, tuple(self.labels.items()), self.start_us, self.end_us,
-            min_position, max_position,
+            min_position, max_position, self.kinds, self.tags,
         )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from memory_service.records import (
     ChatMessage,
     Content,
     DataPart,
+    ItemKind,
     Json,
     Part,
     TextPart,
@@ -20,8 +21,10 @@ from memory_service.records import (
 _CHARS_MAX = 64 * 1024
 
 
-def search_text(content: Content) -> str:
+def search_text(content: Content, kind: ItemKind = ItemKind.PLAIN) -> str:
     """Return the text of an item. The speaker's name is part of what was said."""
+    if kind is ItemKind.DOCUMENT:
+        return ""  # It is found by its fragments.
     if isinstance(content, TextPart):
         return content.text
     if isinstance(content, ChatMessage):

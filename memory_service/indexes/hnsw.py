@@ -196,8 +196,9 @@ class HnswGraph:
         the graph finds what it holds more easily than what it does not. For use by the thread that adds.
         """
         self._calibrated_count, self._calibrated_live = len(self), self.live_count
-        # Less evidence, more margin.
-        margin = 1.1 if len(queries) >= _SAMPLE_QUERIES // 2 else 1.75
+        # Less evidence, more margin; and the queries are about to make the graph larger.
+        enough = len(queries) >= _SAMPLE_QUERIES // 2
+        margin = 1.1 * (1 + len(queries) / len(vectors)) if enough else 1.75
         if len(queries) < _SAMPLE_QUERIES:
             queries = np.concatenate([queries, _between(vectors)[len(queries) :]])
         exact = _top_scores(queries, vectors)

@@ -20,7 +20,7 @@ from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.lexical import LexicalIndex
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.vectors import VectorIndex, unit, unit_rows
-from memory_service.records import Hits, IndexInfo, ItemFilter, SearchQuery
+from memory_service.records import Hits, IndexInfo, ItemFilter, ItemKind, LabelKey, SearchQuery
 
 NEVER_US = np.iinfo(np.int64).max
 _NONE = -1
@@ -39,7 +39,8 @@ class Entry:
     session_id: str
     create_us: int
     expire_us: int | None
-    labels: dict[str, str]
+    labels: dict[LabelKey, str]
+    kind: ItemKind
     terms: dict[int, int]
     vector: NDArray[np.float32] | None
 
@@ -53,6 +54,8 @@ class NamespaceView:
         self.positions = GrowingArray(np.int64)
         self.live = GrowingArray(np.bool_)
         self.sessions = GrowingArray(np.int32)
+        self.kinds = GrowingArray(np.int8)
+        self.kind_counts = [0] * len(ItemKind)
         self.create_us = GrowingArray(np.int64)
         self.expire_us = GrowingArray(np.int64)
         self.row_doc = GrowingArray(np.int32)
@@ -63,8 +66,8 @@ class NamespaceView:
         self.slot_keys = GrowingArray(np.int64)
         self.saved_slot_count = 0
         self.session_codes: dict[str, int] = {"": 0}
-        self.label_rows: dict[tuple[str, str], array[int]] = {}
-        self.row_labels: dict[int, dict[str, str]] = {}
+        self.label_rows: dict[tuple[LabelKey, str], array[int]] = {}
+        self.row_labels: dict[int, dict[LabelKey, str]] = {}
         # These rows may be listed under labels they no longer have; `row_labels` tells.
         self.relabelled: set[int] = set()
         self.lexical = LexicalIndex()
@@ -97,6 +100,7 @@ class NamespaceView:
         self.positions.extend([e.position for e in entries])
         self.live.extend(np.ones(count, np.bool_))
         self.sessions.extend([codes.setdefault(e.session_id, len(codes)) for e in entries])
+        self.kinds.extend([e.kind for e in entries])
         self.create_us.extend([e.create_us for e in entries])
         self.expire_us.extend([NEVER_US if e.expire_us is None else e.expire_us for e in entries])
         self.row_doc.extend(self.lexical.add_all([e.terms for e in entries]))
@@ -105,6 +109,7 @@ class NamespaceView:
         self.live_count += count
         for row, entry in zip(rows.tolist(), entries, strict=True):
             self.expiring_count += entry.expire_us is not None
+            self.kind_counts[entry.kind] += 1
             if entry.labels:
                 self.label_row(row, entry.labels)
             if entry.vector is not None:
@@ -130,6 +135,7 @@ class NamespaceView:
         row = self.row_of(position)
         self.live.view[row] = False
         self.live_count -= 1
+        self.kind_counts[self.kinds.view[row]] -= 1
         self._expiring(row, -1)
         self.row_labels.pop(row, None)
         self.lexical.remove(int(self.row_doc.view[row]))
@@ -138,12 +144,15 @@ class NamespaceView:
     def _fill(self, row: int, entry: Entry) -> None:
         code = self.session_codes.setdefault(entry.session_id, len(self.session_codes))
         self.sessions.view[row] = code
+        self.kind_counts[self.kinds.view[row]] -= 1
+        self.kind_counts[entry.kind] += 1
+        self.kinds.view[row] = entry.kind
         self.create_us.view[row] = entry.create_us
         self.expire_us.view[row] = NEVER_US if entry.expire_us is None else entry.expire_us
         self._expiring(row, 1)
         self.label_row(row, entry.labels)
 
-    def label_row(self, row: int, labels: dict[str, str]) -> None:
+    def label_row(self, row: int, labels: dict[LabelKey, str]) -> None:
         """Give a row these labels in place of those it has."""
         before = self.row_labels.pop(row, {})
         if before and before != labels:
@@ -226,11 +235,22 @@ class NamespaceView:
             wanted &= self.create_us.view[rows] >= item_filter.start_us
         if item_filter.end_us is not None:
             wanted &= self.create_us.view[rows] < item_filter.end_us
+        if self._has_others(item_filter):
+            wanted &= np.isin(self.kinds.view[rows], list(item_filter.kinds or ()))
         for pair in item_filter.labels:
             wanted &= self._labelled(pair, rows)
+        for key, value in item_filter.tags:
+            wanted &= self._labelled(((key,), value), rows)
         return wanted
 
-    def _labelled(self, pair: tuple[str, str], rows: slice) -> BoolArray:
+    def _has_others(self, item_filter: ItemFilter) -> bool:
+        """Whether there are items of kinds that are not wanted."""
+        kinds = item_filter.kinds
+        return kinds is not None and any(
+            count and kind not in kinds for kind, count in enumerate(self.kind_counts)
+        )
+
+    def _labelled(self, pair: tuple[LabelKey, str], rows: slice) -> BoolArray:
         found = np.zeros(rows.stop - rows.start, np.bool_)
         listed = np.array(self.label_rows.get(pair, ()), np.int64)
         found[listed[(listed >= rows.start) & (listed < rows.stop)] - rows.start] = True
@@ -241,7 +261,7 @@ class NamespaceView:
 
     def _row_mask(self, item_filter: ItemFilter) -> BoolArray | None:
         """Return which rows a filter lets through; None: all that are live."""
-        if not item_filter.selects and not self.expiring_count:
+        if not item_filter.selects and not self.expiring_count and not self._has_others(item_filter):
             return None
         mask = np.zeros(len(self.positions), np.bool_)
         first, end = self._row_span(item_filter)
@@ -362,7 +382,7 @@ class NamespaceView:
     @property
     def nbytes(self) -> int:
         """Memory taken, estimated."""
-        columns = (self.positions, self.live, self.sessions, self.create_us, self.expire_us)
+        columns = (self.positions, self.live, self.sessions, self.kinds, self.create_us, self.expire_us)
         numbers = (self.row_doc, self.row_slot, self.doc_row, self.slot_row)
         arrays = sum(a.nbytes for a in (*columns, *numbers))
         labels = 200 * len(self.row_labels) + 200 * len(self.label_rows)

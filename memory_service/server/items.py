@@ -14,8 +14,11 @@ from memory_service.records import (
     ChatMessage,
     Content,
     DataPart,
+    Facet,
     Item,
     ItemDraft,
+    ItemKind,
+    Json,
     Part,
     Role,
     TextPart,
@@ -194,6 +197,35 @@ def fill_item(target: pb.MemoryItem, item: Item, *, include_embedding: bool = Fa
         target.embedding.values.extend(item.embedding.tolist())
 
 
+def fill_facet(target: pb.MemoryItem, item: Item) -> None:
+    """Set what a service keeps with its item, for an export."""
+    if item.facet is not None:
+        kept = _ExportedFacet(item.facet.tags, item.facet.attributes)
+        target.facet_json = msgspec.json.encode(kept).decode()
+
+
+def to_facet(field: str, item: pb.MemoryItem) -> Facet | None:
+    """Return what `fill_facet` set; None for a plain item."""
+    if item.kind == pb.ITEM_KIND_UNSPECIFIED:
+        return None
+    if len(item.facet_json) > _FACET_BYTES_MAX:
+        raise InvalidArgument(f"{field}.facet_json", f"has more than {_FACET_BYTES_MAX} bytes")
+    try:
+        kind = ItemKind(item.kind)
+        found = msgspec.json.decode(item.facet_json or "{}", type=_ExportedFacet)
+    except ValueError:
+        raise InvalidArgument(f"{field}.facet_json", "is not what an export wrote") from None
+    return Facet(kind, found.tags, found.attributes)
+
+
+class _ExportedFacet(msgspec.Struct):
+    tags: dict[str, str] = {}
+    attributes: dict[str, Json] = {}
+
+
+_FACET_BYTES_MAX = 64 * 1024
+
+
 def fill_stamp(target: pb.MemoryItem, item: Item) -> None:
     """Set what the server gave an item, and nothing of what the caller sent."""
     target.id, target.session_id, target.revision = item.id, item.session_id, item.revision
@@ -216,6 +248,8 @@ def _fill(target: pb.MemoryItem, item: Item) -> None:
     if item.metadata is not None:
         fill_struct(target.metadata, item.metadata)
     target.revision = item.revision
+    if item.facet is not None:
+        target.kind = int(item.facet.kind)  # type: ignore[assignment]
 
 
 def _fill_content(target: pb.MemoryItem, content: Content) -> None:

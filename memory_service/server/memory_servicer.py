@@ -15,14 +15,16 @@ from memory_service.domain.embedding import Degradation
 from memory_service.domain.memories import UPDATABLE, Added, Memories
 from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions, Selection
 from memory_service.errors import InvalidArgument
-from memory_service.records import OnDuplicate, RequestKey, RetrieveMode, StateWrite
+from memory_service.records import ItemKind, OnDuplicate, RequestKey, RetrieveMode, StateWrite
 from memory_service.server.items import (
     encoded,
     encoded_item,
     encoded_results,
+    fill_facet,
     fill_item,
     fill_stamp,
     to_draft,
+    to_facet,
     to_vector,
 )
 from memory_service.server.states import change_of, fill_state, to_state_write
@@ -89,9 +91,13 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         key: RequestKey | None = None,
         states: Sequence[StateWrite] = (),
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
+        with_facets: bool = False,
     ) -> Added:
         fields = [f"items[{at}]" for at in range(len(items))]
         drafts = [to_draft(field, item) for field, item in zip(fields, items, strict=True)]
+        if with_facets:
+            for field, draft, item in zip(fields, drafts, items, strict=True):
+                draft.facet = to_facet(field, item)
         return await self._memories.add(
             namespace, drafts, fields=fields, states=states, on_duplicate=on_duplicate, request=key
         )
@@ -128,7 +134,9 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         states = [to_state_write(f"states[{at}]", entry) for at, entry in enumerate(entries)]
         if not items and not states:
             return
-        added = await self._add_all(namespace, items, states=states, on_duplicate=on_duplicate)
+        added = await self._add_all(
+            namespace, items, states=states, on_duplicate=on_duplicate, with_facets=True
+        )
         receipt = added.receipt
         response.imported_count += len(receipt.items)
         response.skipped_count += receipt.skipped_count
@@ -218,6 +226,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             response = pb.ExportResponse(revision=event.revision)
             if event.item is not None:
                 fill_item(response.item, event.item, include_embedding=include)
+                fill_facet(response.item, event.item)
             elif event.state is not None:
                 fill_state(response.state, event.state)
             yield response
@@ -261,7 +270,16 @@ def _selection(message: pb.RetrieveOptions | pb.ListRequest, prefix: str) -> Sel
         selection.start_us = to_us(f"{prefix}start_time", message.start_time)
     if message.HasField("end_time"):
         selection.end_us = to_us(f"{prefix}end_time", message.end_time)
+    if message.kinds:
+        selection.kinds = _kinds(f"{prefix}kinds", message.kinds)
     return selection
+
+
+def _kinds(field: str, numbers: Sequence[int]) -> frozenset[ItemKind]:
+    try:
+        return frozenset(map(ItemKind, numbers))
+    except ValueError as error:
+        raise InvalidArgument(field, str(error)) from None
 
 
 def _options(message: pb.RetrieveOptions) -> RetrieveOptions:

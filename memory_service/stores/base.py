@@ -77,10 +77,13 @@ class ItemStore(ABC):
         writes: Sequence[ItemWrite],
         *,
         states: Sequence[StateWrite] = (),
+        removals: Sequence[str] = (),
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
     ) -> Receipt:
-        """Add items, and then states, in order, all or none, each at a revision of its own.
+        """Remove the items of the ids in `removals`, then add items, and then states, in order, all
+        or none, each at a revision of its own. Ids that do not exist are passed over; the receipt
+        has `removed_count`. An id MUST NOT be both in `removals` and in `writes`.
 
         The items become the store's: a caller MUST NOT change them afterwards, but for `wire` and
         `framed`, and may find them without their embedding.
@@ -88,13 +91,23 @@ class ItemStore(ABC):
         The receipt MUST hold a stamp for each item that was written, in order. An item whose id
         exists and is not expired at its update_us: FAIL MUST raise AlreadyExists, SKIP MUST leave it
         and count it in `skipped_count`, REPLACE MUST replace it at its position. Ids that repeat
-        within `writes` count as existing from the second on. So with a state whose key exists: FAIL
+        within `writes` count as existing from the second on. Before that MUST raise Conflict.revision
+        where a write has an `expected_revision` that is not its item's, 0 for one that does not
+        exist or is expired. So with a state whose key exists: FAIL
         MUST raise Conflict, SKIP MUST leave it and count it in `skipped_state_count`, REPLACE MUST
         save over it.
 
         The first vector of a namespace sets its dimension and model. A vector of another dimension
         MUST raise InvalidArgument.dimension("item.embedding", ...), one of another embedder's model
         ModelMismatch; a CLIENT_MODEL vector of the right dimension is taken under any model.
+        """
+
+    @abstractmethod
+    async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
+        """Return the receipt of a request that was applied; None when there was none of its id.
+
+        It MUST be `replayed`. MUST raise FailedPrecondition.request_id_reused when its body was
+        another one.
         """
 
     @abstractmethod

@@ -33,7 +33,14 @@ from memory_service.records import (
 )
 from memory_service.stores.base import BackupReport, Capabilities, Store
 from memory_service.stores.change_signal import ChangeSignal
-from memory_service.stores.rules import VectorRule, copy_vector, replayed, stamp
+from memory_service.stores.rules import (
+    VectorRule,
+    check_expected,
+    copy_vector,
+    index_labels,
+    replayed,
+    stamp,
+)
 
 _EXACT = IndexSettings(exact_vectors_max=1 << 62)
 
@@ -99,6 +106,7 @@ class InMemoryStore(Store):
         writes: Sequence[ItemWrite],
         *,
         states: Sequence[StateWrite] = (),
+        removals: Sequence[str] = (),
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
     ) -> Receipt:
@@ -111,7 +119,9 @@ class InMemoryStore(Store):
         for write in writes:
             item = write.item
             stored = found.items.get(item.id)
-            exists = item.id in seen or (stored is not None and not stored.expired(item.update_us))
+            live = stored is not None and not stored.expired(item.update_us)
+            check_expected(write, stored.revision if stored is not None and live else 0)
+            exists = item.id in seen or live
             if exists and on_duplicate is OnDuplicate.FAIL:
                 raise AlreadyExists(namespace, item.id)
             if exists and on_duplicate is OnDuplicate.SKIP:
@@ -126,12 +136,15 @@ class InMemoryStore(Store):
                 if current or state.key in keys:
                     raise Conflict.version(state.key, 0, current.version if current else 1)
                 keys.add(state.key)
+        removed = [found.items[item_id] for item_id in dict.fromkeys(removals) if item_id in found.items]
+        for item in removed:
+            self._remove(found, item, ChangeType.ITEM_DELETED)
         for write in chosen:
             self._put(found, write, on_duplicate)
         skipped_states = self._put_states(found, states, on_duplicate)
         found.dimension, found.model = rule.dimension, rule.model
         receipt = Receipt(found.revision, [stamp(w) for w in chosen], skipped_count=len(writes) - len(chosen))
-        receipt.skipped_state_count = skipped_states
+        receipt.skipped_state_count, receipt.removed_count = skipped_states, len(removed)
         return self._commit(found, request, receipt)
 
     def _put_states(self, found: _Namespace, states: Sequence[StateWrite], on_duplicate: OnDuplicate) -> int:
@@ -183,8 +196,8 @@ class InMemoryStore(Store):
         item = write.item
         terms = self._analyzer.terms(write.search_text)
         return Entry(
-            item.position, item.revision, item.session_id, item.create_us, item.expire_us, item.labels, terms,
-            item.embedding,
+            item.position, item.revision, item.session_id, item.create_us, item.expire_us,
+            index_labels(item.labels, item.facet), item.kind, terms, item.embedding,
         )  # fmt: skip
 
     def _remove(self, found: _Namespace, item: Item, kind: ChangeType) -> None:
@@ -192,6 +205,10 @@ class InMemoryStore(Store):
         del found.items[item.id], found.ids[item.position]
         found.vectors.pop(item.id, None)
         found.view.remove(item.position)
+
+    async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
+        found = self._namespaces.get(namespace)
+        return self._earlier(found, request) if found else None
 
     async def replace_item(
         self,

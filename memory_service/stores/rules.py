@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from memory_service.errors import FailedPrecondition, InvalidArgument
-from memory_service.records import CLIENT_MODEL, ItemStamp, ItemWrite, Receipt, RequestKey
+from memory_service.errors import Conflict, FailedPrecondition, InvalidArgument
+from memory_service.records import CLIENT_MODEL, Facet, ItemStamp, ItemWrite, LabelKey, Receipt, RequestKey
 from memory_service.stores.base import ModelMismatch
 
 
@@ -35,6 +35,20 @@ def replayed(request: RequestKey, digest: bytes, receipt: Receipt) -> Receipt:
         raise FailedPrecondition.request_id_reused(request.id)
     receipt.replayed = True
     return receipt
+
+
+def check_expected(write: ItemWrite, revision: int) -> None:
+    """Refuse a write whose item, at this revision or 0 for none, is not as the writer knew it."""
+    if write.expected_revision is not None and write.expected_revision != revision:
+        raise Conflict.revision(write.item.id, write.expected_revision, revision)
+
+
+def index_labels(labels: dict[str, str], facet: Facet | None) -> dict[LabelKey, str]:
+    """Return the labels and tags of an item as they are indexed, side by side."""
+    indexed: dict[LabelKey, str] = {**labels}
+    if facet:
+        indexed.update({(key,): value for key, value in facet.tags.items()})
+    return indexed
 
 
 def stamp(write: ItemWrite) -> ItemStamp:

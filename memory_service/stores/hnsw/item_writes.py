@@ -23,7 +23,7 @@ from memory_service.stores.hnsw.rows import (
 )
 from memory_service.stores.hnsw.schema import POSITION_MAX
 from memory_service.stores.hnsw.state_writes import check_new_states, live_state, put_state
-from memory_service.stores.rules import VectorRule, stamp
+from memory_service.stores.rules import VectorRule, check_expected, stamp
 from memory_service.stores.sqlite import Connection, Row
 
 
@@ -45,6 +45,7 @@ def add_items(
     writes: Sequence[ItemWrite],
     terms: Sequence[dict[int, int]],
     states: Sequence[StateWrite],
+    removals: Sequence[str],
     on_duplicate: OnDuplicate,
     request: RequestKey | None,
 ) -> Outcome:
@@ -58,7 +59,9 @@ def add_items(
     for write, its_terms in zip(writes, terms, strict=True):
         item = write.item
         stored = _stored(db, book, item.id)
-        exists = item.id in seen or (stored is not None and not expired(stored, item.update_us))
+        live = stored is not None and not expired(stored, item.update_us)
+        check_expected(write, stored[1] if stored is not None and live else 0)
+        exists = item.id in seen or live
         if exists and on_duplicate is OnDuplicate.FAIL:
             raise AlreadyExists(namespace, item.id)
         if exists and on_duplicate is OnDuplicate.SKIP:
@@ -71,6 +74,7 @@ def add_items(
     began = book is None
     book = ledger.find_or_begin(db, namespace)
     outcome = Outcome(Receipt(0, skipped_count=len(writes) - len(chosen)), began=began)
+    _remove_all(db, ledger, book, removals, outcome)
     for write, its_terms, stored in chosen:
         if len(seen) < len(chosen):
             # One of them may be there by now: its id is in the batch more than once.
@@ -85,6 +89,15 @@ def add_items(
             put_state(db, ledger, book, state)
     book.dimension, book.model = rule.dimension, rule.model
     return finish(db, book, request, outcome)
+
+
+def _remove_all(
+    db: Connection, ledger: Ledger, book: Book, item_ids: Sequence[str], outcome: Outcome
+) -> None:
+    for item_id in dict.fromkeys(item_ids):
+        if (stored := _stored(db, book, item_id)) is not None:
+            outcome.removed.append(remove_item(db, ledger, book, item_id, stored, ChangeType.ITEM_DELETED))
+    outcome.receipt.removed_count = len(outcome.removed)
 
 
 def _put(

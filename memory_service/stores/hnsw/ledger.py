@@ -22,6 +22,7 @@ from memory_service.stores.rules import replayed
 from memory_service.stores.sqlite import Connection, Row
 
 _KEPT_MAX = 10_000
+FIND_REQUEST = "SELECT digest, receipt FROM requests WHERE uid = ? AND id = ?"
 _encode_receipt = msgspec.json.Encoder().encode
 _decode_receipt = msgspec.json.Decoder(Receipt).decode
 
@@ -133,10 +134,13 @@ def earlier(db: Connection, book: Book | None, request: RequestKey | None) -> Ou
     """Return the outcome of a request that was applied before. Raises FailedPrecondition."""
     if request is None or book is None:
         return None
-    row = db.execute(
-        "SELECT digest, receipt FROM requests WHERE uid = ? AND id = ?", (book.uid, request.id)
-    ).fetchone()
-    return Outcome(replayed(request, row[0], _decode_receipt(row[1]))) if row else None
+    receipt = received(request, db.execute(FIND_REQUEST, (book.uid, request.id)).fetchone())
+    return Outcome(receipt) if receipt else None
+
+
+def received(request: RequestKey, row: Row | None) -> Receipt | None:
+    """Return the receipt in a row of FIND_REQUEST. Raises FailedPrecondition."""
+    return replayed(request, row[0], _decode_receipt(row[1])) if row else None
 
 
 def finish(db: Connection, book: Book, request: RequestKey | None, outcome: Outcome) -> Outcome:

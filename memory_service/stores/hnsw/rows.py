@@ -6,29 +6,30 @@ import msgspec
 import numpy as np
 
 from memory_service.indexes.analysis import pack_terms
-from memory_service.records import Content, Item, ItemWrite, NamespaceInfo, StateEntry
+from memory_service.records import Content, Facet, Item, ItemWrite, NamespaceInfo, StateEntry
 from memory_service.stores.hnsw.schema import POSITION_MAX, key_of
 from memory_service.stores.sqlite import Row
 
 _json = msgspec.json.Encoder().encode
 _content = msgspec.json.Decoder(Content).decode
 _object = msgspec.json.Decoder(dict).decode
+_facet = msgspec.json.Decoder(Facet).decode
 
 ITEM_COLUMNS = (
     "key, id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content,"
-    " vector_revision"
+    " vector_revision, facet"
 )
 INSERT_ITEM = (
     "INSERT INTO items (key, uid, id, revision, session_id, create_us, update_us, expire_us, labels,"
-    " metadata, content, terms, vector_revision, embedding) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    " metadata, content, facet, terms, vector_revision, embedding) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
 UPDATE_ITEM = (
     "UPDATE items SET revision=?, session_id=?, create_us=?, update_us=?, expire_us=?, labels=?,"
-    " metadata=?, content=?, terms=?, vector_revision=?, embedding=? WHERE key=?"
+    " metadata=?, content=?, facet=?, terms=?, vector_revision=?, embedding=? WHERE key=?"
 )
 UPDATE_ITEM_KEEPING_VECTOR = (
     "UPDATE items SET revision=?, session_id=?, create_us=?, update_us=?, expire_us=?, labels=?,"
-    " metadata=?, content=?, terms=? WHERE key=?"
+    " metadata=?, content=?, facet=?, terms=? WHERE key=?"
 )
 STATE_COLUMNS = "key, version, create_us, update_us, expire_us, description, revision, value"
 NAMESPACE_COLUMNS = (
@@ -47,6 +48,7 @@ def _shared(write: ItemWrite, terms: dict[int, int]) -> Row:
         _json(item.labels).decode() if item.labels else None,
         None if item.metadata is None else _json(item.metadata).decode(),
         _json(item.content).decode(),
+        None if item.facet is None else _json(item.facet).decode(),
         pack_terms(terms),
     )
 
@@ -76,9 +78,10 @@ def item_update_row(uid: int, write: ItemWrite, terms: dict[int, int]) -> Row:
 
 def item_of(row: Row) -> Item:
     """Return the item of a row of ITEM_COLUMNS, with the embedding as an optional last column."""
-    key, item_id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content, vector = (
-        row[:11]
-    )
+    (
+        key, item_id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content,
+        vector, facet,
+    ) = row[:12]  # fmt: skip
     return Item(
         id=item_id,
         session_id=session_id,
@@ -88,8 +91,9 @@ def item_of(row: Row) -> Item:
         expire_us=expire_us,
         labels=_object(labels) if labels else {},
         metadata=None if metadata is None else _object(metadata),
-        embedding=np.frombuffer(row[11], "<f4") if len(row) > 11 and row[11] is not None else None,
+        embedding=np.frombuffer(row[12], "<f4") if len(row) > 12 and row[12] is not None else None,
         embedded=bool(vector),
+        facet=None if facet is None else _facet(facet),
         revision=revision,
         position=key & POSITION_MAX,
     )

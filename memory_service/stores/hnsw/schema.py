@@ -5,7 +5,7 @@ from __future__ import annotations
 from memory_service.stores.base import CannotOpen
 from memory_service.stores.sqlite import Connection, Row, translated
 
-FORMAT = 1
+FORMAT = 2
 
 # Rows of one namespace lie side by side: a key is the namespace's uid and the position or revision.
 POSITION_BITS = 36
@@ -39,7 +39,8 @@ CREATE TABLE items (
     content TEXT NOT NULL,
     terms BLOB NOT NULL,
     vector_revision INTEGER NOT NULL,
-    embedding BLOB
+    embedding BLOB,
+    facet TEXT
 );
 CREATE UNIQUE INDEX items_by_id ON items (uid, id);
 CREATE INDEX items_expiring ON items (expire_us) WHERE expire_us IS NOT NULL;
@@ -82,6 +83,10 @@ def prepare(connection: Connection) -> None:
     if found == 0:
         with connection:
             connection.execute(_TABLES)
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+    elif found < FORMAT:
+        with connection:
+            connection.execute("ALTER TABLE items ADD COLUMN facet TEXT")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 

@@ -41,7 +41,7 @@ from memory_service.stores.hnsw import item_writes, namespace_writes, state_writ
 from memory_service.stores.hnsw.backups import write_backup
 from memory_service.stores.hnsw.commit_queue import CommitQueue
 from memory_service.stores.hnsw.item_cache import ItemCache
-from memory_service.stores.hnsw.ledger import Ledger, Outcome
+from memory_service.stores.hnsw.ledger import FIND_REQUEST, Ledger, Outcome, received
 from memory_service.stores.hnsw.rows import (
     ITEM_COLUMNS,
     NAMESPACE_COLUMNS,
@@ -54,6 +54,7 @@ from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, prepare
 from memory_service.stores.hnsw.search_queue import SearchQueue
 from memory_service.stores.hnsw.snapshots import Snapshots
 from memory_service.stores.hnsw.view_cache import Effect, ViewCache
+from memory_service.stores.rules import index_labels
 from memory_service.stores.sqlite import Connection, checkpoint, connect, translated
 
 T = TypeVar("T")
@@ -202,6 +203,7 @@ class HnswStore(Store):
         writes: Sequence[ItemWrite],
         *,
         states: Sequence[StateWrite] = (),
+        removals: Sequence[str] = (),
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
     ) -> Receipt:
@@ -209,10 +211,19 @@ class HnswStore(Store):
 
         def apply(db: Connection) -> Outcome:
             return item_writes.add_items(
-                db, self._ledger, namespace, writes, terms, states, on_duplicate, request
+                db, self._ledger, namespace, writes, terms, states, removals, on_duplicate, request
             )
 
-        return await self._write(apply, heavy=len(writes) + len(states) > _HEAVY_ITEMS)
+        heavy = len(writes) + len(states) + len(removals) > _HEAVY_ITEMS
+        return await self._write(apply, heavy=heavy)
+
+    async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
+        info = self._info(namespace)
+        if info is None:
+            return None
+        with translated():
+            row = self._reader.execute(FIND_REQUEST, (info.uid, request.id)).fetchone()
+        return received(request, row)
 
     async def replace_item(
         self,
@@ -453,7 +464,8 @@ def _entry(write: ItemWrite, terms: dict[int, int]) -> Entry:
         item.session_id,
         item.create_us,
         item.expire_us,
-        item.labels,
+        index_labels(item.labels, item.facet),
+        item.kind,
         terms,
         item.embedding,
     )

@@ -12,13 +12,15 @@ from memory_service.indexes.lexical import LexicalIndex, posting_arrays
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.vectors import VectorIndex
 from memory_service.indexes.view import NEVER_US, NamespaceView
-from memory_service.records import NamespaceInfo
+from memory_service.records import Facet, ItemKind, NamespaceInfo
 from memory_service.stores.hnsw.rows import NAMESPACE_COLUMNS, namespace_of
 from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, keys_of
 from memory_service.stores.hnsw.snapshots import Snapshot, Snapshots
+from memory_service.stores.rules import index_labels
 from memory_service.stores.sqlite import Connection, translated
 
 _labels = msgspec.json.Decoder(dict[str, str]).decode
+_facet = msgspec.json.Decoder(Facet).decode
 _FEW = 2048
 
 
@@ -48,14 +50,14 @@ def load_view(
 def _load_rows(connection: Connection, info: NamespaceInfo, view: NamespaceView) -> NDArray[np.int64]:
     """Fill everything but vectors; return the vector revision of each row, 0 for none."""
     rows = connection.execute(
-        "SELECT key, session_id, create_us, expire_us, labels, vector_revision, terms FROM items"
+        "SELECT key, session_id, create_us, expire_us, labels, vector_revision, terms, facet FROM items"
         " WHERE key BETWEEN ? AND ? ORDER BY key",
         keys_of(info.uid),
     ).fetchall()
     count = len(rows)
     if not count:
         return np.empty(0, np.int64)
-    keys, sessions, create_us, expire_us, labels, vector_keys, terms = zip(*rows, strict=True)
+    keys, sessions, create_us, expire_us, labels, vector_keys, terms, facets = zip(*rows, strict=True)
     view.positions = GrowingArray.of(np.array(keys, np.int64) & POSITION_MAX)
     view.live = GrowingArray.of(np.ones(count, np.bool_))
     view.live_count = count
@@ -67,9 +69,15 @@ def _load_rows(connection: Connection, info: NamespaceInfo, view: NamespaceView)
     expiry = np.fromiter((NEVER_US if e is None else e for e in expire_us), np.int64, count)
     view.expire_us = GrowingArray.of(expiry)
     view.expiring_count = int((expiry != NEVER_US).sum())
-    for at, encoded in enumerate(labels):
-        if encoded is not None:
-            view.label_row(at, _labels(encoded))
+    kinds = np.zeros(count, np.int8)
+    for at, (encoded, encoded_facet) in enumerate(zip(labels, facets, strict=True)):
+        if encoded is None and encoded_facet is None:
+            continue
+        facet = None if encoded_facet is None else _facet(encoded_facet)
+        kinds[at] = facet.kind if facet else ItemKind.PLAIN
+        view.label_row(at, index_labels(_labels(encoded) if encoded else {}, facet))
+    view.kinds = GrowingArray.of(kinds)
+    view.kind_counts = np.bincount(kinds, minlength=len(ItemKind)).tolist()
     view.lexical = LexicalIndex.build(*posting_arrays(list(terms)), doc_count=count)
     numbers = np.arange(count, dtype=np.int32)
     view.row_doc, view.doc_row = GrowingArray.of(numbers.copy()), GrowingArray.of(numbers)
