@@ -33,6 +33,18 @@ class Config:
     """Seconds to wait for an answer of the embedder."""
     embedder_retries: int = 2
     """How often a call of the embedder is repeated."""
+    llm: str = "none"
+    """What decides where a language model can: "openai", or "none" for rules alone."""
+    llm_model: str = "gpt-4o-mini"
+    """Model to ask the language model "openai" for."""
+    llm_timeout_s: float = 20.0
+    """Seconds to wait for a whole answer of the language model, retries and repair included."""
+    llm_retries: int = 1
+    """How often a call of the language model is repeated."""
+    llm_tokens_per_minute_max: int = 200_000
+    """Tokens that questions and answers may use in any minute; 0 is no cap."""
+    llm_input_tokens_max: int = 12_000
+    """Tokens of a question, estimated as a quarter of its characters."""
     drain_s: float = 10.0
     """Seconds that calls under way have to finish when the server is told to stop."""
     log_level: str = "info"
@@ -61,6 +73,10 @@ class Config:
                 (self.embedding_dimension < 0, "embedding_dimension must not be negative"),
                 (self.embedder_timeout_s <= 0, "embedder_timeout must be positive"),
                 (self.embedder_retries < 0, "embedder_retries must not be negative"),
+                (self.llm_timeout_s <= 0, "llm_timeout must be positive"),
+                (self.llm_retries < 0, "llm_retries must not be negative"),
+                (self.llm_tokens_per_minute_max < 0, "llm_tokens_per_minute_max must not be negative"),
+                (self.llm_input_tokens_max < 1, "llm_input_tokens_max must be positive"),
                 (self.drain_s < 0, "drain must not be negative"),
                 (self.index.views_bytes_max < 0, "views_bytes_max must not be negative"),
                 (self.index.items_bytes_max < 0, "items_bytes_max must not be negative"),

@@ -137,6 +137,17 @@ class Conflict(MemoryServiceError):
         )
 
     @classmethod
+    def memory_version(cls, memory_id: str, expected: int, current: int) -> Conflict:
+        """A memory is at another version."""
+        return cls(
+            "VERSION_MISMATCH",
+            f"memory {memory_id!r} is at version {current}, not {expected}",
+            id=memory_id,
+            expected_version=expected,
+            current_version=current,
+        )
+
+    @classmethod
     def revision(cls, item_id: str, expected: int, current: int) -> Conflict:
         """An item is at another revision."""
         return cls(

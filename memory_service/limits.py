@@ -36,6 +36,10 @@ class Limits:
     state_encoded_bytes_max: int = 3 * MIB
     state_description_bytes_max: int = 1 * KIB
     pattern_bytes_max: int = 512
+    quote_bytes_max: int = 2 * KIB
+    source_ids_max: int = 100
+    extracted_messages_max: int = 200
+    extracted_text_bytes_max: int = 256 * KIB
     message_bytes_max: int = 16 * MIB
     concurrent_calls_max: int = 256
     concurrent_streams_max: int = 256

@@ -36,7 +36,30 @@ _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "
 )
 @option("--embedder-timeout", "embedder_timeout_s", default=10.0, help="Seconds to wait for the embedder.")
 @option("--embedder-retries", default=2, help="How often a call of the embedder is repeated.")
-@option("--llm", type=click.Choice(["none"]), default="none", help="Language model; no service uses one yet.")
+@option(
+    "--llm",
+    type=click.Choice(["none", "openai"]),
+    default="none",
+    help="Language model that decides where one can; none: rules do.",
+)
+@option("--llm-model", default="gpt-4o-mini", help="Model to ask the language model openai for.")
+@option(
+    "--llm-timeout",
+    "llm_timeout_s",
+    default=20.0,
+    help="Seconds to wait for a whole answer of the language model, retries and repair included.",
+)
+@option("--llm-retries", default=1, help="How often a call of the language model is repeated.")
+@option(
+    "--llm-tokens-per-minute-max",
+    default=200_000,
+    help="Tokens that questions and answers may use in any minute; 0: no cap.",
+)
+@option(
+    "--llm-input-tokens-max",
+    default=12_000,
+    help="Tokens of a question, estimated as a quarter of its characters.",
+)
 @option("--drain", "drain_s", default=10.0, help="Seconds that calls under way have to finish at the end.")
 @option(
     "--log-level",
@@ -57,7 +80,6 @@ _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "
 @option("--items-bytes-max", default=192 << 20, help="Memory for items kept ready to send.")
 def serve(**settings: Any) -> None:
     """Run a server until it is told to stop (Ctrl-C or SIGTERM)."""
-    settings.pop("llm")
     _quiet_libraries()
     # Imported here: a wrong option is told without the wait for all that a server loads.
     import uvloop

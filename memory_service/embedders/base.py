@@ -15,6 +15,11 @@ class Embedder(ABC):
     """Provider and model, as in "local:wordllama-256". Vectors of one name are comparable."""
     dimension: int
     """Values of each vector; 0 until the first `embed` where only the provider knows."""
+    duplicate_threshold: float
+    """Cosine that the vectors of two short facts must be above for the facts to say the same.
+
+    Necessary, not sufficient: vectors hardly see a "not" or another number. Each model has its own.
+    """
 
     @abstractmethod
     async def embed(self, texts: Sequence[str]) -> list[Vector | None]:

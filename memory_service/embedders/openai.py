@@ -1,4 +1,4 @@
-"""Embeddings of OpenAI, or of any server that speaks its API: the one file that imports openai."""
+"""Embeddings of OpenAI, or of any server that speaks its API."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Sequence
 
 import numpy as np
-import openai
 import structlog
 
 from memory_service.embedders.base import Embedder
 from memory_service.errors import Unavailable
+from memory_service.openai_api import ApiFailed, OpenAIApi
 from memory_service.records import Vector
 
 _DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
@@ -26,9 +26,8 @@ class OpenAIEmbedder(Embedder):
         self.name = f"openai:{model}" + (f"-{dimension}" if dimension else "")
         self.dimension = dimension or _DIMENSIONS.get(model, 0)
         self._model = model
-        # Sent only where it was asked for: not every server knows the parameter.
         self._asked_dimension = dimension
-        self._client = openai.AsyncOpenAI(timeout=timeout_s, max_retries=retries)
+        self._api = OpenAIApi(timeout_s, retries)
 
     async def embed(self, texts: Sequence[str]) -> list[Vector | None]:
         at = [n for n, text in enumerate(texts) if text.strip()]
@@ -41,18 +40,13 @@ class OpenAIEmbedder(Embedder):
         return vectors
 
     async def _ask(self, texts: list[str]) -> list[Vector]:
-        options = {"dimensions": self._asked_dimension} if self._asked_dimension else {}
+        cut = [text[:_CHARS_PER_TEXT] for text in texts]
         try:
-            response = await self._client.embeddings.create(
-                model=self._model,
-                input=[text[:_CHARS_PER_TEXT] for text in texts],
-                encoding_format="float",
-                **options,  # type: ignore[arg-type]
-            )
-            ordered = sorted(response.data, key=lambda datum: datum.index)
-            vectors = [np.array(datum.embedding, np.float32) for datum in ordered]
-        except (openai.OpenAIError, TypeError, ValueError, AttributeError) as error:
-            _log.warning("embedder_failed", model=self._model, cause=type(error).__name__)
+            found = await self._api.embed(self._model, cut, self._asked_dimension)
+            vectors = [np.array(values, np.float32) for values in found]
+        except (ApiFailed, TypeError, ValueError) as error:
+            cause = error.cause if isinstance(error, ApiFailed) else type(error).__name__
+            _log.warning("embedder_failed", model=self._model, cause=cause)
             raise Unavailable.embedder() from error
         self._check(vectors, len(texts))
         return vectors
@@ -69,4 +63,4 @@ class OpenAIEmbedder(Embedder):
         self.dimension = dimension
 
     async def close(self) -> None:
-        await self._client.close()
+        await self._api.close()

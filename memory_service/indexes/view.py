@@ -8,6 +8,7 @@ stays. A view is derived from records: it can be dropped and built again at any 
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,9 +26,11 @@ from memory_service.records import Hits, IndexInfo, ItemFilter, ItemKind, LabelK
 NEVER_US = np.iinfo(np.int64).max
 _NONE = -1
 _PENDING_MAX = 64
+_UNLISTED_MAX = 64
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+RowArray = NDArray[np.int32]
 
 
 @dataclass(slots=True)
@@ -66,10 +69,11 @@ class NamespaceView:
         self.slot_keys = GrowingArray(np.int64)
         self.saved_slot_count = 0
         self.session_codes: dict[str, int] = {"": 0}
+        # The rows of a label, ascending: all that have it, and perhaps dead ones that had it.
         self.label_rows: dict[tuple[LabelKey, str], array[int]] = {}
         self.row_labels: dict[int, dict[LabelKey, str]] = {}
-        # These rows may be listed under labels they no longer have; `row_labels` tells.
-        self.relabelled: set[int] = set()
+        # The rows of a kind, dead ones too, among the first so many; made when first asked for.
+        self._kind_rows: dict[ItemKind, tuple[GrowingArray, int]] = {}
         self.lexical = LexicalIndex()
         self.vectors: VectorIndex | None = None
         self.live_count = 0
@@ -137,7 +141,10 @@ class NamespaceView:
         self.live_count -= 1
         self.kind_counts[self.kinds.view[row]] -= 1
         self._expiring(row, -1)
-        self.row_labels.pop(row, None)
+        for pair in self.row_labels.pop(row, {}).items():
+            # In a long list a dead row costs less than to move all that are behind it.
+            if len(self.label_rows[pair]) <= _UNLISTED_MAX:
+                self._unlist(pair, row)
         self.lexical.remove(int(self.row_doc.view[row]))
         self._drop_vector(row)
 
@@ -146,6 +153,8 @@ class NamespaceView:
         self.sessions.view[row] = code
         self.kind_counts[self.kinds.view[row]] -= 1
         self.kind_counts[entry.kind] += 1
+        if self.kinds.view[row] != entry.kind:
+            self._kind_rows.clear()
         self.kinds.view[row] = entry.kind
         self.create_us.view[row] = entry.create_us
         self.expire_us.view[row] = NEVER_US if entry.expire_us is None else entry.expire_us
@@ -155,13 +164,20 @@ class NamespaceView:
     def label_row(self, row: int, labels: dict[LabelKey, str]) -> None:
         """Give a row these labels in place of those it has."""
         before = self.row_labels.pop(row, {})
-        if before and before != labels:
-            self.relabelled.add(row)
+        for pair in before.items():
+            if labels.get(pair[0]) != pair[1]:
+                self._unlist(pair, row)
         if labels:
             self.row_labels[row] = labels
         for pair in labels.items():
             if before.get(pair[0]) != pair[1]:
-                self.label_rows.setdefault(pair, array("i")).append(row)
+                insort(self.label_rows.setdefault(pair, array("i")), row)
+
+    def _unlist(self, pair: tuple[LabelKey, str], row: int) -> None:
+        listed = self.label_rows[pair]
+        del listed[bisect_left(listed, row)]
+        if not listed:
+            del self.label_rows[pair]
 
     def _expiring(self, row: int, step: int) -> None:
         if self.expire_us.view[row] != NEVER_US:
@@ -201,19 +217,45 @@ class NamespaceView:
         """Return positions of matching items, ascending: the first or the last `limit`; all if < 0."""
         self.index_pending()
         first, end = self._row_span(item_filter)
+        listed = self._fewest(item_filter)
+        if listed is not None:
+            listed = listed[_span(listed, first, end)]
+        count = end - first if listed is None else len(listed)
         if limit < 0:
-            limit = end - first
-        # Most scans want a few rows of one end: look there first, then twice as far.
+            limit = count
+        # Most scans want a few rows of one end: look there first, then further and further.
         width = max(4 * limit, 64)
         while True:
-            rows = slice(max(end - width, first), end) if newest else slice(first, min(first + width, end))
+            start, stop = (max(count - width, 0), count) if newest else (0, min(width, count))
+            rows = slice(first + start, first + stop) if listed is None else listed[start:stop]
             found = np.flatnonzero(self._matches(rows, item_filter))
-            if len(found) >= limit or rows.stop - rows.start == end - first:
+            if len(found) >= limit or stop - start == count:
                 break
             width *= 4
         found = (found[len(found) - limit :] if newest else found[:limit]) if len(found) > limit else found
         positions: list[int] = self.positions.view[rows][found].tolist()
         return positions
+
+    def _fewest(self, item_filter: ItemFilter) -> RowArray | None:
+        """Return the shortest list there is that holds every match, ascending; None without a list."""
+        lists = [self._labelled(pair) for pair in item_filter.labels]
+        lists += [self._labelled(((key,), value)) for key, value in item_filter.tags]
+        if item_filter.kinds is not None and len(item_filter.kinds) == 1 and self._has_others(item_filter):
+            lists.append(self._of_kind(next(iter(item_filter.kinds))))
+        return min(lists, key=len, default=None)
+
+    def _labelled(self, pair: tuple[LabelKey, str]) -> RowArray:
+        """Return the rows of a label. Valid until the next change."""
+        listed = self.label_rows.get(pair)
+        return np.frombuffer(listed, np.int32) if listed else np.empty(0, np.int32)
+
+    def _of_kind(self, kind: ItemKind) -> RowArray:
+        """Return the rows of a kind. Looks only at rows that are new since it was asked before."""
+        listed, seen = self._kind_rows.get(kind) or (GrowingArray(np.int32), 0)
+        if seen < len(self.kinds):
+            listed.extend(np.flatnonzero(self.kinds.view[seen:] == kind) + seen)
+            self._kind_rows[kind] = listed, len(self.kinds)
+        return listed.view
 
     def _row_span(self, item_filter: ItemFilter) -> tuple[int, int]:
         positions = self.positions.view
@@ -224,9 +266,9 @@ class NamespaceView:
             end = int(np.searchsorted(positions, item_filter.max_position, side="right"))
         return first, max(first, end)
 
-    def _matches(self, rows: slice, item_filter: ItemFilter) -> BoolArray:
-        """Return which of a range of rows a filter lets through, positions aside."""
-        wanted = self.live.view[rows].copy()
+    def _matches(self, rows: slice | RowArray, item_filter: ItemFilter) -> BoolArray:
+        """Return which of these rows, ascending, a filter lets through, positions aside."""
+        wanted: BoolArray = self.live.view[rows].copy()
         if self.expiring_count:
             wanted &= self.expire_us.view[rows] > item_filter.now_us
         if item_filter.session_id:
@@ -238,9 +280,9 @@ class NamespaceView:
         if self._has_others(item_filter):
             wanted &= np.isin(self.kinds.view[rows], list(item_filter.kinds or ()))
         for pair in item_filter.labels:
-            wanted &= self._labelled(pair, rows)
+            wanted &= _among(rows, self._labelled(pair))
         for key, value in item_filter.tags:
-            wanted &= self._labelled(((key,), value), rows)
+            wanted &= _among(rows, self._labelled(((key,), value)))
         return wanted
 
     def _has_others(self, item_filter: ItemFilter) -> bool:
@@ -249,15 +291,6 @@ class NamespaceView:
         return kinds is not None and any(
             count and kind not in kinds for kind, count in enumerate(self.kind_counts)
         )
-
-    def _labelled(self, pair: tuple[LabelKey, str], rows: slice) -> BoolArray:
-        found = np.zeros(rows.stop - rows.start, np.bool_)
-        listed = np.array(self.label_rows.get(pair, ()), np.int64)
-        found[listed[(listed >= rows.start) & (listed < rows.stop)] - rows.start] = True
-        for row in self.relabelled:
-            if rows.start <= row < rows.stop:
-                found[row - rows.start] = self.row_labels.get(row, {}).get(pair[0]) == pair[1]
-        return found
 
     def _row_mask(self, item_filter: ItemFilter) -> BoolArray | None:
         """Return which rows a filter lets through; None: all that are live."""
@@ -387,7 +420,8 @@ class NamespaceView:
         arrays = sum(a.nbytes for a in (*columns, *numbers))
         labels = 200 * len(self.row_labels) + 200 * len(self.label_rows)
         vectors = self.vectors.nbytes if self.vectors else 0
-        return 2000 + arrays + labels + 100 * len(self.session_codes) + self.lexical.nbytes + vectors
+        kinds = sum(rows.nbytes for rows, _ in self._kind_rows.values())
+        return 2000 + kinds + arrays + labels + 100 * len(self.session_codes) + self.lexical.nbytes + vectors
 
     @property
     def wasteful(self) -> bool:
@@ -409,3 +443,22 @@ class NamespaceView:
             memory_bytes=self.nbytes,
             ef_search=graph.graph.ef if graph else 0,
         )
+
+
+def _among(rows: slice | RowArray, listed: RowArray) -> BoolArray:
+    """Return which of some rows are in a list; both ascend."""
+    if isinstance(rows, slice):
+        found = np.zeros(rows.stop - rows.start, np.bool_)
+        found[listed[_span(listed, rows.start, rows.stop)] - rows.start] = True
+        return found
+    if not len(listed):
+        return np.zeros(len(rows), np.bool_)
+    at = np.minimum(np.searchsorted(listed, rows), len(listed) - 1)
+    in_list: BoolArray = listed[at] == rows
+    return in_list
+
+
+def _span(listed: RowArray, start: int, stop: int) -> slice:
+    """Return where the rows from `start` to before `stop` are in a list that ascends."""
+    # Of the list's own type, or the whole list would be converted first.
+    return slice(*np.searchsorted(listed, np.array((start, stop), np.int32)).tolist())

@@ -68,7 +68,7 @@ def to_content(field: str, item: pb.MemoryItem) -> Content | None:
     if kind == "text":
         return TextPart(item.text)
     if kind == "chat_message":
-        return _to_message(f"{field}.chat_message", item.chat_message)
+        return to_chat_message(f"{field}.chat_message", item.chat_message)
     if kind == "tool_call_result":
         return _to_result(f"{field}.tool_call_result", item.tool_call_result)
     if kind == "data":
@@ -76,7 +76,8 @@ def to_content(field: str, item: pb.MemoryItem) -> Content | None:
     return None
 
 
-def _to_message(field: str, message: pb.ChatMessage) -> ChatMessage:
+def to_chat_message(field: str, message: pb.ChatMessage) -> ChatMessage:
+    """Return a chat message."""
     role = _ROLES.get(message.role)
     if role is None:
         raise InvalidArgument(f"{field}.role", "must be ROLE_SYSTEM, ROLE_USER, ROLE_ASSISTANT or ROLE_TOOL")

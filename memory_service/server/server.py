@@ -21,25 +21,50 @@ from memory_service.config import BadConfig, Config
 from memory_service.domain.administration import Administration
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
+from memory_service.domain.facts.consolidating import FactConsolidating
+from memory_service.domain.facts.correcting import FactCorrecting
+from memory_service.domain.facts.extracting import FactExtracting
+from memory_service.domain.facts.judging import Judging
+from memory_service.domain.facts.reading import MemoryReading
+from memory_service.domain.facts.saving import FactSaving, Locks
+from memory_service.domain.interaction_context import InteractionContext
+from memory_service.domain.interactions import Interactions
 from memory_service.domain.memories import Memories
+from memory_service.domain.overseer import Overseer
 from memory_service.domain.page_tokens import PageTokens
+from memory_service.domain.result_storage import ResultStorage
 from memory_service.domain.retrieval import Retrieval
 from memory_service.domain.states import States
 from memory_service.embedders.base import Embedder
+from memory_service.llms.base import Llm
 from memory_service.server.admin_servicer import AdminServicer, ServerInfo
 from memory_service.server.call_guard import CallGuard
+from memory_service.server.interaction_servicer import InteractionServicer
 from memory_service.server.items import item_bytes
 from memory_service.server.memory_servicer import MemoryServicer
+from memory_service.server.overseer_servicer import OverseerServicer
 from memory_service.server.reflection import Reflection
 from memory_service.server.state_servicer import StateServicer
 from memory_service.server.states import state_bytes
+from memory_service.server.user_memories import memory_bytes
+from memory_service.server.user_memory_servicer import UserMemoryServicer
 from memory_service.stores.base import Store
-from memory_service.v1 import admin_pb2_grpc, memory_pb2_grpc, state_pb2_grpc
+from memory_service.v1 import (
+    admin_pb2_grpc,
+    interaction_pb2_grpc,
+    memory_pb2_grpc,
+    overseer_pb2_grpc,
+    state_pb2_grpc,
+    user_memory_pb2_grpc,
+)
 
 SERVICES = (
     "memory_service.v1.MemoryService",
     "memory_service.v1.StateService",
     "memory_service.v1.AdminService",
+    "memory_service.v1.InteractionService",
+    "memory_service.v1.OverseerService",
+    "memory_service.v1.UserMemoryService",
 )
 _STREAMS_GRACE_S = 0.5
 _log = structlog.get_logger(__name__)
@@ -70,6 +95,25 @@ def open_embedder(config: Config) -> Embedder | None:
 
     return OpenAIEmbedder(
         config.embedding_model, config.embedding_dimension, config.embedder_timeout_s, config.embedder_retries
+    )
+
+
+def open_llm(config: Config) -> Llm | None:
+    """Return the language model that is asked for; None: rules decide."""
+    if config.llm == "none":
+        return None
+    if not os.environ.get("OPENAI_API_KEY"):
+        raise BadConfig("the LLM openai needs OPENAI_API_KEY; a server that asks for no key takes any")
+    from memory_service.llms.openai import LlmSettings, OpenAILlm
+
+    return OpenAILlm(
+        LlmSettings(
+            config.llm_model,
+            config.llm_timeout_s,
+            config.llm_retries,
+            config.llm_tokens_per_minute_max,
+            config.llm_input_tokens_max,
+        )
     )
 
 
@@ -117,7 +161,7 @@ def _options(config: Config) -> list[tuple[str, int]]:
 
 
 async def build_server(
-    config: Config, store: Store, embedder: Embedder | None
+    config: Config, store: Store, embedder: Embedder | None, llm: Llm | None = None
 ) -> tuple[Server, Administration]:
     """Build a server over an open store, and bind its port. Raises BadConfig when the port is taken."""
     checks = Checks(config.limits)
@@ -131,11 +175,22 @@ async def build_server(
     guarded = guard.guarding(server)
     servicer = MemoryServicer(memories, retrieval, config.limits.page_bytes_max)
     memory_pb2_grpc.add_MemoryServiceServicer_to_server(servicer, guarded)
-    state_pb2_grpc.add_StateServiceServicer_to_server(
-        StateServicer(States(store, checks, tokens, state_bytes)), guarded
-    )
+    states = States(store, checks, tokens, state_bytes)
+    state_pb2_grpc.add_StateServiceServicer_to_server(StateServicer(states), guarded)
     admin = AdminServicer(administration, ServerInfo(config.store, embedder, config.limits))
     admin_pb2_grpc.add_AdminServiceServicer_to_server(admin, guarded)
+    overseer = OverseerServicer(
+        Overseer(store, embedding, checks, llm, state_bytes), ResultStorage(store, states, checks, llm)
+    )
+    overseer_pb2_grpc.add_OverseerServiceServicer_to_server(overseer, guarded)
+    interactions = Interactions(store, memories, retrieval, checks, tokens, item_bytes)
+    interaction_context = InteractionContext(store, embedding, retrieval, interactions, checks, item_bytes)
+    interaction_pb2_grpc.add_InteractionServiceServicer_to_server(
+        InteractionServicer(interactions, interaction_context), guarded
+    )
+    user_memory_pb2_grpc.add_UserMemoryServiceServicer_to_server(
+        _user_memories(store, memories, retrieval, embedding, checks, tokens, llm), guarded
+    )
     health = health_aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
     if config.reflection:
@@ -147,6 +202,29 @@ async def build_server(
     for service in ("", *SERVICES):
         await health.set(service, health_pb2.HealthCheckResponse.SERVING)
     return Server(port, server, guard, health), administration
+
+
+def _user_memories(
+    store: Store,
+    memories: Memories,
+    retrieval: Retrieval,
+    embedding: TextEmbedding,
+    checks: Checks,
+    tokens: PageTokens,
+    llm: Llm | None,
+) -> UserMemoryServicer:
+    locks = Locks()
+    reading = MemoryReading(store, retrieval, checks, tokens, memory_bytes)
+    judging = Judging(store, retrieval, embedding)
+    saving = FactSaving(store, memories, reading, judging, checks, llm, locks)
+    return UserMemoryServicer(
+        saving,
+        FactCorrecting(store, saving, reading, judging, checks, llm, locks),
+        FactExtracting(store, saving, reading, checks, llm, locks),
+        FactConsolidating(saving, reading, judging, checks, llm, locks),
+        reading,
+        judging,
+    )
 
 
 def configure_logging(level: str) -> None:
@@ -173,13 +251,16 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
     stop = asyncio.Event()
     _on_signals(stop)
     embedder = open_embedder(config)
+    llm = open_llm(config)
     store = open_store(config)
     await store.open()
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(store.close)
         if embedder is not None:
             stack.push_async_callback(embedder.close)
-        server, administration = await build_server(config, store, embedder)
+        if llm is not None:
+            stack.push_async_callback(llm.close)
+        server, administration = await build_server(config, store, embedder, llm)
         await stack.enter_async_context(administration.sweeping())
         await server.grpc_server.start()
         address = f"{config.address.rpartition(':')[0]}:{server.port}"

@@ -45,7 +45,7 @@ def check_expected(write: ItemWrite, revision: int) -> None:
 
 def index_labels(labels: dict[str, str], facet: Facet | None) -> dict[LabelKey, str]:
     """Return the labels and tags of an item as they are indexed, side by side."""
-    indexed: dict[LabelKey, str] = {**labels}
+    indexed: dict[LabelKey, str] = {key: value for key, value in labels.items()}  # noqa: C416 - other type
     if facet:
         indexed.update({(key,): value for key, value in facet.tags.items()})
     return indexed

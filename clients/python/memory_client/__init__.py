@@ -25,6 +25,7 @@ from memory_client.errors import (
     Unavailable,
     Unsupported,
 )
+from memory_client.memory_manager import MemoryManager
 from memory_client.messages import (
     BinaryPart,
     ChatMessage,
@@ -89,6 +90,7 @@ __all__ = [
     "LimitExceeded",
     "MemoryClient",
     "MemoryItem",
+    "MemoryManager",
     "MemoryServiceError",
     "Model",
     "NamespaceStats",

@@ -1,0 +1,1 @@
+"""Facts about the user: their wording, their category and importance, and how rules find them in messages."""

@@ -1,0 +1,194 @@
+"""Whether two facts say the same, exclude each other, or neither: decided by rules.
+
+Vectors tell how near two texts are, and are blind to what changes a meaning: "not", a number, a
+name, who does what to whom. So a near text is a duplicate only if its words can be matched one by
+one. In doubt two facts are different: a wrong duplicate loses a fact, and a wrong contradiction
+ends one, while two texts that say the same do little harm.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from memory_service.domain.facts.comparison_attributes import clash
+from memory_service.domain.facts.comparison_reading import Reading, read_pair, stem
+from memory_service.domain.facts.comparison_words import NEGATION, OPPOSITES
+
+REASON_CHARS_MAX = 500
+_SHOWN_WORDS_MAX = 6
+
+
+class Relation(enum.Enum):
+    """How a new fact stands to a known one."""
+
+    DUPLICATE = "duplicate"
+    CONTRADICTION = "contradiction"
+    DIFFERENT = "different"
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """A relation and why, for a human; at most 500 characters."""
+
+    relation: Relation
+    reason: str
+
+
+def compare(new: str, known: str, similarity: float | None, threshold: float) -> Verdict:
+    """Tell how two facts in the third person stand to each other.
+
+    `similarity` is the cosine of their vectors, and must be above `threshold` for a duplicate. None:
+    there are no vectors, and the share of common words takes its place. The same words are a
+    duplicate whatever their case, which some embedders see and others do not.
+    """
+    one, other = read_pair(new, known)
+    if _same_words(one, other):
+        return _verdict(Relation.DUPLICATE, "the same words")
+    if reason := _contradiction(one, other):
+        return _verdict(Relation.CONTRADICTION, reason)
+    if reason := _difference(one, other):
+        return _verdict(Relation.DIFFERENT, reason)
+    nearness = _common_share(one, other) if similarity is None else similarity
+    measured = f"{'share of common words' if similarity is None else 'similarity'} {nearness:.3f}"
+    bound = f"above the threshold {threshold:.3f}"
+    if not nearness > threshold:
+        return _verdict(Relation.DIFFERENT, f"the {measured} is not {bound}")
+    return _verdict(Relation.DUPLICATE, f"they say the same in other words: the {measured} is {bound}")
+
+
+def hard_difference(new: str, known: str) -> str:
+    """Return what forbids to take two facts for the same, whoever decides; empty: nothing does.
+
+    That is a negation, a number, a date or a name that only one of them has.
+    """
+    one, other = read_pair(new, known)
+    return "" if _same_words(one, other) else _hard(one, other)
+
+
+def _same_words(one: Reading, other: Reading) -> bool:
+    return bool(one.folded) and one.folded == other.folded
+
+
+def _hard(one: Reading, other: Reading) -> str:
+    if one.negations % 2 != other.negations % 2:
+        return "only one of them is negated"
+    if one.numbers != other.numbers:
+        return f"other numbers: {_shown(one.numbers)} and {_shown(other.numbers)}"
+    unmatched = {name for name in one.names if name not in other.tokens}
+    unmatched |= {name for name in other.names if name not in one.tokens}
+    if unmatched:
+        return f"only one of them names {_shown(sorted(unmatched))}"
+    if _other_spouse(one, other):
+        return "one is about a wife, the other about a husband"
+    return ""
+
+
+def _other_spouse(one: Reading, other: Reading) -> bool:
+    """Whether one is about a wife and the other about a husband. Either may be called a spouse."""
+    spouses, other_spouses = _spouses(one), _spouses(other)
+    return bool(spouses and other_spouses) and spouses != other_spouses
+
+
+def _spouses(reading: Reading) -> frozenset[str]:
+    return reading.words & {"wife", "husband"}
+
+
+def _difference(one: Reading, other: Reading) -> str:
+    """Return what forbids to take two facts for the same by rules; empty: nothing does."""
+    if reason := _hard(one, other):
+        return reason
+    words, other_words = Counter(one.tokens), Counter(other.tokens)
+    if words != other_words:
+        here, there = words - other_words, other_words - words
+        return f"other words: {_shown(here.elements())} and {_shown(there.elements())}"
+    if one.past != other.past:
+        return f"another time: {_shown(one.past ^ other.past)}"
+    if one.links - other.links and other.links - one.links:
+        return f"other roles: {_shown(one.links - other.links)} and {_shown(other.links - one.links)}"
+    if not _same_order(one, other):
+        return "the same words in another order, so that the roles may differ"
+    return ""
+
+
+def _same_order(one: Reading, other: Reading) -> bool:
+    """Whether the words stand in the same order, but for a part that moved from one end to the other."""
+    if one.parts == other.parts:
+        return True
+    doubled, count = other.tokens * 2, len(one.tokens)
+    turns = count if count > 2 else 1
+    return any(doubled[turn : turn + count] == one.tokens for turn in range(turns))
+
+
+def _contradiction(one: Reading, other: Reading) -> str:
+    """Return why two facts cannot both hold; empty: they may."""
+    if reason := _opposite_polarity(one, other):
+        return reason
+    if reason := _opposite_values(one, other):
+        return reason
+    if _other_spouse(one, other):
+        return ""
+    if both := clash(one, other):
+        here, there = both
+        return f"other values of what has one, {here.key}: {_shown((here.value, there.value))}"
+    return ""
+
+
+def _opposite_polarity(one: Reading, other: Reading) -> str:
+    if one.negations % 2 == other.negations % 2 or one.negations + other.negations > 1:
+        return ""
+    negated, affirmed = (one, other) if one.negations else (other, one)
+    if negated.scoped and not affirmed.scoped:
+        return ""
+    bare, plain = _without(negated, NEGATION, "alway"), _without(affirmed, "alway")
+    if bare != plain or negated.past - affirmed.past or _hard_but_polarity(one, other):
+        return ""
+    return "one says the opposite of the other"
+
+
+def _hard_but_polarity(one: Reading, other: Reading) -> bool:
+    return bool(one.links - other.links and other.links - one.links) or _other_spouse(one, other)
+
+
+def _without(reading: Reading, *tokens: str) -> list[str]:
+    return [token for token in reading.tokens if token not in tokens]
+
+
+def _opposite_values(one: Reading, other: Reading) -> str:
+    if (
+        len(one.tokens) != len(other.tokens)
+        or one.tokens[:1] != ("user",)
+        or one.negations
+        or other.negations
+    ):
+        return ""
+    changed = [(a, b) for a, b in zip(one.tokens, other.tokens, strict=True) if a != b]
+    preferred = {"prefer", "prefers", "wants"} & one.words & other.words
+    if not preferred or one.past != other.past:
+        return ""
+    if len(changed) == 2 and changed[0] == changed[1][::-1] and {"over", "than"} & set(one.tokens):
+        return f"the other way round: {_shown(changed[0])}"
+    if len(changed) == 1 and frozenset(changed[0]) in _OPPOSITE_STEMS:
+        return f"opposite values: {_shown(changed[0])}"
+    return ""
+
+
+def _common_share(one: Reading, other: Reading) -> float:
+    words, other_words = Counter(one.tokens), Counter(other.tokens)
+    total = len(one.tokens) + len(other.tokens)
+    return 2 * (words & other_words).total() / total if total else 0.0
+
+
+def _shown(words: Iterable[str]) -> str:
+    shown = list(words)
+    more = ", …" if len(shown) > _SHOWN_WORDS_MAX else ""
+    return ", ".join(f'"{word[:40]}"' for word in shown[:_SHOWN_WORDS_MAX]) + more or "nothing"
+
+
+def _verdict(relation: Relation, reason: str) -> Verdict:
+    return Verdict(relation, reason[:REASON_CHARS_MAX])
+
+
+_OPPOSITE_STEMS = frozenset(frozenset(map(stem, pair)) for pair in OPPOSITES)

@@ -1,0 +1,113 @@
+"""Whether facts say the same, exclude each other, or neither: decided by a language model.
+
+A model knows more words than rules do, and overlooks a "not" or a number now and then. So what it
+takes for a duplicate is one only if the rules find no difference that changes a meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from memory_service.decisions import Failure, FailureReason
+from memory_service.domain.deciding import Deciding
+from memory_service.domain.facts.comparison import (
+    REASON_CHARS_MAX,
+    Relation,
+    Verdict,
+    compare,
+    hard_difference,
+)
+
+KNOWN_MAX = 8
+"""Known facts that one question compares with."""
+
+_INSTRUCTIONS = """\
+You compare a new fact about a user with facts that are already known. The data "new_fact" is the new \
+fact. The data "known_facts" is a JSON object with the known facts by id.
+
+For each known fact say how the new one stands to it:
+- "duplicate": both say the same, only in other words. Nothing is lost if the new one is thrown away.
+- "contradiction": both are about the same subject and attribute, and cannot both hold now. The new one \
+takes the place of the known one. Examples: another city to live in, another employer, another age, the \
+same statement negated.
+- "different": anything else. Things that one can have several of do not contradict each other: \
+languages, hobbies, siblings, projects, likes.
+
+Another number, date, name or person is never a duplicate, and neither is a negation. A fact that says \
+more or less than the other is different. When in doubt, answer "different".
+
+Answer once for each id, with the ids as they are given, and with a reason of one short sentence."""
+
+_TOKENS_PER_FACT = 90
+_KEY_CHARS_MAX = 256
+
+
+class ComparedFact(msgspec.Struct):
+    """What the model says of one known fact."""
+
+    id: str
+    relation: Literal["duplicate", "contradiction", "different"]
+    reason: str
+
+
+class FactComparison(msgspec.Struct):
+    """What the model answers."""
+
+    facts: list[ComparedFact]
+
+
+class ComparedByModel(msgspec.Struct):
+    """Verdicts by id of the known fact; an id that the model left out is missing.
+
+    `failures` tell what in its answer was of no use.
+    """
+
+    verdicts: dict[str, Verdict]
+    failures: list[Failure]
+
+
+async def compare_by_model(deciding: Deciding, new: str, known: Mapping[str, str]) -> ComparedByModel | None:
+    """Ask the model how a new fact stands to known ones, at most KNOWN_MAX; None: rules have to decide.
+
+    Raises LLM_UNAVAILABLE where the caller insists on the model and it fails.
+    """
+    if len(known) > KNOWN_MAX:
+        raise ValueError(f"at most {KNOWN_MAX} facts are compared at once")
+    if not known:
+        return ComparedByModel({}, [])
+    answer = await deciding.ask(
+        _INSTRUCTIONS,
+        {"new_fact": new, "known_facts": msgspec.json.encode(dict(known)).decode()},
+        FactComparison,
+        output_tokens_max=100 + _TOKENS_PER_FACT * len(known),
+    )
+    return None if answer is None else _checked(answer, new, known)
+
+
+def _checked(answer: FactComparison, new: str, known: Mapping[str, str]) -> ComparedByModel:
+    compared = ComparedByModel({}, [])
+    for fact in answer.facts:
+        if fact.id not in known:
+            message = "the language model compared with a fact that it was not given"
+            compared.failures.append(Failure(FailureReason.UNKNOWN_KEY, message, fact.id[:_KEY_CHARS_MAX]))
+            continue
+        verdict = _safe(fact, new, known[fact.id])
+        earlier = compared.verdicts.setdefault(fact.id, verdict)
+        if earlier.relation is not verdict.relation:
+            reason = "the language model gave two answers"
+            compared.verdicts[fact.id] = Verdict(Relation.DIFFERENT, reason)
+    return compared
+
+
+def _safe(fact: ComparedFact, new: str, known: str) -> Verdict:
+    """What the model says, or what rules say where they see a difference that it overlooked."""
+    relation = Relation(fact.relation)
+    if relation is Relation.DUPLICATE and (difference := hard_difference(new, known)):
+        # No vectors are needed: with such a difference rules never find a duplicate.
+        by_rules = compare(new, known, None, 1.0)
+        reason = f"the language model took it for a duplicate, but {difference}"
+        return Verdict(by_rules.relation, reason[:REASON_CHARS_MAX])
+    return Verdict(relation, fact.reason[:REASON_CHARS_MAX])

@@ -1,0 +1,208 @@
+"""A fact as the rules see it: its words in a form in which they can be compared."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import msgspec
+
+from memory_service.domain.facts.comparison_words import (
+    FILLERS,
+    IRREGULAR,
+    LINKS,
+    LISTED,
+    NEGATION,
+    NUMBERS,
+    ORDINALS,
+    PAST_FORMS,
+    PHRASES,
+    PLACES,
+    ROLES,
+    SCOPES,
+    STRONG,
+    SYNONYMS,
+)
+
+_QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "–": "-", "—": " - "})
+# An address, a version, a time or a name such as "next.js" is one word.
+# Signs other than punctuation count: a currency, an emoji, a vowel sign of Hindi, a minus.
+_WORD = re.compile(
+    r"(?:(?<!\w)-(?=\d))?[^\W_]+(?:[.:@/+&_-][^\W_]+|[+#]+(?!\w))*|,|[^\w\s.;:!?'\"()\[\]{}…-]"
+)
+_RAW_WORD = re.compile(r"[^\W\d_][\w.+#@-]*")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
+_UNIT = re.compile(
+    r"\b(\d+(?:[.,]\d+)?)(?=(?:km|kg|cm|mm|mi|lbs?|gb|mb|tb|eur|usd|min|hrs?|h|am|pm|k|m|g|l)\b)"
+)
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
+_VERSION = re.compile(r"v\d[\d.]*")
+_COMPOUND = re.compile(r"\b(twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)[- ](\w+)\b")
+_POSSESSIVE = re.compile(r"(\w)'s\b|(\ws)'(?=\s)")
+_VOWEL = re.compile(r"[aeiouy]")
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """One fact, read together with the one that it is compared with."""
+
+    folded: str
+    """The words without case and punctuation, and nothing else changed."""
+    plain: str
+    """The text in lower case, its phrases in one form each; for patterns."""
+    tokens: tuple[str, ...]
+    """The words that count, in order and in one form each; NEGATION among them."""
+    parts: tuple[tuple[str, ...], ...]
+    """The same with all prepositions, cut before each of these."""
+    links: frozenset[str]
+    """Prepositions that may be left out, but do not stand for each other."""
+    words: frozenset[str]
+    """The words as they are, in lower case."""
+    past: frozenset[str]
+    """The stems of the words that are in a form of the past."""
+    names: frozenset[str]
+    """The capitalised words that begin no sentence, in lower case."""
+
+    @property
+    def negations(self) -> int:
+        """How many negations there are."""
+        return self.tokens.count(NEGATION)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The numbers in it, sorted."""
+        return tuple(sorted(token for token in self.tokens if any(map(str.isdigit, token))))
+
+    @property
+    def works_as(self) -> bool:
+        """Whether it says that what somebody is, is their work."""
+        return bool(self.words & {"works", "working", "job", "profession", "occupation", "employed"})
+
+    @property
+    def scoped(self) -> bool:
+        """Whether a negation may be about "all" or "always" and not about the statement."""
+        return bool(self.words & SCOPES)
+
+
+def read_pair(first: str, second: str) -> tuple[Reading, Reading]:
+    """Read two facts. A word that is a name in one of them is no other word in the other."""
+    texts = [unicodedata.normalize("NFKC", text).translate(_QUOTES) for text in (first, second)]
+    names = [_names(text) for text in texts]
+    either = names[0] | names[1]
+    return _read(texts[0], names[0], either), _read(texts[1], names[1], either)
+
+
+def _names(text: str) -> frozenset[str]:
+    if text.isupper():
+        return frozenset()
+    found = set()
+    for match in _RAW_WORD.finditer(text):
+        word = match[0].rstrip(".-")
+        begins = not text[: match.start()].strip(' "') or text[: match.start()].rstrip().endswith(
+            (".", "!", "?")
+        )
+        if not begins and any(map(str.isupper, word)) and word.lower() not in ("user", "i"):
+            found.add(word.lower().removesuffix("'s"))
+    return frozenset(found)
+
+
+def _read(text: str, names: frozenset[str], either: frozenset[str]) -> Reading:
+    lower = _THOUSANDS.sub("", text.lower())
+    folded = " ".join(word for word in _WORD.findall(lower.replace("'", "")) if word != ",")
+    plain = _phrases(lower)
+    words = _WORD.findall(_POSSESSIVE.sub(r"\1\2 ", plain))
+    tokens: list[str] = []
+    parts: list[list[str]] = [[]]
+    past = set()
+    negated = "not" in words
+    for word in words:
+        if word in either:
+            token = word
+        elif word in PLACES or word in LINKS or word in ROLES or word == ",":
+            parts.append([] if word == "," else [word])
+            if word in ROLES:
+                tokens.append(word)
+            continue
+        else:
+            token = _token(word, negated)
+            if _is_past(word):
+                past.add(token or word)
+        if token:
+            tokens.append(token)
+            parts[-1].append(token)
+    return Reading(
+        folded, " ".join(plain.split()), tuple(tokens), tuple(sorted(tuple(p) for p in parts if p)),
+        LINKS.intersection(words), frozenset(_WORD.findall(lower)), frozenset(past), names,
+    )  # fmt: skip
+
+
+def _phrases(lower: str) -> str:
+    text = lower.strip(" .!?;")
+    text = _COMPOUND.sub(lambda m: _compound(m[1], m[2]) or m[0], text)
+    text = _UNIT.sub(r"\1 ", text)
+    text = re.sub(r"\b[a-z]+\b", lambda m: NUMBERS.get(m[0]) or ORDINALS.get(m[0], m[0]), text)
+    for pattern, replacement in PHRASES:
+        text = pattern.sub(replacement, text)
+    return LISTED.sub(_sorted, text)
+
+
+def _sorted(listed: re.Match[str]) -> str:
+    *words, last = sorted([*listed["list"].split(", "), listed["last"]])
+    return f"{listed['verb']} {', '.join(words)} and {last}"
+
+
+def _compound(tens: str, unit: str) -> str | None:
+    if unit in NUMBERS and len(NUMBERS[unit]) == 1:
+        return str(int(NUMBERS[tens]) + int(NUMBERS[unit]))
+    if unit in ORDINALS and len(ORDINALS[unit]) == 3:
+        return f"{int(NUMBERS[tens]) + int(ORDINALS[unit][0])}th"
+    return None
+
+
+def _token(word: str, negated: bool) -> str:
+    """Return the form in which a word is compared; empty: it tells nothing."""
+    if word == "not":
+        return NEGATION
+    if word in FILLERS or (word in ("was", "were", "did")):
+        return ""
+    if _ORDINAL.fullmatch(word):
+        return word[:-2] + "th"
+    if _VERSION.fullmatch(word):
+        return word[1:]
+    if word[0].isdigit():
+        return word
+    base = IRREGULAR.get(word) or PAST_FORMS.get(word, word)
+    return SYNONYMS_BY_STEM.get(stem(base), stem(base)) if not (negated and _strong(base)) else stem(base)
+
+
+def _strong(word: str) -> bool:
+    return stem(word) in _STRONG_STEMS
+
+
+def _is_past(word: str) -> bool:
+    return word in PAST_FORMS or (word.endswith("ed") and len(word) > 4 and word not in SYNONYMS)
+
+
+def stem(word: str) -> str:
+    """Return a word without the endings of plural, person and tense. "lives" and "living" are one."""
+    if not word.isascii() or not word.isalpha():
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        word = word[:-3] + "y"
+    elif word.endswith(("sses", "xes", "zes", "ches", "shes", "oes")):
+        word = word[:-2]
+    elif word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3:
+        word = word[:-1]
+    for ending in ("ing", "ied", "ed"):
+        root = word.removesuffix(ending)
+        if root != word and len(root) > 2 and _VOWEL.search(root):
+            word = root + "y" if ending == "ied" else _undoubled(root)
+            break
+    return word.removesuffix("e") if len(word) > 3 else word
+
+
+def _undoubled(root: str) -> str:
+    return root[:-1] if root[-1] == root[-2] and root[-1] not in "lsz" else root
+
+
+SYNONYMS_BY_STEM = {stem(word): stem(first) for word, first in SYNONYMS.items()}
+_STRONG_STEMS = frozenset(map(stem, STRONG))

@@ -1,0 +1,271 @@
+"""Correcting and deleting memories."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from memory_service.clock import now_us
+from memory_service.decisions import DecidedBy
+from memory_service.domain.checks import Checks
+from memory_service.domain.deciding import Deciding
+from memory_service.domain.facts.importance import Adjustment, Importance, importance
+from memory_service.domain.facts.judging import Judging
+from memory_service.domain.facts.memory import Memory
+from memory_service.domain.facts.reading import KINDS, MemoryReading
+from memory_service.domain.facts.saving import (
+    FactSaving,
+    Locks,
+    Outcome,
+    Saved,
+    check_content,
+    check_reasoning,
+)
+from memory_service.domain.facts.wording import reworded
+from memory_service.domain.retrieval import Selection
+from memory_service.errors import Conflict, InvalidArgument
+from memory_service.llms.base import Llm
+from memory_service.records import Receipt, RequestKey
+from memory_service.stores.base import Store
+
+CORRECTABLE = frozenset(
+    (
+        "content",
+        "category",
+        "reasoning",
+        "importance",
+        "valid_from_time",
+        "valid_until_time",
+        "expire_time",
+        "ttl",
+        "labels",
+        "metadata",
+    )
+)
+_TRIES = 10
+
+
+class Correction(msgspec.Struct):
+    """The new values of a memory: those of `memory` that `fields` names. `importance_score` stands alone."""
+
+    memory: Memory
+    fields: frozenset[str]
+    importance_score: float = 0.0
+    ttl_us: int | None = None
+    expected_version: int | None = None
+    keep_wording: bool = False
+
+
+class FactCorrecting:
+    """Changes memories that are stored."""
+
+    def __init__(
+        self,
+        store: Store,
+        saving: FactSaving,
+        reading: MemoryReading,
+        judging: Judging,
+        checks: Checks,
+        llm: Llm | None,
+        locks: Locks,
+    ) -> None:
+        self._store = store
+        self._saving = saving
+        self._reading = reading
+        self._judging = judging
+        self._checks = checks
+        self._llm = llm
+        self._locks = locks
+
+    # --- correcting -----------------------------------------------------------------------------
+
+    async def update(
+        self, namespace: str, correction: Correction, decide_by: DecidedBy, request: RequestKey | None
+    ) -> Saved:
+        """Correct a memory. Raises NotFound, Conflict."""
+        self._check(namespace, correction, request)
+        deciding = Deciding(self._llm, decide_by)
+        if (receipt := await self._saving.earlier(namespace, request)) is not None:
+            memory = await self._reading.get(namespace, correction.memory.id)
+            return Saved(
+                Outcome.SAVED, "the request was applied before", memory, revision=receipt.revision,
+                deciding=deciding,
+            )  # fmt: skip
+        content, rephrased_by = correction.memory.content, DecidedBy.UNSPECIFIED
+        if "content" in correction.fields and not correction.keep_wording:
+            content, rephrased_by = await reworded(content, deciding)
+        async with self._locks.hold(namespace):
+            for _ in range(_TRIES):
+                try:
+                    saved = await self._update_once(namespace, correction, content, deciding, request)
+                    break
+                except Conflict as error:
+                    if error.reason == "VERSION_MISMATCH":
+                        raise
+                    conflict = error
+            else:
+                raise conflict
+        saved.rephrased_by, saved.deciding = rephrased_by, deciding
+        return saved
+
+    def _check(self, namespace: str, correction: Correction, request: RequestKey | None) -> None:
+        checks, new, fields = self._checks, correction.memory, correction.fields
+        checks.namespace(namespace)
+        if request is not None:
+            checks.request_id(request.id)
+        checks.item_id(new.id, "memory.id")
+        if not fields:
+            raise InvalidArgument("update_mask", "names nothing to change")
+        if "content" in fields:
+            check_content("memory.content", new.content)
+        if "reasoning" in fields:
+            check_reasoning("memory.reasoning", new.fact.reasoning)
+        if "labels" in fields:
+            checks.labels("memory.labels", new.labels)
+        if "metadata" in fields and new.metadata is not None:
+            checks.metadata("memory.metadata", new.metadata)
+        if "importance" in fields and not 0 <= correction.importance_score < math.inf:
+            raise InvalidArgument("memory.importance.score", "must be a number that is not negative")
+        ttl = correction.ttl_us if "ttl" in fields else None
+        checks.expiry("memory", new.expire_us if "expire_time" in fields else None, ttl, now_us())
+
+    async def _update_once(
+        self,
+        namespace: str,
+        correction: Correction,
+        content: str,
+        deciding: Deciding,
+        request: RequestKey | None,
+    ) -> Saved:
+        current = await self._reading.get(namespace, correction.memory.id)
+        _check_version(current, correction.expected_version)
+        saved = Saved(Outcome.SAVED, "corrected", decided_by=DecidedBy.UNSPECIFIED)
+        if "content" in correction.fields and content != current.content:
+            judgement = await self._judging.judge(
+                namespace, content, deciding, at_us=now_us(), leave_out=current.id
+            )
+            saved.decided_by = DecidedBy.LLM if judgement.by_model else DecidedBy.RULES
+            if judgement.duplicate is not None:
+                saved.outcome, saved.existing = Outcome.DUPLICATE, judgement.duplicate
+                saved.reason, saved.memory = judgement.reason, current
+                saved.revision = await self._reading.revision(namespace)
+                return saved
+        changed = _corrected(current, correction, content)
+        same_content = changed.content == current.content
+        new, kept = ([], [changed]) if same_content else ([changed], [])
+        added = await self._saving.write_all(namespace, new, kept, request)
+        saved.memory, saved.revision, saved.degraded = changed, added.receipt.revision, added.degraded
+        return saved
+
+    # --- deleting -------------------------------------------------------------------------------
+
+    async def delete(
+        self,
+        namespace: str,
+        memory_id: str,
+        *,
+        expected_version: int | None,
+        include_history: bool,
+        request: RequestKey | None,
+    ) -> Receipt:
+        """Remove a memory, and with its history what it superseded. Raises NotFound, Conflict."""
+        self._checks.namespace(namespace)
+        self._checks.item_id(memory_id)
+        if request is not None:
+            self._checks.request_id(request.id)
+        if (receipt := await self._saving.earlier(namespace, request)) is not None:
+            return receipt
+        async with self._locks.hold(namespace):
+            for _ in range(_TRIES):
+                memory = await self._reading.get(namespace, memory_id)
+                _check_version(memory, expected_version)
+                removed = await self._history(namespace, memory) if include_history else {memory_id}
+                orphans = await self._orphans(namespace, removed)
+                try:
+                    added = await self._saving.write_all(namespace, [], orphans, request, sorted(removed))
+                    return added.receipt
+                except Conflict as error:
+                    conflict = error
+            raise conflict
+
+    async def _history(self, namespace: str, memory: Memory) -> set[str]:
+        """Return the ids of a memory and of all that it took the place of, directly or not."""
+        found: set[str] = set()
+        waiting = [memory]
+        while waiting:
+            current = waiting.pop()
+            if current.id in found:
+                continue
+            found.add(current.id)
+            before = [*current.fact.supersedes, *current.fact.source.memory_ids]
+            waiting += await self._reading.by_ids(namespace, before)
+        return found
+
+    async def _orphans(self, namespace: str, removed: set[str]) -> list[Memory]:
+        """Return what was superseded by one of the removed and stays, without its name."""
+        orphans: list[Memory] = []
+        for memory_id in removed:
+            selection = Selection(kinds=KINDS, tags=(("superseded_by", memory_id),))
+            positions = await self._store.scan(namespace, selection.to_filter(), -1, newest=False)
+            items = await self._store.load_items(namespace, positions)
+            ids = [item.id for item in items if item is not None and item.id not in removed]
+            orphans += [m.changed(superseded_by="") for m in await self._reading.by_ids(namespace, ids)]
+        return orphans
+
+
+def _check_version(memory: Memory, expected: int | None) -> None:
+    if expected is not None and expected != memory.fact.version:
+        raise Conflict.memory_version(memory.id, expected, memory.fact.version)
+
+
+def _corrected(current: Memory, correction: Correction, content: str) -> Memory:
+    """Return the next version of a memory with the new values."""
+    new, fields = correction.memory, correction.fields
+    changes: dict[str, object] = {}
+    names: Sequence[tuple[str, str]] = (
+        ("category", "category"),
+        ("reasoning", "reasoning"),
+        ("valid_from_time", "valid_from_us"),
+        ("valid_until_time", "valid_until_us"),
+    )
+    for name, attribute in names:
+        if name in fields:
+            changes[attribute] = getattr(new.fact, attribute)
+    changed = current.changed(content=content if "content" in fields else None, **changes)
+    fact = changed.fact
+    if fact.valid_until_us is not None and fact.valid_until_us <= fact.valid_from_us:
+        raise InvalidArgument("memory.valid_until_time", "must lie after valid_from_time")
+    if "content" in fields:
+        fact.original_content = "" if content == new.content else new.content
+    if {"content", "category"} & fields:
+        fact.importance = importance(changed.content, fact.category, fact.source.quote, False)
+    if "importance" in fields:
+        fact.importance = _by_hand(fact.importance, correction.importance_score)
+    if "labels" in fields:
+        changed.labels = new.labels
+    if "metadata" in fields:
+        changed.metadata = new.metadata
+    if "ttl" in fields and correction.ttl_us is not None:
+        changed.expire_us = now_us() + correction.ttl_us
+    elif "expire_time" in fields:
+        changed.expire_us = new.expire_us
+    return changed
+
+
+def _by_hand(rated: Importance, score: float) -> Importance:
+    """Return an importance of this score, with what somebody added or took off as an adjustment."""
+    rated = _without_hand(rated)
+    difference = score - rated.score
+    by_hand = Adjustment("manual", difference, "set by hand")
+    boosts = rated.boosts + ((by_hand,) if difference > 0 else ())
+    reductions = rated.reductions + ((by_hand,) if difference < 0 else ())
+    return Importance(rated.base, boosts, reductions, score)
+
+
+def _without_hand(rated: Importance) -> Importance:
+    boosts = tuple(a for a in rated.boosts if a.name != "manual")
+    reductions = tuple(a for a in rated.reductions if a.name != "manual")
+    score = rated.base + sum(a.amount for a in (*boosts, *reductions))
+    return Importance(rated.base, boosts, reductions, max(score, 0.0))

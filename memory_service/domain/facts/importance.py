@@ -1,0 +1,169 @@
+"""How important a fact is: the base score of its category, and what its wording adds or takes off."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from memory_service.domain.facts.categories import Category
+from memory_service.domain.facts.sentences import KEPT, sentences
+from memory_service.domain.facts.word_lists import words
+
+
+class Adjustment(msgspec.Struct, frozen=True):
+    """One boost (`amount` above 0) or reduction (below 0); `reason` has the words that it was found by."""
+
+    name: str
+    amount: float
+    reason: str = ""
+
+
+class Importance(msgspec.Struct, frozen=True):
+    """A score and how it came about."""
+
+    base: float
+    boosts: tuple[Adjustment, ...]
+    reductions: tuple[Adjustment, ...]
+    score: float
+    """The sum of the rest, and not below 0."""
+
+
+EXPLICIT_REQUEST = "explicit_request"
+SPECIFIC_DETAILS = "specific_details"
+LONG_TERM_GOAL = "long_term_goal"
+VAGUE = "vague"
+TEMPORARY = "temporary"
+
+_AMOUNTS = {EXPLICIT_REQUEST: 2.0, SPECIFIC_DETAILS: 1.0, LONG_TERM_GOAL: 1.0, VAGUE: -2.0, TEMPORARY: -2.0}
+
+_EXPLICIT = re.compile(
+    r"""\b(?:(?:remember|save|note|memori[sz]e|store)\ (?:this|that|it|my|the\ following|I(?:['’]m|['’]ve)?)\b
+    | (?:remember|save\ this|note|save)\s*[:,]
+    | (?:don['’]?t|do\ not|never)\ (?:ever\ )?forget\b | (?:keep|bear)\ (?:(?:this|that|it)\ )?in\ mind\b
+    | make\ a\ (?:mental\ )?note\b | take\ note\b | for\ (?:the|your)\ record\b | for\ future\ reference\b
+    | (?:this|that|it|which)(?:['’]s|\ is)\ (?:\w+\ )?important\b | important\s*[:,!] | important\ to\ (?:remember|know)\b
+    )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_GOAL = re.compile(
+    r"""\b(?:long[- ]term | (?:life|career|main|ultimate|biggest|personal)\ (?:goal|dream|ambition)s? | (?:goal|ambition|aim|dream)\ (?:is|was)\b
+    | goals? | dreams?\ (?:of|about) | ambitions? | aspir(?:es?|ing|ations?)
+    | aim(?:s|ing)?\ (?:to|at|for)\b | hop(?:es|e|ing)\ to\ (?:become|be|own|build|start|found|retire|move)\b
+    | (?:wants?|would\ like|intends?|plans?|planning)\ to\ (?:become|be\ an?|retire|found|start\ (?:a|an|his|her|their|my)|own|emigrate)\b
+    | (?:saving|saves?)\ (?:up\ )?for | work(?:s|ing)\ towards? | training\ for | studying\ for | bucket\ list
+    | (?:in|over|within)\ the\ next\ (?:few|two|three|five|ten|\d+)\ years | (?:in|within)\ (?:two|three|five|ten|\d+)\ years
+    | by\ (?:the\ end\ of\ )?20\d\d)\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_VAGUE = re.compile(
+    r"""\b(?:might | maybe | perhaps | possibly | probably | some\ ?day | some\ ?time(?!\ (?:in|ago)\b) | sort\ of | sorta | kinda
+    | (?<!\bthis\ )(?<!\bthat\ )(?<!\ba\ )(?<!\bany\ )(?<!\bsome\ )(?<!\bwhat\ )(?<!\bevery\ )(?<!\bone\ )kind\ of
+    | (?:not|n['’]t)\ (?:really\ |quite\ )?(?:sure|certain) | guess(?:es)? | suppose[sd]? | or\ something | or\ whatever
+    | could\ be | thinking\ (?:of|about) | considering | one\ of\ these\ days | at\ some\ point | may(?=\ [a-z])
+    )\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_TEMPORARY = re.compile(
+    r"""\b(?:today | tonight | tomorrow | yesterday | right\ now | just\ now | (?:at|for)\ the\ moment | at\ present | for\ now
+    | this\ (?:morning|afternoon|evening|week|weekend|minute|instant) | (?:next|last)\ (?:week|weekend|night)
+    | for\ the\ time\ being | temporarily | in\ a\ (?:minute|moment|second|bit|few\ minutes)
+    | until\ (?:later|noon|midnight) | (?:later|earlier)\ (?:today|on) | for\ a\ (?:few|couple\ of)\ (?:minutes|hours|days)
+    | these\ (?:next\ )?few\ days )\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+_NUMBER = re.compile(
+    r"\b(?:\w*\d[\w.,:/%-]*|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|"
+    r"thousand|million)\b"
+)
+_CAPITALISED = re.compile(r"(?<![\w'’])[^\W\d_][\w.+#-]*(?:['’]\w+)?")
+_NO_NAMES = words(
+    """
+    ai api ceo cfo cto cv diy dr faq gui hr i i'd i'll i'm i've id it ml mr mrs ms ok pc pdf phd pr qa saas
+    sms tv ui url usb user ux
+    """
+)
+_SHOWN = 3
+
+
+def importance(content: str, category: Category, quote: str = "", explicit: bool = False) -> Importance:
+    """Rate a fact.
+
+    `quote` is what the user said; requests to remember are looked for in it, too. `explicit`: the caller
+    knows that the user asked for the fact to be remembered.
+    """
+    found = {
+        EXPLICIT_REQUEST: _first(_EXPLICIT, content)
+        or _first(_EXPLICIT, quote)
+        or ("asked for" if explicit else ""),
+        SPECIFIC_DETAILS: ", ".join(specific_details(content)[:_SHOWN]),
+        LONG_TERM_GOAL: _first(_GOAL, content),
+        VAGUE: vague_words(content),
+        TEMPORARY: temporary_words(content),
+    }
+    adjustments = [Adjustment(name, _AMOUNTS[name], reason) for name, reason in found.items() if reason]
+    base = category.base_importance
+    score = max(0.0, base + sum(adjustment.amount for adjustment in adjustments))
+    return Importance(
+        base,
+        tuple(adjustment for adjustment in adjustments if adjustment.amount > 0),
+        tuple(adjustment for adjustment in adjustments if adjustment.amount < 0),
+        score,
+    )
+
+
+def vague_words(text: str) -> str:
+    """Return the words that make a text vague; empty: there are none. Quotations do not count."""
+    return _first(_VAGUE, text)
+
+
+def temporary_words(text: str) -> str:
+    """Return the words that bind a text to the day; empty: there are none. Quotations do not count."""
+    return _first(_TEMPORARY, text)
+
+
+def specific_details(text: str) -> list[str]:
+    """Return the names, numbers and dates of a text, in order.
+
+    A word that begins a sentence is a name only when it has a capital inside, such as "TypeScript".
+    """
+    details: list[str] = []
+    for sentence in sentences(text):
+        numbers = {match.start(): match.group() for match in _NUMBER.finditer(sentence)}
+        details += [word for _, word in sorted((_names(sentence) | numbers).items())]
+    return list(dict.fromkeys(details))
+
+
+def decay_factor(age_days: float, half_life_days: float | None) -> float:
+    """Return what age leaves of an importance, 0 to 1: half of it after each half-life. None: there is no decay."""
+    if half_life_days is None:
+        return 1.0
+    return float(0.5 ** (max(0.0, age_days) / half_life_days))
+
+
+def _names(sentence: str) -> dict[int, str]:
+    if not any(letter.islower() for letter in sentence):
+        # Somebody shouts.
+        return {}
+    names: dict[int, str] = {}
+    for match in _CAPITALISED.finditer(sentence):
+        word = re.sub(r"['’]s$|[.+-]+$", "", match.group())
+        inside = any(letter.isupper() for letter in word[1:])
+        starts = re.search(r"\w", sentence[: match.start()]) is None
+        starts = starts or re.search(r"[:;]\s+$", sentence[: match.start()]) is not None
+        if word.lower().replace("’", "'") in _NO_NAMES or any(letter.isdigit() for letter in word):
+            continue
+        if inside or (word[:1].isupper() and not starts):
+            names[match.start()] = word
+    return names
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    """Return what the pattern finds outside of quotations and names; empty: nothing."""
+    plain = KEPT.sub(lambda match: "\n" * len(match.group()), text)
+    for match in pattern.finditer(plain):
+        begins = re.search(r"(?:^|[.!?:;\n]\s*)$", plain[: match.start()]) is not None
+        if begins or not match.group()[0].isupper() or match.group().isupper():
+            return text[match.start() : match.end()]
+    return ""

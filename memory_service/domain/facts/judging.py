@@ -1,0 +1,141 @@
+"""What a new fact is to those that are known: one of them again, another value, or something else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from memory_service.domain.deciding import Deciding
+from memory_service.domain.embedding import Degradation, TextEmbedding
+from memory_service.domain.facts.comparison import Relation, Verdict, compare
+from memory_service.domain.facts.comparison_by_model import KNOWN_MAX, compare_by_model
+from memory_service.domain.facts.memory import Memory, memory_of
+from memory_service.domain.facts.reading import Wanted
+from memory_service.domain.retrieval import Retrieval, RetrieveOptions
+from memory_service.records import RetrieveMode, Vector
+from memory_service.stores.base import Store
+
+_NEIGHBOURS = 12
+# The share of common words that takes the place of the cosine where there are no vectors.
+_COMMON_WORDS_MIN = 0.8
+
+
+class Judgement(msgspec.Struct):
+    """What is known of a fact's neighbours: the one that says the same, those that it contradicts."""
+
+    duplicate: Memory | None = None
+    contradicted: list[Memory] = []
+    reason: str = "no known memory says this or the contrary"
+    similarity: float | None = None
+    by_model: bool = False
+    degraded: Sequence[Degradation] = ()
+
+
+class Neighbour(msgspec.Struct):
+    """A known memory near a fact, and the cosine of their vectors, None where it cannot be told."""
+
+    memory: Memory
+    similarity: float | None
+
+
+class Judging:
+    """Compares a fact with the memories of its namespace."""
+
+    def __init__(self, store: Store, retrieval: Retrieval, embedding: TextEmbedding) -> None:
+        self._store = store
+        self._retrieval = retrieval
+        self._embedding = embedding
+
+    @property
+    def threshold(self) -> float:
+        """The cosine that duplicates are above; 0 without an embedder."""
+        embedder = self._embedding.embedder
+        return embedder.duplicate_threshold if embedder else 0.0
+
+    async def judge(
+        self,
+        namespace: str,
+        content: str,
+        deciding: Deciding,
+        *,
+        at_us: int,
+        pending: Sequence[Memory] = (),
+        leave_out: str = "",
+    ) -> Judgement:
+        """Return what a fact is to the memories that hold at a time, and to those that are about to be saved.
+
+        `leave_out` is the id of a memory that is not compared with: the one that changes.
+        """
+        near, degraded = await self.neighbours(namespace, content, at_us=at_us)
+        near += await self._pending(namespace, content, pending)
+        near = [n for n in near if n.memory.id != leave_out]
+        near.sort(key=lambda n: -1.0 if n.similarity is None else n.similarity, reverse=True)
+        verdicts = [self.compare(content, n) for n in near]
+        by_model = await self._ask(content, near, verdicts, deciding)
+        judgement = Judgement(similarity=near[0].similarity if near else None, by_model=by_model)
+        judgement.degraded = degraded
+        for neighbour, verdict in zip(near, verdicts, strict=True):
+            if verdict.relation is Relation.DUPLICATE and judgement.duplicate is None:
+                judgement.duplicate, judgement.reason = neighbour.memory, verdict.reason
+            elif verdict.relation is Relation.CONTRADICTION:
+                if judgement.duplicate is None and not judgement.contradicted:
+                    judgement.reason = verdict.reason
+                judgement.contradicted.append(neighbour.memory)
+        return judgement
+
+    def compare(self, content: str, neighbour: Neighbour, threshold: float | None = None) -> Verdict:
+        """Return what rules say of a fact and a known memory."""
+        least = self.threshold if threshold is None else threshold
+        if neighbour.similarity is None:
+            least = _COMMON_WORDS_MIN
+        return compare(content, neighbour.memory.content, neighbour.similarity, least)
+
+    async def neighbours(
+        self, namespace: str, content: str, *, at_us: int
+    ) -> tuple[list[Neighbour], Sequence[Degradation]]:
+        """Return the memories that are the most like a text, of those that hold at a time."""
+        options = RetrieveOptions(
+            Wanted().selection(), _NEIGHBOURS, content, explain=True, mode=RetrieveMode.UNSPECIFIED
+        )
+        page = await self._retrieval.retrieve(namespace, options)
+        found = []
+        for item, shares in zip(page.items, page.shares, strict=True):
+            memory = memory_of(item)
+            if memory.holds_at(at_us):
+                cosine = next((s.raw_score for s in shares if s.channel == "vector"), None)
+                found.append(Neighbour(memory, cosine if item.embedded else None))
+        return found, page.degraded
+
+    async def _pending(self, namespace: str, content: str, pending: Sequence[Memory]) -> list[Neighbour]:
+        if not pending:
+            return []
+        obstacle = self._embedding.obstacle(await self._store.namespace(namespace))
+        if obstacle is not None:
+            return [Neighbour(memory, None) for memory in pending]
+        texts = [content, *(memory.content for memory in pending)]
+        first, *others = await self._embedding.vectors(texts)
+        return [Neighbour(m, _cosine(first, v)) for m, v in zip(pending, others, strict=True)]
+
+    async def _ask(
+        self, content: str, near: Sequence[Neighbour], verdicts: list[Verdict], deciding: Deciding
+    ) -> bool:
+        """Have the model decide on the nearest, where there is one; return whether it did."""
+        asked = near[:KNOWN_MAX]
+        if not asked or not deciding.model:
+            return False
+        known = {n.memory.id: n.memory.content for n in asked}
+        compared = await compare_by_model(deciding, content, known)
+        if compared is None:
+            return False
+        deciding.failures += compared.failures
+        for at, neighbour in enumerate(asked):
+            verdicts[at] = compared.verdicts.get(neighbour.memory.id, verdicts[at])
+        return True
+
+
+def _cosine(one: Vector | None, other: Vector | None) -> float | None:
+    if one is None or other is None:
+        return None
+    return float(one @ other / max(float(np.sqrt((one @ one) * (other @ other))), 1e-12))

@@ -1,0 +1,125 @@
+"""A fact about a user, and the item that it is kept in."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import msgspec
+
+from memory_service.decisions import DecidedBy
+from memory_service.domain.facts.categories import Category
+from memory_service.domain.facts.importance import Importance
+from memory_service.records import Facet, Item, ItemDraft, ItemKind, Json, TextPart
+
+
+class Status(enum.IntEnum):
+    """Whether a memory still holds; the numbers equal the proto's."""
+
+    ACTIVE = 1
+    SUPERSEDED = 2
+    MERGED = 3
+
+
+class Origin(enum.IntEnum):
+    """How a memory came about; the numbers equal the proto's."""
+
+    SAVED = 1
+    EXTRACTED = 2
+    CONSOLIDATED = 3
+
+
+class Source(msgspec.Struct):
+    """Where a memory came from; its session is that of its item."""
+
+    origin: Origin = Origin.SAVED
+    item_ids: list[str] = []
+    quote: str = ""
+    actor: str = ""
+    memory_ids: list[str] = []
+    model: str = ""
+
+
+class Fact(msgspec.Struct):
+    """What is kept of a memory beside its content.
+
+    `valid_until_us` is the first moment that it does not hold.
+    """
+
+    category: Category
+    reasoning: str
+    importance: Importance
+    valid_from_us: int
+    importance_by: DecidedBy = DecidedBy.RULES
+    version: int = 1
+    status: Status = Status.ACTIVE
+    valid_until_us: int | None = None
+    superseded_by: str = ""
+    supersedes: list[str] = []
+    original_content: str = ""
+    source: Source = msgspec.field(default_factory=Source)
+
+
+class Memory(msgspec.Struct):
+    """A memory as it is stored. `update_us`, `create_us` and `revision` are those of its item."""
+
+    id: str
+    content: str
+    fact: Fact
+    session_id: str = ""
+    labels: dict[str, str] = {}
+    metadata: dict[str, Json] | None = None
+    create_us: int = 0
+    update_us: int = 0
+    expire_us: int | None = None
+    revision: int = 0
+
+    def holds_at(self, time_us: int) -> bool:
+        """Whether it held at a time, as far as is known now."""
+        fact = self.fact
+        if fact.status is Status.MERGED or time_us < fact.valid_from_us:
+            return False
+        return fact.valid_until_us is None or time_us < fact.valid_until_us
+
+    def changed(self, content: str | None = None, **changes: Any) -> Memory:
+        """Return the next version of it."""
+        fact = msgspec.structs.replace(self.fact, version=self.fact.version + 1, **changes)
+        return msgspec.structs.replace(self, fact=fact, content=self.content if content is None else content)
+
+
+def memory_of(item: Item) -> Memory:
+    """Return the memory that an item holds."""
+    assert item.facet is not None and isinstance(item.content, TextPart)
+    return Memory(
+        item.id,
+        item.content.text,
+        msgspec.convert(item.facet.attributes, Fact, strict=False),
+        item.session_id,
+        item.labels,
+        item.metadata,
+        item.create_us,
+        item.update_us,
+        item.expire_us,
+        item.revision,
+    )
+
+
+def draft_of(memory: Memory, *, keep_vector: bool = False) -> ItemDraft:
+    """Return the write of a memory: conditional on the item being as the memory was read; new if it has no
+    revision. With `keep_vector` its content has not changed."""
+    fact = memory.fact
+    tags = {"category": fact.category.name.lower(), "status": fact.status.name.lower()}
+    if fact.superseded_by:
+        tags["superseded_by"] = fact.superseded_by
+    draft = ItemDraft(
+        TextPart(memory.content),
+        memory.id,
+        memory.session_id,
+        create_us=memory.create_us,
+        expire_us=memory.expire_us,
+        labels=memory.labels,
+        metadata=memory.metadata,
+        facet=Facet(ItemKind.USER_MEMORY, tags, msgspec.to_builtins(fact)),
+    )
+    draft.keep_vector, draft.expected_revision = keep_vector, memory.revision
+    return draft

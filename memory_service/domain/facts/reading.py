@@ -1,0 +1,352 @@
+"""Reading memories: by search, in order, and those that belong into every prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from memory_service.clock import now_us
+from memory_service.domain.checks import Checks
+from memory_service.domain.embedding import Degradation
+from memory_service.domain.facts.categories import Category
+from memory_service.domain.facts.importance import decay_factor
+from memory_service.domain.facts.memory import Memory, memory_of
+from memory_service.domain.facts.prompt_block import FRAME, bullet, prompt_block
+from memory_service.domain.page_tokens import PageTokens
+from memory_service.domain.ranking import Shares
+from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
+from memory_service.domain.tokens import estimate_tokens
+from memory_service.errors import InvalidArgument, NotFound
+from memory_service.records import Item, ItemKind, RetrieveMode
+from memory_service.stores.base import Store
+
+KINDS = frozenset({ItemKind.USER_MEMORY})
+PRELOADED = (Category.IDENTITY, Category.PREFERENCE, Category.RELATIONSHIP)
+_DAY_US = 86_400_000_000
+_SEARCH_LIMIT = 5
+_PRELOAD_LIMIT = 100
+_PRELOAD_TOKENS = 1000
+_READ_AT_ONCE = 500
+
+
+class Wanted(msgspec.Struct):
+    """Which memories are wanted; as_of_us None: those that hold now, unless the history is included."""
+
+    categories: Sequence[Category] = ()
+    as_of_us: int | None = None
+    include_history: bool = False
+    min_importance: float | None = None
+    labels: dict[str, str] = {}
+    session_id: str = ""
+    start_us: int | None = None
+    end_us: int | None = None
+
+    def scope(self) -> tuple[object, ...]:
+        """What a page token is good for."""
+        return (
+            sorted(self.categories), self.as_of_us, self.include_history, self.min_importance,
+            sorted(self.labels.items()), self.session_id, self.start_us, self.end_us,
+        )  # fmt: skip
+
+    def selection(self) -> Selection:
+        """Return what a store can tell; the rest is `Reading.fits`."""
+        tags = [("category", self.categories[0].name.lower())] if len(self.categories) == 1 else []
+        if self.as_of_us is None and not self.include_history:
+            tags.append(("status", "active"))
+        return Selection(
+            self.session_id, self.labels, self.start_us, self.end_us, kinds=KINDS, tags=tuple(tags)
+        )
+
+
+class MemoryPage(msgspec.Struct):
+    """One page of memories; by a search with their scores, and shares where they are explained."""
+
+    memories: list[Memory]
+    revision: int
+    next_page_token: str = ""
+    scores: list[float] = []
+    shares: list[Shares] = []
+    degraded: Sequence[Degradation] = ()
+
+
+class Preloaded(msgspec.Struct):
+    """What belongs into every system prompt."""
+
+    memories: list[Memory]
+    text: str
+    token_count: int
+    omitted_count: int
+    revision: int
+
+
+class MemoryReading:
+    """Reads the memories of namespaces. `half_life_days` is that of their importance; None: no decay."""
+
+    def __init__(
+        self,
+        store: Store,
+        retrieval: Retrieval,
+        checks: Checks,
+        tokens: PageTokens,
+        memory_bytes: Callable[[Memory], int],
+        half_life_days: float | None = None,
+    ) -> None:
+        self._store = store
+        self._retrieval = retrieval
+        self._checks = checks
+        self._tokens = tokens
+        self._memory_bytes = memory_bytes
+        self._half_life_days = half_life_days
+
+    # --- single ones ----------------------------------------------------------------------------
+
+    async def by_ids(self, namespace: str, ids: Sequence[str]) -> list[Memory]:
+        """Return the memories of these ids, in their order; those that do not exist are left out."""
+        found = await self._store.get_items(namespace, ids)
+        items = [found[i] for i in ids if i in found]
+        return [memory_of(item) for item in items if _is_memory(item)]
+
+    async def get(self, namespace: str, memory_id: str) -> Memory:
+        """Return a memory. Raises NotFound."""
+        found = await self.by_ids(namespace, [memory_id])
+        if not found:
+            raise NotFound.memory(namespace, memory_id)
+        return found[0]
+
+    async def all(self, namespace: str, wanted: Wanted) -> list[Memory]:
+        """Return all memories that are wanted, in the order in which they were saved."""
+        positions = await self._store.scan(namespace, wanted.selection().to_filter(), -1, newest=False)
+        return [m for _, m in await self._load(namespace, positions) if self._fits(m, wanted)]
+
+    async def revision(self, namespace: str) -> int:
+        """Return the revision of a namespace, 0 for one that was never written to."""
+        info = await self._store.namespace(namespace)
+        return info.revision if info else 0
+
+    # --- importance -----------------------------------------------------------------------------
+
+    def decay(self, memory: Memory) -> float:
+        """Return what age has brought the importance of a memory down to, 0 to 1."""
+        age_days = max(now_us() - memory.update_us, 0) / _DAY_US
+        return decay_factor(age_days, self._half_life_days)
+
+    def current_importance(self, memory: Memory) -> float:
+        """Return the importance of a memory at present."""
+        return memory.fact.importance.score * self.decay(memory)
+
+    def _fits(self, memory: Memory, wanted: Wanted) -> bool:
+        if wanted.categories and memory.fact.category not in wanted.categories:
+            return False
+        if not wanted.include_history:
+            at = now_us() if wanted.as_of_us is None else wanted.as_of_us
+            if not memory.holds_at(at):
+                return False
+        least = wanted.min_importance
+        return least is None or self.current_importance(memory) >= least
+
+    # --- pages ----------------------------------------------------------------------------------
+
+    def _check(self, namespace: str, wanted: Wanted) -> None:
+        self._checks.namespace(namespace)
+        if wanted.as_of_us is not None and wanted.include_history:
+            raise InvalidArgument("as_of_time", "cannot be given together with include_history")
+        if wanted.min_importance is not None and wanted.min_importance != wanted.min_importance:
+            raise InvalidArgument("min_importance", "is not a number")
+        self._retrieval.check_selection(wanted.selection())
+
+    async def list_memories(
+        self,
+        namespace: str,
+        wanted: Wanted,
+        *,
+        ids: Sequence[str] = (),
+        page_size: int = 0,
+        page_token: str = "",
+        newest_first: bool = False,
+    ) -> MemoryPage:
+        """Return a page of memories in the order in which they were saved, or the other way round."""
+        self._check(namespace, wanted)
+        self._checks.size("ids", len(ids), "batch_items_max")
+        size = self._checks.page_size(page_size)
+        scope = ("memories", namespace, newest_first, tuple(ids), *wanted.scope())
+        bound = int(self._tokens.read(scope, page_token)[0]) if page_token else None
+        revision = await self.revision(namespace)
+        positions = await self._store.scan(namespace, wanted.selection().to_filter(), -1, newest=False)
+        if ids:
+            known = set(ids)
+            found = [pair for pair in await self._load(namespace, positions) if pair[1].id in known]
+            positions = [position for position, _ in found]
+        if newest_first:
+            positions = [p for p in reversed(positions) if bound is None or p <= bound]
+        else:
+            positions = [p for p in positions if bound is None or p >= bound]
+        memories, rest = await self._fill_page(namespace, positions, wanted, size)
+        token = self._tokens.make(scope, [rest]) if rest is not None else ""
+        return MemoryPage(memories, revision, token)
+
+    async def _fill_page(
+        self, namespace: str, positions: Sequence[int], wanted: Wanted, size: int
+    ) -> tuple[list[Memory], int | None]:
+        page: list[Memory] = []
+        nbytes = 0
+        for start in range(0, len(positions), _READ_AT_ONCE):
+            for position, memory in await self._load(namespace, positions[start : start + _READ_AT_ONCE]):
+                if not self._fits(memory, wanted):
+                    continue
+                nbytes += self._memory_bytes(memory)
+                if len(page) >= size or (page and nbytes > self._checks.limits.page_bytes_max):
+                    return page, position
+                page.append(memory)
+        return page, None
+
+    async def _load(self, namespace: str, positions: Sequence[int]) -> list[tuple[int, Memory]]:
+        items = await self._store.load_items(namespace, positions)
+        return [
+            (position, memory_of(item))
+            for position, item in zip(positions, items, strict=True)
+            if item is not None and _is_memory(item)
+        ]
+
+    # --- search ---------------------------------------------------------------------------------
+
+    async def search(
+        self,
+        namespace: str,
+        query: str,
+        wanted: Wanted,
+        *,
+        limit: int | None = None,
+        min_score: float | None = None,
+        mode: RetrieveMode = RetrieveMode.UNSPECIFIED,
+        max_tokens: int | None = None,
+        explain: bool = False,
+        page_size: int = 0,
+        page_token: str = "",
+    ) -> MemoryPage:
+        """Return the memories that fit a text best, the best first."""
+        self._check(namespace, wanted)
+        if not query.strip():
+            raise InvalidArgument("query", "is required")
+        self._checks.text("query", query)
+        if max_tokens is not None and max_tokens <= 0:
+            raise InvalidArgument("max_tokens", "must be positive")
+        limit = _SEARCH_LIMIT if limit is None else limit
+        if limit < -1:
+            raise InvalidArgument("limit", "must be -1 (no limit), 0 or more")
+        self._checks.count("page_size", page_size)
+        options = RetrieveOptions(
+            wanted.selection(), -1, query, min_score=min_score, mode=mode, explain=explain
+        )
+        found = await self._search_all(namespace, options, wanted)
+        _pack(found, limit, max_tokens)
+        scope = (
+            "search",
+            namespace,
+            query,
+            limit,
+            min_score,
+            int(mode),
+            max_tokens,
+            explain,
+            *wanted.scope(),
+        )
+        return self._cut(found, scope, page_size, page_token)
+
+    async def _search_all(self, namespace: str, options: RetrieveOptions, wanted: Wanted) -> MemoryPage:
+        """Return everything that fits, in order."""
+        found = MemoryPage([], 0)
+        while True:
+            page = await self._retrieval.retrieve(namespace, options)
+            shares = page.shares or [()] * len(page.items)
+            for item, score, share in zip(page.items, page.scores, shares, strict=True):
+                memory = memory_of(item)
+                if self._fits(memory, wanted):
+                    found.memories.append(memory)
+                    found.scores.append(score)
+                    found.shares.append(share)
+            found.revision, found.degraded = page.revision, page.degraded
+            if not page.next_page_token:
+                return found
+            options = msgspec.structs.replace(options, page_token=page.next_page_token)
+
+    def _cut(
+        self, found: MemoryPage, scope: tuple[object, ...], page_size: int, page_token: str
+    ) -> MemoryPage:
+        first = int(self._tokens.read(scope, page_token)[0]) if page_token else 0
+        size = min(page_size or self._checks.limits.page_items_max, self._checks.limits.page_items_max)
+        nbytes, end = 0, first
+        for memory in found.memories[first : first + size]:
+            nbytes += self._memory_bytes(memory)
+            if nbytes > self._checks.limits.page_bytes_max and end > first:
+                break
+            end += 1
+        token = self._tokens.make(scope, [end]) if end < len(found.memories) else ""
+        part = slice(first, end)
+        return MemoryPage(
+            found.memories[part],
+            found.revision,
+            token,
+            found.scores[part],
+            found.shares[part],
+            found.degraded,
+        )
+
+    # --- for prompts ----------------------------------------------------------------------------
+
+    async def preload(
+        self, namespace: str, wanted: Wanted, *, max_tokens: int | None = None, limit: int | None = None
+    ) -> Preloaded:
+        """Return the memories of the important categories, the most important first, as a block of text."""
+        if not wanted.categories:
+            wanted.categories = PRELOADED
+        self._check(namespace, wanted)
+        limit = _PRELOAD_LIMIT if limit is None else limit
+        if not 0 <= limit <= self._checks.limits.page_items_max:
+            raise InvalidArgument("limit", f"must be 0 to {self._checks.limits.page_items_max}")
+        max_tokens = _PRELOAD_TOKENS if max_tokens is None else max_tokens
+        if max_tokens < -1:
+            raise InvalidArgument("max_tokens", "must be -1 (no bound) or more")
+        revision = await self.revision(namespace)
+        memories = await self.all(namespace, wanted)
+        memories.sort(key=lambda m: (-self.current_importance(m), -m.update_us))
+        chosen = self._affordable(memories[:limit], max_tokens)
+        text = prompt_block(chosen)
+        return Preloaded(chosen, text, estimate_tokens(text), len(memories) - len(chosen), revision)
+
+    def _affordable(self, memories: Sequence[Memory], max_tokens: int) -> list[Memory]:
+        """Return those that fit, whole: a long one that does not makes room for shorter ones after it."""
+        bytes_left = self._checks.limits.page_bytes_max // 2
+        # Estimated by the line, which is never less than by the whole.
+        tokens = estimate_tokens(FRAME)
+        chosen: list[Memory] = []
+        for memory in memories:
+            line = bullet(memory)
+            bytes_left -= self._memory_bytes(memory) + len(line.encode())
+            if bytes_left < 0:
+                break
+            cost = estimate_tokens(line + "\n")
+            if max_tokens < 0 or tokens + cost <= max_tokens:
+                chosen.append(memory)
+                tokens += cost
+        return chosen
+
+
+def _is_memory(item: Item) -> bool:
+    return item.kind is ItemKind.USER_MEMORY and not item.expired(now_us())
+
+
+def _pack(found: MemoryPage, limit: int, max_tokens: int | None) -> None:
+    """Leave out what is over the limit, and what does not fit into the budget."""
+    kept: list[int] = []
+    tokens = 0
+    for at, memory in enumerate(found.memories):
+        if 0 <= limit <= len(kept):
+            break
+        cost = estimate_tokens(memory.content)
+        if max_tokens is None or tokens + cost <= max_tokens:
+            kept.append(at)
+            tokens += cost
+    found.memories = [found.memories[at] for at in kept]
+    found.scores = [found.scores[at] for at in kept]
+    found.shares = [found.shares[at] for at in kept]

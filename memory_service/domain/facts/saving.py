@@ -1,0 +1,315 @@
+"""Saving facts: each once, and what it contradicts ends where it begins."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from memory_service.clock import now_us
+from memory_service.decisions import DecidedBy
+from memory_service.domain.checks import Checks
+from memory_service.domain.deciding import Deciding
+from memory_service.domain.embedding import Degradation
+from memory_service.domain.facts.categories import Category
+from memory_service.domain.facts.importance import importance
+from memory_service.domain.facts.judging import Judgement, Judging
+from memory_service.domain.facts.memory import Fact, Memory, Source, Status, draft_of
+from memory_service.domain.facts.reading import MemoryReading
+from memory_service.domain.facts.wording import CONTENT_CHARS_MAX, CONTENT_CHARS_MIN, reworded
+from memory_service.domain.memories import Added, Memories
+from memory_service.errors import Conflict, InvalidArgument
+from memory_service.llms.base import Llm
+from memory_service.records import Json, OnDuplicate, Receipt, RequestKey
+from memory_service.stores.base import Store
+
+_TRIES = 10
+_REASONING_CHARS_MIN, _REASONING_CHARS_MAX = 10, 200
+
+
+class OnContradiction(enum.IntEnum):
+    """What becomes of a fact that contradicts a known one; the numbers equal the proto's."""
+
+    SUPERSEDE = 1
+    KEEP_BOTH = 2
+    REFUSE = 3
+
+
+class Outcome(enum.IntEnum):
+    """What became of a fact; the numbers equal the proto's."""
+
+    SAVED = 1
+    DUPLICATE = 2
+    SUPERSEDED = 3
+    CONTRADICTION = 4
+    RECALLED = 5
+    REJECTED = 6
+
+
+class FactDraft(msgspec.Struct):
+    """A fact as a caller asks for it."""
+
+    content: str
+    category: Category
+    reasoning: str
+    source: Source = msgspec.field(default_factory=Source)
+    session_id: str = ""
+    explicit_request: bool = False
+    on_contradiction: OnContradiction = OnContradiction.SUPERSEDE
+    valid_from_us: int | None = None
+    ttl_us: int | None = None
+    labels: dict[str, str] = {}
+    metadata: dict[str, Json] | None = None
+    keep_wording: bool = False
+
+
+class Saved(msgspec.Struct):
+    """What became of a fact, and who decided."""
+
+    outcome: Outcome
+    reason: str
+    memory: Memory | None = None
+    existing: Memory | None = None
+    superseded: list[Memory] = []
+    similarity: float | None = None
+    decided_by: DecidedBy = DecidedBy.RULES
+    rephrased_by: DecidedBy = DecidedBy.UNSPECIFIED
+    degraded: Sequence[Degradation] = ()
+    revision: int = 0
+    deciding: Deciding | None = None
+
+
+class Planned(msgspec.Struct):
+    """A fact that was judged: what is to be written for it, if anything."""
+
+    saved: Saved
+    ended: list[Memory] = []
+    """The known memories as they were, whose next versions are in `saved.superseded`."""
+
+
+class Locks:
+    """One lock per namespace, for as long as somebody holds or awaits it.
+
+    A process has its data folder for itself, so a lock of its own is enough.
+    """
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def hold(self, namespace: str) -> AsyncIterator[None]:
+        """Hold the lock of a namespace."""
+        lock = self._locks.get(namespace)
+        if lock is None:
+            lock = self._locks[namespace] = asyncio.Lock()
+        async with lock:
+            yield
+
+
+class FactSaving:
+    """Saves, corrects and deletes memories. What is compared and what is written is one step."""
+
+    def __init__(
+        self,
+        store: Store,
+        memories: Memories,
+        reading: MemoryReading,
+        judging: Judging,
+        checks: Checks,
+        llm: Llm | None,
+        locks: Locks,
+    ) -> None:
+        self._store = store
+        self._memories = memories
+        self._reading = reading
+        self._judging = judging
+        self._checks = checks
+        self._llm = llm
+        self._locks = locks
+
+    # --- saving ---------------------------------------------------------------------------------
+
+    async def save(
+        self, namespace: str, draft: FactDraft, decide_by: DecidedBy, request: RequestKey | None
+    ) -> Saved:
+        """Save a fact, unless it is known already. Raises LLM_REQUIRED, LLM_UNAVAILABLE if insisted on."""
+        self._check(namespace, draft, request)
+        deciding = Deciding(self._llm, decide_by)
+        if (receipt := await self.earlier(namespace, request)) is not None:
+            saved = await self._repeated(namespace, receipt)
+            saved.deciding = deciding
+            return saved
+        content, rephrased_by = draft.content, DecidedBy.UNSPECIFIED
+        if not draft.keep_wording:
+            content, rephrased_by = await reworded(draft.content, deciding)
+        async with self._locks.hold(namespace):
+            for _ in range(_TRIES):
+                planned = await self.plan(namespace, draft, content, deciding)
+                try:
+                    saved = await self._write(namespace, planned, request)
+                    break
+                except Conflict as error:
+                    # Something else changed one of the memories: look again.
+                    conflict = error
+            else:
+                raise conflict
+        saved.rephrased_by, saved.deciding = rephrased_by, deciding
+        return saved
+
+    async def earlier(self, namespace: str, request: RequestKey | None) -> Receipt | None:
+        """Return the receipt of a request that was applied before."""
+        return None if request is None else await self._store.find_receipt(namespace, request)
+
+    async def _repeated(self, namespace: str, receipt: Receipt) -> Saved:
+        """Return the answer to a request that was applied before."""
+        ids = [stamp.id for stamp in receipt.items]
+        memories = await self._reading.by_ids(namespace, ids)
+        first = next((m for m in memories if ids and m.id == ids[0]), None)
+        ended = [m for m in memories if m is not first]
+        outcome = Outcome.SUPERSEDED if len(ids) > 1 else Outcome.SAVED
+        return Saved(
+            outcome, "the request was applied before", first, superseded=ended, revision=receipt.revision
+        )
+
+    def _check(self, namespace: str, draft: FactDraft, request: RequestKey | None) -> None:
+        self._checks.namespace(namespace)
+        if request is not None:
+            self._checks.request_id(request.id)
+        check_content("content", draft.content)
+        check_reasoning("reasoning", draft.reasoning)
+        source = draft.source
+        self._checks.size("source.quote", len(source.quote.encode()), "quote_bytes_max")
+        self._checks.size("source.item_ids", len(source.item_ids), "source_ids_max")
+        for at, item_id in enumerate(source.item_ids):
+            self._checks.item_id(item_id, f"source.item_ids[{at}]")
+        self._checks.name(
+            "source.actor", source.actor, self._checks.limits.session_id_bytes_max, required=False
+        )
+        self._checks.session_id(draft.session_id, "source.session_id")
+        self._checks.labels("labels", draft.labels)
+        if draft.metadata is not None:
+            self._checks.metadata("metadata", draft.metadata)
+        if draft.ttl_us is not None and draft.ttl_us <= 0:
+            raise InvalidArgument("ttl", "must be positive")
+
+    async def plan(
+        self,
+        namespace: str,
+        draft: FactDraft,
+        content: str,
+        deciding: Deciding,
+        pending: Sequence[Memory] = (),
+    ) -> Planned:
+        """Judge a fact, and return what is to be written for it. Call with the lock held."""
+        now = now_us()
+        begins = now if draft.valid_from_us is None else draft.valid_from_us
+        judgement = await self._judging.judge(
+            namespace, content, deciding, at_us=max(begins, now), pending=pending
+        )
+        saved = Saved(Outcome.SAVED, judgement.reason, similarity=judgement.similarity)
+        saved.decided_by = DecidedBy.LLM if judgement.by_model else DecidedBy.RULES
+        saved.degraded = judgement.degraded
+        if judgement.duplicate is not None:
+            saved.outcome, saved.existing = Outcome.DUPLICATE, judgement.duplicate
+            return Planned(saved)
+        if judgement.contradicted:
+            saved.existing = judgement.contradicted[0]
+            if draft.on_contradiction is OnContradiction.REFUSE:
+                saved.outcome = Outcome.CONTRADICTION
+                return Planned(saved)
+        saved.memory = self.new_memory(draft, content, now, begins)
+        if draft.on_contradiction is OnContradiction.SUPERSEDE:
+            return self._supersede(saved, judgement)
+        return Planned(saved)
+
+    @staticmethod
+    def new_memory(draft: FactDraft, content: str, now: int, begins: int) -> Memory:
+        """Return the memory that a fact would be."""
+        rated = importance(
+            content, draft.category, draft.source.quote or draft.content, draft.explicit_request
+        )
+        fact = Fact(
+            draft.category,
+            draft.reasoning,
+            rated,
+            begins,
+            original_content="" if content == draft.content else draft.content,
+            source=draft.source,
+        )
+        expires = None if draft.ttl_us is None else now + draft.ttl_us
+        return Memory(
+            f"{now:014x}{os.urandom(9).hex()}", content, fact, draft.session_id, draft.labels, draft.metadata,
+            now, now, expires,
+        )  # fmt: skip
+
+    @staticmethod
+    def _supersede(saved: Saved, judgement: Judgement) -> Planned:
+        """End what the new memory contradicts where it begins; or end it, if it began earlier."""
+        new = saved.memory
+        assert new is not None
+        begins = new.fact.valid_from_us
+        older = [m for m in judgement.contradicted if m.fact.valid_from_us <= begins]
+        later = [m for m in judgement.contradicted if m.fact.valid_from_us > begins]
+        if later:
+            first = min(later, key=lambda m: m.fact.valid_from_us)
+            new.fact.status, new.fact.superseded_by = Status.SUPERSEDED, first.id
+            new.fact.valid_until_us = first.fact.valid_from_us
+        for known in older:
+            ended = known.changed(status=Status.SUPERSEDED, valid_until_us=begins, superseded_by=new.id)
+            saved.superseded.append(ended)
+            new.fact.supersedes.append(known.id)
+        if older:
+            saved.outcome = Outcome.SUPERSEDED
+        return Planned(saved, older)
+
+    async def _write(self, namespace: str, planned: Planned, request: RequestKey | None) -> Saved:
+        saved = planned.saved
+        if saved.memory is None:
+            saved.revision = await self._reading.revision(namespace)
+            return saved
+        added = await self.write_all(namespace, [saved.memory], saved.superseded, request)
+        saved.revision = added.receipt.revision
+        saved.degraded = [*saved.degraded, *(d for d in added.degraded if d not in saved.degraded)]
+        return saved
+
+    async def write_all(
+        self,
+        namespace: str,
+        new: Sequence[Memory],
+        changed: Sequence[Memory],
+        request: RequestKey | None,
+        removals: Sequence[str] = (),
+    ) -> Added:
+        """Write new memories, and next versions whose content is the same, all or none. Raises Conflict.
+
+        The memories get the revision and time of their write.
+        """
+        drafts = [draft_of(m) for m in new] + [draft_of(m, keep_vector=True) for m in changed]
+        added = await self._memories.add(
+            namespace,
+            drafts,
+            fields=[f"memories[{at}]" for at in range(len(drafts))],
+            removals=removals,
+            on_duplicate=OnDuplicate.REPLACE,
+            request=request,
+        )
+        for memory, item in zip((*new, *changed), added.items, strict=True):
+            memory.revision, memory.update_us = item.revision, item.update_us
+        return added
+
+
+def check_content(field: str, content: str) -> None:
+    """Check the length of a fact."""
+    if not len(content.strip()) >= CONTENT_CHARS_MIN or len(content) > CONTENT_CHARS_MAX:
+        raise InvalidArgument(field, f"must have {CONTENT_CHARS_MIN} to {CONTENT_CHARS_MAX} characters")
+
+
+def check_reasoning(field: str, reasoning: str) -> None:
+    """Check the length of a reasoning."""
+    if not len(reasoning.strip()) >= _REASONING_CHARS_MIN or len(reasoning) > _REASONING_CHARS_MAX:
+        raise InvalidArgument(field, f"must have {_REASONING_CHARS_MIN} to {_REASONING_CHARS_MAX} characters")

@@ -1,0 +1,245 @@
+"""What an agent should have before it when it answers: the interactions that fit a text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from memory_service.domain.checks import Checks
+from memory_service.domain.embedding import Degradation, TextEmbedding
+from memory_service.domain.interactions import (
+    PARTY_TAG,
+    SENDER_BYTES_MAX,
+    Interaction,
+    Interactions,
+    text_of,
+)
+from memory_service.domain.ranking import Shares
+from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
+from memory_service.domain.tokens import estimate_tokens
+from memory_service.errors import FailedPrecondition, InvalidArgument
+from memory_service.records import Item, ItemKind, RetrieveMode, Vector
+from memory_service.stores.base import Store
+
+REFLECTION_MARK = "SYSTEM REFLECTION: "
+_INTERACTIONS_DEFAULT = 5
+_REFLECTIONS_DEFAULT = 2
+_LIMIT_MAX = 100
+_SAID = frozenset({ItemKind.MESSAGE, ItemKind.RESPONSE})
+_THOUGHT = frozenset({ItemKind.REFLECTION})
+
+
+@dataclass(slots=True)
+class ContextOptions:
+    """What is wanted, as in the proto; of the selection session, labels and times."""
+
+    query: str
+    selection: Selection
+    interaction_limit: int | None = None
+    reflection_limit: int | None = None
+    sender: str = ""
+    exclude_ids: Sequence[str] = ()
+    min_score: float | None = None
+    mode: RetrieveMode = RetrieveMode.UNSPECIFIED
+    max_tokens: int | None = None
+    explain: bool = False
+
+
+@dataclass(slots=True)
+class Fitting:
+    """An interaction that fits, the text for a prompt, and how its score came about if that was asked."""
+
+    interaction: Interaction
+    text: str
+    score: float
+    shares: Shares | None
+
+
+@dataclass(slots=True)
+class Context:
+    """What fits: messages and responses, the best first, then reflections, the best first."""
+
+    results: list[Fitting] = field(default_factory=list)
+    token_count: int = 0
+    revision: int = 0
+    degraded: list[Degradation] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Search:
+    """One of the two searches; `accepts` tells which of what it finds is wanted."""
+
+    selection: Selection
+    limit: int
+    spare: int
+    accepts: Callable[[Item], bool]
+
+
+class InteractionContext:
+    """Finds what matters for the next message. `item_bytes` is the size of an item in an answer."""
+
+    def __init__(
+        self,
+        store: Store,
+        embedding: TextEmbedding,
+        retrieval: Retrieval,
+        interactions: Interactions,
+        checks: Checks,
+        item_bytes: Callable[[Item], int],
+    ) -> None:
+        self._store = store
+        self._embedding = embedding
+        self._retrieval = retrieval
+        self._interactions = interactions
+        self._checks = checks
+        self._item_bytes = item_bytes
+
+    async def relevant(self, namespace: str, options: ContextOptions) -> Context:
+        """Return the messages and responses that fit best, then the reflections that do."""
+        self._check(namespace, options)
+        context = Context()
+        base = await self._prepared(namespace, options, context)
+        lists = [await self._search(namespace, search, base, context) for search in _searches(options)]
+        self._pack(context, lists, options.max_tokens)
+        if not context.revision and (info := await self._store.namespace(namespace)):
+            context.revision = info.revision
+        return context
+
+    def _check(self, namespace: str, options: ContextOptions) -> None:
+        checks = self._checks
+        checks.namespace(namespace)
+        self._interactions.check_text("query", options.query)
+        for name in ("interaction_limit", "reflection_limit"):
+            limit = getattr(options, name)
+            if limit is not None and not 0 <= limit <= _LIMIT_MAX:
+                raise InvalidArgument(name, f"must be 0 to {_LIMIT_MAX}")
+        checks.name("sender", options.sender, SENDER_BYTES_MAX, required=False)
+        self._interactions.check_ids("exclude_ids", options.exclude_ids)
+        self._retrieval.check_selection(options.selection)
+        if options.min_score is not None and options.min_score != options.min_score:
+            raise InvalidArgument("min_score", "is not a number")
+        if options.max_tokens is not None and options.max_tokens <= 0:
+            raise InvalidArgument("max_tokens", "must be positive")
+
+    async def _prepared(self, namespace: str, options: ContextOptions, context: Context) -> RetrieveOptions:
+        """Return what both searches have in common; the query is embedded once for both."""
+        base = RetrieveOptions(
+            options.selection,
+            query_text=options.query,
+            min_score=options.min_score,
+            mode=options.mode,
+            explain=options.explain,
+        )
+        if options.mode is RetrieveMode.LEXICAL:
+            return base
+        if self._embedding.obstacle(await self._store.namespace(namespace)) is not None:
+            return base  # Each search says so itself.
+        base.query_embedding, trouble = await self._embed(options)
+        if trouble is not None:
+            base.mode = RetrieveMode.LEXICAL
+            context.degraded.append(trouble)
+        return base
+
+    async def _embed(self, options: ContextOptions) -> tuple[Vector | None, Degradation | None]:
+        vector, trouble = await self._embedding.query(options.query)
+        if trouble is not None and options.mode is RetrieveMode.VECTOR:
+            raise FailedPrecondition.embedder_required(f"mode VECTOR needs a vector, but {trouble.message}")
+        return vector, trouble
+
+    async def _search(
+        self, namespace: str, search: _Search, base: RetrieveOptions, context: Context
+    ) -> list[Fitting]:
+        """Return the best that are accepted, asking for more until there are enough or no more."""
+        ask = search.limit + search.spare
+        while search.limit:
+            found, seen = await self._found(namespace, search, base, ask, context)
+            if len(found) >= search.limit or seen < ask:
+                originals = await self._interactions.with_originals(
+                    namespace, [fitting.interaction.item for fitting in found]
+                )
+                for fitting, interaction in zip(found, originals, strict=True):
+                    fitting.interaction = interaction
+                return found
+            ask *= 4
+        return []
+
+    async def _found(
+        self, namespace: str, search: _Search, base: RetrieveOptions, ask: int, context: Context
+    ) -> tuple[list[Fitting], int]:
+        """Return what is accepted of the best `ask`, and how many of them were looked at."""
+        options = RetrieveOptions(
+            search.selection, ask, base.query_text, base.query_embedding, base.min_score, base.mode,
+            explain=base.explain,
+        )  # fmt: skip
+        found: list[Fitting] = []
+        seen = 0
+        while True:
+            page = await self._retrieval.retrieve(namespace, options)
+            context.revision = context.revision or page.revision
+            context.degraded += [each for each in page.degraded if each not in context.degraded]
+            seen += len(page.items)
+            for at, (item, score) in enumerate(zip(page.items, page.scores, strict=True)):
+                if len(found) < search.limit and search.accepts(item):
+                    shares = page.shares[at] if page.shares else None
+                    found.append(Fitting(Interaction(item), _prompt_text(item), score, shares))
+            options.page_token = page.next_page_token
+            if len(found) == search.limit or not page.next_page_token:
+                return found, seen
+
+    def _pack(self, context: Context, lists: Sequence[Sequence[Fitting]], max_tokens: int | None) -> None:
+        """Keep what there is room for: of each list a beginning, in turns by how far down it is."""
+        room = self._checks.limits.page_bytes_max
+        places = sorted(
+            ((at + 1) / len(found), number, at)
+            for number, found in enumerate(lists)
+            for at in range(len(found))
+        )
+        taken = [0] * len(lists)
+        for _, number, at in places:
+            fitting = lists[number][at]
+            tokens = estimate_tokens(fitting.text)
+            nbytes = self._nbytes(fitting)
+            fits = max_tokens is None or context.token_count + tokens <= max_tokens
+            if taken[number] == at and fits and nbytes <= room:
+                taken[number] += 1
+                context.token_count += tokens
+                room -= nbytes
+        for found, count in zip(lists, taken, strict=True):
+            context.results += found[:count]
+
+    def _nbytes(self, fitting: Fitting) -> int:
+        said = [fitting.interaction.item]
+        if fitting.interaction.original is not None:
+            said.append(fitting.interaction.original)
+        # The text for a prompt is sent beside what it was made of.
+        return sum(map(self._item_bytes, said)) + len(fitting.text.encode())
+
+
+def _searches(options: ContextOptions) -> list[_Search]:
+    asked = options.selection
+    excluded = frozenset(options.exclude_ids)
+    sessions = ("", asked.session_id)
+
+    def make(kinds: frozenset[ItemKind], session_id: str, tags: tuple[tuple[str, str], ...]) -> Selection:
+        return Selection(session_id, asked.labels, asked.start_us, asked.end_us, kinds=kinds, tags=tags)
+
+    tags = ((PARTY_TAG, options.sender),) if options.sender else ()
+    said = _INTERACTIONS_DEFAULT if options.interaction_limit is None else options.interaction_limit
+    thought = _REFLECTIONS_DEFAULT if options.reflection_limit is None else options.reflection_limit
+    return [
+        _Search(
+            make(_SAID, asked.session_id, tags), said, len(excluded), lambda item: item.id not in excluded
+        ),
+        # No filter says "this session or none", so reflections of others are passed over.
+        _Search(
+            make(_THOUGHT, "", ()),
+            thought,
+            len(excluded),
+            lambda item: item.id not in excluded and (not asked.session_id or item.session_id in sessions),
+        ),
+    ]
+
+
+def _prompt_text(item: Item) -> str:
+    text = text_of(item)
+    return REFLECTION_MARK + text if item.kind is ItemKind.REFLECTION else text

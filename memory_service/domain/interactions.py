@@ -1,0 +1,390 @@
+"""What was said to an agent, what it answered, and what it thinks of its own doing."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from memory_service.clock import now_us
+from memory_service.domain.checks import Checks
+from memory_service.domain.embedding import Degradation
+from memory_service.domain.memories import Memories
+from memory_service.domain.page_tokens import PageTokens
+from memory_service.domain.retrieval import Retrieval, Selection
+from memory_service.domain.search_text import search_text
+from memory_service.errors import InvalidArgument, NotFound
+from memory_service.records import (
+    ChatMessage,
+    Facet,
+    Item,
+    ItemDraft,
+    ItemFilter,
+    ItemKind,
+    Json,
+    RequestKey,
+    Role,
+    TextPart,
+)
+from memory_service.stores.base import Store
+
+DEFAULT_AGENT = "system"
+SENDER_BYTES_MAX = 256
+PARTY_TAG = "party"
+"""On a message and on the responses to it: who sent the message."""
+_LINK_TAG = "in_response_to"
+_CONTENT_TAG = "content"
+_DEFAULT_LIMIT = 5
+_RESPONSES_MAX = 20
+_IDS_MAX = 100
+_LOADED_AT_ONCE = 50
+_LOOKED_AT_ONCE = 16
+_MESSAGES = frozenset({ItemKind.MESSAGE})
+_RESPONSES = frozenset({ItemKind.RESPONSE})
+
+
+@dataclass(slots=True)
+class Saying:
+    """Something to be kept, as a caller asks for it; None or empty where the server chooses."""
+
+    content: str
+    sender: str
+    id: str = ""
+    session_id: str = ""
+    create_us: int | None = None
+    ttl_us: int | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, Json] | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class Original:
+    """A message by what it said; sender "" and create_us None: any."""
+
+    content: str
+    sender: str = ""
+    create_us: int | None = None
+
+
+@dataclass(slots=True)
+class Interaction:
+    """A message, response or reflection; with a response the message that it answers, if there is one."""
+
+    item: Item
+    original: Item | None = None
+
+
+@dataclass(slots=True)
+class Kept:
+    """What was written."""
+
+    interaction: Interaction
+    revision: int
+    degraded: Sequence[Degradation] = ()
+
+
+@dataclass(slots=True)
+class Pair:
+    """A message with the first responses to it, and how many there are."""
+
+    message: Item
+    responses: list[Item]
+    response_count: int
+
+
+@dataclass(slots=True)
+class PairPage:
+    """One page of messages, the newest first."""
+
+    pairs: list[Pair]
+    revision: int
+    next_page_token: str = ""
+
+
+class Interactions:
+    """The interactions of namespaces. `item_bytes` tells how many bytes an item takes in an answer."""
+
+    def __init__(
+        self,
+        store: Store,
+        memories: Memories,
+        retrieval: Retrieval,
+        checks: Checks,
+        tokens: PageTokens,
+        item_bytes: Callable[[Item], int],
+    ) -> None:
+        self._store = store
+        self._memories = memories
+        self._retrieval = retrieval
+        self._checks = checks
+        self._tokens = tokens
+        self._item_bytes = item_bytes
+
+    # --- keeping ------------------------------------------------------------------------------
+
+    async def keep_message(self, namespace: str, saying: Saying, request: RequestKey | None) -> Kept:
+        """Write a message. Raises AlreadyExists."""
+        self._check(namespace, saying)
+        tags = {PARTY_TAG: saying.sender, _CONTENT_TAG: _digest(saying.content)}
+        facet = Facet(ItemKind.MESSAGE, tags, {"sender": saying.sender})
+        return await self._keep(namespace, saying, Role.USER, facet, request)
+
+    async def keep_response(
+        self,
+        namespace: str,
+        saying: Saying,
+        request: RequestKey | None,
+        *,
+        in_response_to: str = "",
+        original: Original | None = None,
+    ) -> Kept:
+        """Write a response, linked to the message of an id or to the newest that says what `original` does.
+
+        Raises NotFound when there is no such message, AlreadyExists.
+        """
+        self._check(namespace, saying)
+        self._checks.item_id(in_response_to, "in_response_to", required=False)
+        self._check_original(in_response_to, original)
+        facet = Facet(ItemKind.RESPONSE, {}, {"sender": saying.sender})
+        earlier = await self._earlier(namespace, request)
+        if earlier is not None:
+            # A repeated request: its message may be gone, and was found when it was written.
+            facet.tags[_LINK_TAG] = link_of(earlier)
+            saying.session_id = earlier.session_id
+        elif (message := await self._message(namespace, in_response_to, original, request)) is not None:
+            facet.tags[_LINK_TAG], facet.tags[PARTY_TAG] = message.id, sender_of(message)
+            saying.session_id = saying.session_id or message.session_id
+        kept = await self._keep(namespace, saying, Role.ASSISTANT, facet, request)
+        (kept.interaction,) = await self.with_originals(namespace, [kept.interaction.item])
+        return kept
+
+    async def keep_reflection(
+        self, namespace: str, saying: Saying, interaction_ids: Sequence[str], request: RequestKey | None
+    ) -> Kept:
+        """Write a reflection on some interactions, which need not exist. Raises AlreadyExists."""
+        self._check(namespace, saying)
+        self.check_ids("interaction_ids", interaction_ids)
+        attributes = {"sender": saying.sender, "interaction_ids": list(interaction_ids)}
+        facet = Facet(ItemKind.REFLECTION, {}, attributes)
+        return await self._keep(namespace, saying, None, facet, request)
+
+    async def _keep(
+        self, namespace: str, saying: Saying, role: Role | None, facet: Facet, request: RequestKey | None
+    ) -> Kept:
+        part = TextPart(saying.content)
+        # Words are searched in names too, and every response would be found by the word "system".
+        name = saying.sender if saying.sender != DEFAULT_AGENT else None
+        draft = ItemDraft(
+            part if role is None else ChatMessage(role, [part], name=name),
+            saying.id,
+            saying.session_id,
+            create_us=saying.create_us,
+            ttl_us=saying.ttl_us,
+            labels=saying.labels,
+            metadata=saying.metadata,
+            facet=facet,
+        )
+        added = await self._memories.add(namespace, [draft], fields=("interaction",), request=request)
+        return Kept(Interaction(added.items[0]), added.receipt.revision, added.degraded)
+
+    def _check(self, namespace: str, saying: Saying) -> None:
+        checks = self._checks
+        checks.namespace(namespace)
+        checks.name("sender", saying.sender, SENDER_BYTES_MAX)
+        self.check_text("content", saying.content)
+        checks.item_id(saying.id, required=False)
+        checks.session_id(saying.session_id)
+        checks.labels("labels", saying.labels)
+        if saying.metadata is not None:
+            checks.metadata("metadata", saying.metadata)
+        if saying.ttl_us is not None and saying.ttl_us <= 0:
+            raise InvalidArgument("ttl", "must be positive")
+
+    def check_text(self, field: str, text: str) -> None:
+        """Check a text that is required."""
+        if not text:
+            raise InvalidArgument(field, "is required")
+        self._checks.text(field, text)
+
+    def check_ids(self, field: str, ids: Sequence[str]) -> None:
+        """Check a list of ids."""
+        if len(ids) > _IDS_MAX:
+            raise InvalidArgument(field, f"has more than {_IDS_MAX} entries")
+        for at, item_id in enumerate(ids):
+            self._checks.item_id(item_id, f"{field}[{at}]")
+
+    def _check_original(self, in_response_to: str, original: Original | None) -> None:
+        if original is None:
+            return
+        if in_response_to:
+            raise InvalidArgument("original_message", "cannot be given together with in_response_to")
+        self.check_text("original_message.content", original.content)
+        self._checks.name("original_message.sender", original.sender, SENDER_BYTES_MAX, required=False)
+
+    # --- the message of a response ------------------------------------------------------------
+
+    async def _earlier(self, namespace: str, request: RequestKey | None) -> Item | None:
+        """Return what an earlier, equal request wrote, if that is still there."""
+        if request is None:
+            return None
+        self._checks.request_id(request.id)
+        receipt = await self._store.find_receipt(namespace, request)
+        if receipt is None or not receipt.items:
+            return None
+        item_id = receipt.items[0].id
+        return (await self._store.get_items(namespace, [item_id])).get(item_id)
+
+    async def _message(
+        self, namespace: str, item_id: str, original: Original | None, request: RequestKey | None
+    ) -> Item | None:
+        """Return the message to link to; None when none is asked for. Raises NotFound.
+
+        For a request that was applied before it may be gone by now, and its answer stays the same.
+        """
+        if original is not None:
+            message = await self._newest_like(namespace, original)
+        elif item_id:
+            message = (await self._messages(namespace, [item_id])).get(item_id)
+        else:
+            return None
+        if message is None and (request is None or not await self._store.find_receipt(namespace, request)):
+            if item_id:
+                raise NotFound.item(namespace, item_id)
+            problem = f"no message in {namespace!r} says what original_message does"
+            raise NotFound("ITEM_NOT_FOUND", problem, namespace=namespace, id="")
+        return message
+
+    async def _messages(self, namespace: str, ids: Sequence[str]) -> dict[str, Item]:
+        now = now_us()
+        found = await self._store.get_items(namespace, list(dict.fromkeys(ids))) if ids else {}
+        return {
+            key: item
+            for key, item in found.items()
+            if item.kind is ItemKind.MESSAGE and not item.expired(now)
+        }
+
+    async def _newest_like(self, namespace: str, original: Original) -> Item | None:
+        """Return the newest message that says this, found by a digest of its content."""
+        tags = {_CONTENT_TAG: _digest(original.content)}
+        if original.sender:
+            tags[PARTY_TAG] = original.sender
+        selection = Selection(kinds=_MESSAGES, tags=tuple(tags.items()))
+        if original.create_us is not None:
+            selection.start_us, selection.end_us = original.create_us, original.create_us + 1
+        bound: int | None = None
+        while True:
+            wanted = selection.to_filter(max_position=bound)
+            positions = await self._store.scan(namespace, wanted, _LOOKED_AT_ONCE, newest=True)
+            for item in reversed(await self._store.load_items(namespace, positions)):
+                # What was changed since may say something else.
+                if item is not None and text_of(item) == original.content:
+                    return item
+            if len(positions) < _LOOKED_AT_ONCE:
+                return None
+            bound = positions[0] - 1
+
+    async def with_originals(self, namespace: str, items: Sequence[Item]) -> list[Interaction]:
+        """Return items with the messages that they answer, as these are now."""
+        messages = await self._messages(namespace, [link for link in map(link_of, items) if link])
+        return [Interaction(item, messages.get(link_of(item))) for item in items]
+
+    # --- the newest ---------------------------------------------------------------------------
+
+    async def last(
+        self,
+        namespace: str,
+        selection: Selection,
+        sender: str = "",
+        *,
+        limit: int | None = None,
+        page_size: int = 0,
+        page_token: str = "",
+    ) -> PairPage:
+        """Return a page of the newest messages of a sender, "" for any, with the responses to them."""
+        self._checks.namespace(namespace)
+        limit = _DEFAULT_LIMIT if limit is None else limit
+        if limit < -1:
+            raise InvalidArgument("limit", "must be -1 (no limit), 0 or more")
+        self._checks.name("sender", sender, SENDER_BYTES_MAX, required=False)
+        selection.kinds = _MESSAGES
+        selection.tags = ((PARTY_TAG, sender),) if sender else ()
+        self._retrieval.check_selection(selection)
+        size = self._checks.page_size(page_size, self._checks.limits.page_items_max)
+        scope = ("last interactions", namespace, limit, *selection.scope())
+        bound: int | None = None
+        left = limit
+        if page_token:
+            bound, left = map(int, self._tokens.read(scope, page_token))
+        info = await self._store.namespace(namespace)
+        if info is None or left == 0:
+            return PairPage([], info.revision if info else 0)
+        size = min(size, left) if left > 0 else size
+        wanted = selection.to_filter(max_position=bound)
+        positions = await self._store.scan(namespace, wanted, size + 1, newest=True)
+        pairs, rest = await self._pairs(namespace, positions[::-1], size)
+        left -= len(pairs) if left > 0 else 0
+        token = self._tokens.make(scope, [rest, left]) if rest is not None and left else ""
+        return PairPage(pairs, info.revision, token)
+
+    async def _pairs(
+        self, namespace: str, positions: Sequence[int], size: int
+    ) -> tuple[list[Pair], int | None]:
+        """Return as many pairs as a page takes, and the position that the next begins at."""
+        pairs: list[Pair] = []
+        nbytes = 0
+        for at in range(0, len(positions), _LOADED_AT_ONCE):
+            chunk = positions[at : at + _LOADED_AT_ONCE]
+            for position, message in zip(chunk, await self._store.load_items(namespace, chunk), strict=True):
+                if len(pairs) == size:
+                    return pairs, position
+                if message is None:
+                    continue
+                pair = await self._pair(namespace, message)
+                nbytes += sum(map(self._item_bytes, (message, *pair.responses)))
+                if pairs and nbytes > self._checks.limits.page_bytes_max:
+                    return pairs, position
+                pairs.append(pair)
+            # A long page must not keep the calls of others waiting.
+            await asyncio.sleep(0)
+        return pairs, None
+
+    async def _pair(self, namespace: str, message: Item) -> Pair:
+        wanted = ItemFilter(now_us(), kinds=_RESPONSES, tags=((_LINK_TAG, message.id),))
+        positions = await self._store.scan(namespace, wanted, -1, newest=False)
+        loaded = await self._store.load_items(namespace, positions[:_RESPONSES_MAX]) if positions else []
+        return Pair(message, [item for item in loaded if item is not None], len(positions))
+
+
+def _digest(content: str) -> str:
+    return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+
+
+def text_of(item: Item) -> str:
+    """Return what an interaction says."""
+    content = item.content
+    if isinstance(content, TextPart):
+        return content.text
+    if isinstance(content, ChatMessage):
+        texts = [part.text for part in content.parts if isinstance(part, TextPart)]
+        if texts:
+            return "\n".join(texts)
+    # Not written here: an item may be given any content when it is updated.
+    return search_text(content)
+
+
+def sender_of(item: Item) -> str:
+    """Return who says it."""
+    sender = item.facet.attributes.get("sender") if item.facet else None
+    return sender if isinstance(sender, str) and sender else DEFAULT_AGENT
+
+
+def link_of(item: Item) -> str:
+    """Return the id of the message that a response answers; "" for none."""
+    return item.facet.tags.get(_LINK_TAG, "") if item.facet and item.kind is ItemKind.RESPONSE else ""
+
+
+def subjects_of(item: Item) -> list[str]:
+    """Return the ids of what a reflection is about."""
+    ids = item.facet.attributes.get("interaction_ids") if item.facet else None
+    return [each for each in ids if isinstance(each, str)] if isinstance(ids, list) else []

@@ -1,0 +1,359 @@
+"""What of the saved state a goal needs: candidates are searched for, then each is decided on."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import fnmatch
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from memory_service.clock import now_us
+from memory_service.decisions import DecidedBy, Failure, FailureReason, Usage
+from memory_service.domain.checks import Checks
+from memory_service.domain.deciding import Deciding
+from memory_service.domain.embedding import Degradation, TextEmbedding
+from memory_service.domain.ranking import Contribution
+from memory_service.domain.relevance import Candidate, KeySearch, Words, rank, relevant
+from memory_service.domain.tokens import estimate_tokens
+from memory_service.errors import InvalidArgument, LimitExceeded, Unavailable
+from memory_service.llms.base import Llm
+from memory_service.records import DegradationReason, StateEntry, Vector
+from memory_service.stores.base import Store
+
+GOAL_BYTES_MAX = 16 * 1024
+REASON_CHARS_MAX = 500
+CONTEXT_HEADING = "[Relevant Memory]\n"
+_LIMIT, _LIMIT_MAX = 10, 100
+_TOKENS = 2000
+_CANDIDATES, _CANDIDATES_MAX = 50, 200
+_SCANNED_AT_ONCE = 200
+# So many keys are compared by their vectors; more would make a call slow, and dear where a
+# provider embeds.
+_EMBEDDED_MAX = 200
+_LISTING_TOKENS_MAX = 4000
+# Characters of previews and of descriptions that a language model is shown: as many as there is room for.
+_SHOWN_CHARS = ((100, 300), (40, 100), (0, 40))
+_UNKNOWN_KEYS_TOLD_MAX = 20
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+
+_INSTRUCTIONS = """\
+You decide which saved state an agent needs for its goal. "saved state" lists what there is, one JSON
+object a line: the key, what its value is for, and the beginning of the value. Name in relevant_keys the
+keys whose values the agent needs to reach the goal, spelt exactly as they are listed, the most relevant
+first. Name none if none is needed; a goal that has nothing to do with any key needs none. Say why in
+reason, in one short sentence."""
+
+
+class RelevantKeys(msgspec.Struct):
+    """The keys whose values the goal needs."""
+
+    relevant_keys: list[str]
+    reason: str = ""
+
+
+class KeyVerdict(enum.IntEnum):
+    """What was decided on a key; the numbers equal the proto's."""
+
+    RELEVANT = 1
+    NOT_RELEVANT = 2
+    OMITTED = 3
+
+
+@dataclass(slots=True)
+class KeyDecision:
+    """A verdict on a key, by whom and why. `score` is its place in the search, `shares` explain it."""
+
+    key: str
+    verdict: KeyVerdict
+    decided_by: DecidedBy
+    reason: str
+    score: float
+    shares: tuple[Contribution, ...]
+
+
+@dataclass(frozen=True)
+class RelevanceQuery:
+    """What is asked; None where the caller left a choice to the server."""
+
+    namespace: str
+    goal: str
+    limit: int | None = None
+    max_tokens: int | None = None
+    pattern: str = ""
+    max_candidates: int | None = None
+    omit_values: bool = False
+    decide_by: DecidedBy = DecidedBy.UNSPECIFIED
+
+
+@dataclass
+class RelevantState:
+    """The state that a goal needs, the most relevant first, with all that led to it."""
+
+    entries: list[StateEntry] = field(default_factory=list)
+    decided_by: DecidedBy = DecidedBy.RULES
+    reason: str = ""
+    decisions: list[KeyDecision] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    context_text: str = ""
+    key_count: int = 0
+    usage: Usage = field(default_factory=Usage)
+    degraded: Sequence[Degradation] = ()
+    revision: int = 0
+
+
+class Overseer:
+    """Finds the state that goals need. `entry_bytes` tells how many bytes an entry takes in an answer."""
+
+    def __init__(
+        self,
+        store: Store,
+        embedding: TextEmbedding,
+        checks: Checks,
+        llm: Llm | None,
+        entry_bytes: Callable[[StateEntry], int],
+    ) -> None:
+        self._store = store
+        self._embedding = embedding
+        self._checks = checks
+        self._llm = llm
+        self._entry_bytes = entry_bytes
+        self._words = Words()
+
+    async def check_relevance(self, query: RelevanceQuery) -> RelevantState:
+        """Return the state that a goal needs. Raises LLM_REQUIRED and LLM_UNAVAILABLE, see `Deciding`."""
+        limit, max_tokens, max_candidates = self._check(query)
+        deciding = Deciding(self._llm, query.decide_by)
+        info = await self._store.namespace(query.namespace)
+        # Read before the keys: who follows the changes from here on misses none.
+        answer = RelevantState(revision=info.revision if info else 0)
+        search = KeySearch(query.goal, self._words)
+        async for entries in self._scan(query.namespace, query.pattern):
+            search.add(entries)
+        answer.key_count = len(search.candidates)
+        if not search.candidates:
+            answer.reason = "no key matches the pattern" if query.pattern else "there is no saved state"
+            return answer
+        pool = search.by_words(max(_EMBEDDED_MAX, max_candidates))
+        ranked, answer.degraded = await self._rank(query.goal, pool)
+        chosen = await self._decide(query.goal, ranked[:max_candidates], deciding, answer)
+        await self._load(query, chosen, limit, max_tokens, answer)
+        answer.usage = deciding.usage
+        answer.failures = [*deciding.failures, *answer.failures]
+        return answer
+
+    def _check(self, query: RelevanceQuery) -> tuple[int, int, int]:
+        """Return limit, budget of tokens (-1: none) and number of candidates."""
+        self._checks.namespace(query.namespace)
+        check_goal(query.goal)
+        if not query.goal.strip():
+            raise InvalidArgument("goal", "is required")
+        bytes_max = self._checks.limits.pattern_bytes_max
+        self._checks.name("pattern", query.pattern, bytes_max, required=False)
+        max_tokens = _TOKENS if query.max_tokens is None else query.max_tokens
+        if max_tokens < -1:
+            raise InvalidArgument("max_tokens", "must be -1 or more")
+        return (
+            _within("limit", query.limit, 0, _LIMIT_MAX, _LIMIT),
+            max_tokens,
+            _within("max_candidates", query.max_candidates, 1, _CANDIDATES_MAX, _CANDIDATES),
+        )
+
+    async def _scan(self, namespace: str, pattern: str) -> AsyncIterator[list[StateEntry]]:
+        """Yield the entries whose key matches a glob pattern, some at a time."""
+        matches = re.compile(fnmatch.translate(pattern or "*")).match
+        after = ""
+        while True:
+            entries = await self._store.scan_states(namespace, after, _SCANNED_AT_ONCE, now_us=now_us())
+            yield [entry for entry in entries if matches(entry.key)]
+            if len(entries) < _SCANNED_AT_ONCE:
+                return
+            after = entries[-1].key
+            # Other calls have their turn, however many keys there are.
+            await asyncio.sleep(0)
+
+    async def _rank(
+        self, goal: str, pool: Sequence[Candidate]
+    ) -> tuple[list[Candidate], Sequence[Degradation]]:
+        """Return candidates by words and by meaning, the best first, and what could not be done."""
+        nothing: list[Vector | None] = [None] * len(pool)
+        # Vectors of state are not stored, so those of the namespace are no obstacle.
+        trouble = self._embedding.obstacle(None)
+        if trouble is not None:
+            return rank(pool, None, nothing), (trouble,)
+        try:
+            goal_vector, *vectors = await self._embedding.vectors([goal, *(each.text for each in pool)])
+        except Unavailable as error:
+            return rank(pool, None, nothing), (_unavailable(error),)
+        return rank(pool, goal_vector, vectors), ()
+
+    async def _decide(
+        self, goal: str, ranked: list[Candidate], deciding: Deciding, answer: RelevantState
+    ) -> list[KeyDecision]:
+        """Decide on candidates; set the answer's decisions but for what is loaded. Return the relevant."""
+        if deciding.model:
+            shown, listing = _listing(ranked)
+            data = {"goal": goal, "saved state": listing}
+            named = await deciding.ask(_INSTRUCTIONS, data, RelevantKeys)
+            if named is not None:
+                return _by_model(shown, named, answer)
+        return _by_rules(ranked, answer)
+
+    async def _load(
+        self,
+        query: RelevanceQuery,
+        chosen: list[KeyDecision],
+        limit: int,
+        max_tokens: int,
+        answer: RelevantState,
+    ) -> None:
+        """Load the entries of relevant keys as far as the bounds allow, and tell what was left out."""
+        bytes_left = self._checks.limits.page_bytes_max
+        tokens_left = float("inf") if max_tokens < 0 or query.omit_values else max_tokens
+        pieces: dict[str, msgspec.Raw] = {}
+        for decision in chosen:
+            if len(answer.entries) >= limit:
+                _omit(decision, f"over the limit of {limit}")
+                continue
+            entry = await live_entry(self._store, query.namespace, decision.key)
+            if entry is None:
+                _omit(decision, "it was removed meanwhile")
+                message = "the key was removed while it was decided on"
+                answer.failures.append(Failure(FailureReason.CHANGED_MEANWHILE, message, decision.key))
+                continue
+            piece = "" if query.omit_values else _piece(entry)
+            tokens = estimate_tokens(piece)
+            nbytes = 0 if query.omit_values else self._entry_bytes(entry) + len(piece.encode())
+            if tokens > tokens_left or nbytes > bytes_left:
+                why = "max_tokens" if tokens > tokens_left else "what a response can hold"
+                _omit(decision, f"its value of about {tokens} tokens does not fit into {why}")
+                continue
+            tokens_left, bytes_left = tokens_left - tokens, bytes_left - nbytes
+            answer.entries.append(entry)
+            pieces[entry.key] = msgspec.Raw(entry.value_json)
+        if pieces and not query.omit_values:
+            answer.context_text = CONTEXT_HEADING + _formatted(msgspec.json.encode(pieces))
+        # Those on entries come first, then those that were left out, then the others.
+        answer.decisions.sort(key=lambda decision: _ORDER[decision.verdict])
+
+
+_ORDER = {KeyVerdict.RELEVANT: 0, KeyVerdict.OMITTED: 1, KeyVerdict.NOT_RELEVANT: 2}
+
+
+def _within(field_name: str, value: int | None, least: int, most: int, default: int) -> int:
+    if value is None:
+        return default
+    if not least <= value <= most:
+        raise InvalidArgument(field_name, f"must be {least} to {most}")
+    return value
+
+
+async def live_entry(store: Store, namespace: str, key: str) -> StateEntry | None:
+    """Return an entry; None where there is none, or none any more."""
+    entry = (await store.load_states(namespace, [key])).get(key)
+    expired = entry is not None and entry.expire_us is not None and entry.expire_us <= now_us()
+    return None if expired else entry
+
+
+def check_goal(goal: str) -> None:
+    """Raise LimitExceeded for a goal of more than 16 KiB."""
+    nbytes = len(goal.encode())
+    if nbytes > GOAL_BYTES_MAX:
+        raise LimitExceeded("goal", "goal_bytes_max", GOAL_BYTES_MAX, nbytes)
+
+
+def told_reason(text: str, otherwise: str) -> str:
+    """Return a language model's reason as one line of at most 500 characters."""
+    line = _CONTROL.sub(" ", text).strip()[:REASON_CHARS_MAX]
+    return line or otherwise
+
+
+def _unavailable(error: Unavailable) -> Degradation:
+    return Degradation(
+        DegradationReason.EMBEDDER_UNAVAILABLE, f"{error.message}: state was searched by its words alone"
+    )
+
+
+def _piece(entry: StateEntry) -> str:
+    """Return an entry as it stands in the block for a prompt."""
+    return _formatted(msgspec.json.encode({entry.key: msgspec.Raw(entry.value_json)}))[2:-1]
+
+
+def _formatted(encoded: bytes) -> str:
+    return msgspec.json.format(encoded, indent=2).decode()
+
+
+def _omit(decision: KeyDecision, why: str) -> None:
+    decision.verdict = KeyVerdict.OMITTED
+    decision.reason = f"{why}; needed because: {decision.reason}"[:REASON_CHARS_MAX]
+
+
+def _listing(ranked: Sequence[Candidate]) -> tuple[list[Candidate], str]:
+    """Return what a language model is shown of candidates: all of them if there is room."""
+    shown: list[Candidate] = []
+    lines: list[str] = []
+    for preview_chars, description_chars in _SHOWN_CHARS:
+        shown, lines, tokens = [], [], 0
+        for candidate in ranked:
+            line = _line(candidate, preview_chars, description_chars)
+            tokens += estimate_tokens(line) + 1
+            if tokens > _LISTING_TOKENS_MAX:
+                break
+            shown.append(candidate)
+            lines.append(line)
+        if len(shown) == len(ranked):
+            break
+    return shown, "\n".join(lines)
+
+
+def _line(candidate: Candidate, preview_chars: int, description_chars: int) -> str:
+    shown = {"key": candidate.key, "for": candidate.description[:description_chars]}
+    if preview_chars:
+        shown["value begins"] = candidate.preview[:preview_chars]
+    return json.dumps({name: text for name, text in shown.items() if text}, ensure_ascii=False)
+
+
+def _by_rules(ranked: Sequence[Candidate], answer: RelevantState) -> list[KeyDecision]:
+    chosen = relevant(ranked)
+    keys = {candidate.key for candidate in chosen}
+    answer.decided_by = DecidedBy.RULES
+    answer.reason = f"{len(chosen)} of {len(ranked)} keys share enough words or meaning with the goal"
+    for candidate in ranked:
+        needed = candidate.key in keys
+        verdict = KeyVerdict.RELEVANT if needed else KeyVerdict.NOT_RELEVANT
+        answer.decisions.append(_decision(candidate, verdict, DecidedBy.RULES, candidate.why(needed=needed)))
+    return [decision for decision in answer.decisions if decision.key in keys]
+
+
+def _by_model(shown: Sequence[Candidate], named: RelevantKeys, answer: RelevantState) -> list[KeyDecision]:
+    """Take a model's word for the keys that it was shown, and for no others."""
+    by_key = {candidate.key: candidate for candidate in shown}
+    needed: dict[str, Candidate] = {}
+    unknown: dict[str, None] = {}
+    for key in named.relevant_keys:
+        known = key if key in by_key else key.strip()
+        if known in by_key:
+            needed[known] = by_key[known]
+        else:
+            unknown[key] = None
+    message = "the language model named a key that it was not shown"
+    for key in list(unknown)[:_UNKNOWN_KEYS_TOLD_MAX]:
+        answer.failures.append(Failure(FailureReason.UNKNOWN_KEY, message, key))
+    answer.decided_by = DecidedBy.LLM
+    summary = f"the language model named {len(needed)} of {len(shown)} keys"
+    answer.reason = told_reason(named.reason, summary)
+    why_not = "the language model did not name it"
+    others = [candidate for candidate in shown if candidate.key not in needed]
+    answer.decisions = [
+        *(_decision(c, KeyVerdict.RELEVANT, DecidedBy.LLM, answer.reason) for c in needed.values()),
+        *(_decision(c, KeyVerdict.NOT_RELEVANT, DecidedBy.LLM, why_not) for c in others),
+    ]
+    return answer.decisions[: len(needed)]
+
+
+def _decision(candidate: Candidate, verdict: KeyVerdict, by: DecidedBy, reason: str) -> KeyDecision:
+    return KeyDecision(candidate.key, verdict, by, reason, candidate.score, candidate.shares)

@@ -1,0 +1,307 @@
+"""Which saved state a goal needs, as the words and the vectors tell.
+
+A key is read with its parts as words: "kudos_givers_2025" and "kudosGivers" hold "kudos" and
+"givers". Words are stemmed. A word of the goal that is in a key tells more than one in a
+description, and that more than one in a value; a word that many keys have tells little, and so does
+one that names no subject, such as "list".
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import Stemmer
+
+from memory_service.domain.ranking import Contribution
+from memory_service.domain.states import preview
+from memory_service.records import StateEntry, Vector
+
+LEXICAL_WEIGHT = 0.7
+VECTOR_WEIGHT = 0.3
+
+# How much one word of the goal tells that is found in the field.
+_IN_KEY = 0.8
+_IN_DESCRIPTION = 0.65
+_IN_VALUE = 0.5
+# So much of that is left for a word that names no subject.
+_GENERAL_SHARE = 0.3
+# The beginning of a value that is searched: a value may have a million characters.
+_VALUE_BYTES_SEARCHED = 2048
+_WORDS_TOLD_MAX = 5
+_WORD_CHARS_TOLD_MAX = 60
+_DIGITS_MIN = 4
+_CACHED_STEMS_MAX = 50_000
+
+# A key is relevant from this score on, which is 1 at most. Measured by `python -m benchmarks.relevance`.
+RELEVANT_FROM = 0.36
+# The best of a goal sets the measure for the others.
+_NEAR_THE_BEST = 0.6
+_CLEARLY_BEHIND = 0.8
+# A key that shares no word with the goal is relevant from this cosine on.
+_RELEVANT_VECTOR_FROM = 0.45
+
+CAMEL_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORD = re.compile(
+    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]|[^\W_\u3040-\u30ff\u3400-\u4dbf"
+    r"\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+"
+)
+
+# Words of goals that tell nothing of what the goal is about.
+_STOP_WORDS = frozenset(
+    """
+    a about according again all also am an and another any anybody are as at be because been before
+    being but by can could did do does doing done down each eight else everybody everyone few five
+    for four from get give given go had has have having he her here hers him his how i if in into is
+    it its just keep let like likes ll m me mine more most much must my myself need needs next nine
+    no nor not now of off on once one only or other our ours out over own please re recent recently
+    right s same seven she should show so some soon still such t tell ten than that the their theirs
+    them then there these they this those three through to today tomorrow tonight too two under
+    until up us use using ve very want wants was way we were what when where whether which while who
+    whom whose why will with within would yesterday yet you your yours
+    """.split()  # noqa: SIM905 - so many quoted words read no better
+)
+# Words that name a kind of thing and no subject: "list" is in "shopping_list" and in "reading_list".
+_GENERAL_WORDS = frozenset(
+    """
+    add answer book config current data date dates day days detail details entry fetch file find
+    history id info information item items key last latest list lists make many month monthly name names
+    new note notes number numbers old plan plans prefer preference preferences record records result
+    results save saved set setting settings state store stored time times user users value values week
+    weekly year write
+    """.split()  # noqa: SIM905
+)
+
+
+# Words that people use for the same thing in goals and in names of keys. The first stands for all.
+_SAME_THING = (
+    "address addresses location",
+    "appointment appointments calendar meeting meetings event events schedule",
+    "author authors writer writers",
+    "buy buying groceries grocery shop shopping store supermarket purchase",
+    "colour color colours colors theme",
+    "company companies organisation organization employer firm",
+    "contact contacts phone telephone",
+    "cost costs price prices pricing expense expenses",
+    "customer customers client clients",
+    "diet diets dietary eat eats food foods vegetarian vegan allergy allergies allergic",
+    "favourite favorite favourites favorites favour favor",
+    "film films movie movies cinema",
+    "flight flights airline airlines fly flyer airport",
+    "friend friends",
+    "gift gifts present presents",
+    "injury injuries injured pain hurt hurts",
+    "job jobs work works working profession occupation",
+    "key token tokens credential credentials login password passwords secret",
+    "language languages translate",
+    "learn learning study studying studies",
+    "lecture lectures course courses class classes",
+    "lesson lessons",
+    "meal meals dinner dinners lunch menu recipe recipes cook cooking",
+    "medicine medicines medication medications drug drugs prescription",
+    "money budget budgets spend spending finance finances",
+    "music song songs playlist playlists",
+    "people person members member team colleague colleagues teammates",
+    "preference preferences prefer prefers preferred like likes liked",
+    "route routes trail trails path paths",
+    "run runs running jog jogging",
+    "task tasks todo todos",
+    "travel travels travelling traveling trip trips journey vacation holiday holidays",
+    "unit units metric imperial",
+)
+_SYNONYM_SHARE = 0.7
+
+
+class Words:
+    """Turns texts into stemmed words. Not for use by several threads at once."""
+
+    def __init__(self) -> None:
+        self._stem_word = Stemmer.Stemmer("english").stemWord
+        self._stems: dict[str, str] = {}
+        self.general = frozenset(map(self.stem, _GENERAL_WORDS))
+        self.thing: dict[str, str] = {}
+        """The word that stands for all words of one thing, by each of them."""
+        for group in _SAME_THING:
+            first, *others = (self.stem(word) for word in group.split())
+            self.thing.update(dict.fromkeys((first, *others), first))
+
+    def stem(self, word: str) -> str:
+        """Return the stem of a word in lower case."""
+        found = self._stems.get(word)
+        if found is None:
+            if len(self._stems) >= _CACHED_STEMS_MAX:
+                self._stems.clear()
+            found = self._stems[word] = str(self._stem_word(word))
+        return found
+
+    def of(self, text: str) -> set[str]:
+        """Return the stems of a text; names in camelCase or snake_case are several words."""
+        return {self.stem(word) for word in telling_words(text)}
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a text in lower case; parts of names count as words."""
+    return [word.lower() for word in _WORD.findall(CAMEL_BOUNDARY.sub(" ", text))]
+
+
+def telling_words(text: str) -> set[str]:
+    """Return the words of a text that tell what it is about; of numbers, those that may be years or ids."""
+    words = set(split_words(text)) - _STOP_WORDS
+    return {word for word in words if len(word) >= _DIGITS_MIN or not word.isdigit()}
+
+
+def joined_words(text: str) -> set[str]:
+    """Return every two neighbours of a text as one word: "on call" as "oncall"."""
+    return {one + other for one, other in itertools.pairwise(split_words(text))}
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A key that may be relevant, with all that is shown of it and found in it."""
+
+    key: str
+    description: str
+    preview: str
+    update_us: int
+    found: dict[str, float]
+    """What each stem of the goal that was found tells, 0 to 1, before rarity counts."""
+    lexical: float = 0.0
+    vector: float = 0.0
+    shares: tuple[Contribution, ...] = ()
+    words: tuple[str, ...] = ()
+    """The words of the goal that were found, the one that tells most first."""
+
+    @property
+    def score(self) -> float:
+        """How well the key fits the goal, 0 to 1."""
+        return min(sum(share.value for share in self.shares), 1.0)
+
+    def why(self, *, needed: bool) -> str:
+        """Return why rules find the key needed or not, for a human."""
+        told = ", ".join(f'"{word[:_WORD_CHARS_TOLD_MAX]}"' for word in self.words[:_WORDS_TOLD_MAX])
+        if needed:
+            return f"it has {told} of the goal" if told else "its meaning is close to the goal's"
+        if not told:
+            return "it has no word of the goal, and its meaning is not close"
+        return f"it has {told} of the goal, which is too little, or less than other keys have"
+
+    @property
+    def text(self) -> str:
+        """What is embedded for the key."""
+        return f"{' '.join(split_words(self.key))}: {self.description} {self.preview}"
+
+
+@dataclass
+class KeySearch:
+    """A search for the keys that fit a goal: `add` every key, then ask for the best."""
+
+    goal: str
+    words: Words
+    candidates: list[Candidate] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        said = sorted(telling_words(self.goal)) + sorted(joined_words(self.goal))
+        self._wanted = {self.words.stem(word): word for word in reversed(said)}
+        """Words of the goal as it has them, by their stems."""
+        things = self.words.thing
+        self._things = {things[stem]: stem for stem in self._wanted if stem in things}
+        self._keys_with: Counter[str] = Counter()
+
+    def add(self, entries: Iterable[StateEntry]) -> None:
+        """Take keys into the search."""
+        for entry in entries:
+            found = self._found(entry)
+            self._keys_with.update(found.keys())
+            self.candidates.append(
+                Candidate(entry.key, entry.description, preview(entry), entry.update_us, found)
+            )
+
+    def _found(self, entry: StateEntry) -> dict[str, float]:
+        found: dict[str, float] = {}
+        value = entry.value_json[:_VALUE_BYTES_SEARCHED].decode("utf-8", "ignore")
+        for text, strength in (
+            (value, _IN_VALUE),
+            (entry.description, _IN_DESCRIPTION),
+            (entry.key, _IN_KEY),
+        ):
+            for stem in self.words.of(text):
+                wanted, share = self._match(stem)
+                if wanted:
+                    found[wanted] = max(strength * share, found.get(wanted, 0.0))
+        for stem in map(self.words.stem, joined_words(entry.key)):
+            if stem in self._wanted:
+                found[stem] = _IN_KEY
+        return found
+
+    def _match(self, stem: str) -> tuple[str, float]:
+        """Return the word of the goal that a stem stands for, and how much of it; "" for none."""
+        if stem in self._wanted:
+            return stem, _GENERAL_SHARE if stem in self.words.general else 1.0
+        return self._things.get(self.words.thing.get(stem, ""), ""), _SYNONYM_SHARE
+
+    def by_words(self, limit: int) -> list[Candidate]:
+        """Return the best by words alone; where no word is found, the newest."""
+        for candidate in self.candidates:
+            self._weigh(candidate)
+        self.candidates.sort(key=lambda candidate: (-candidate.lexical, -candidate.update_us, candidate.key))
+        return self.candidates[:limit]
+
+    def _weigh(self, candidate: Candidate) -> None:
+        """Set what the words tell: as if each were a chance of its own that the key is needed."""
+        rest = 1.0
+        told = []
+        for stem, strength in candidate.found.items():
+            rarity = 1 - (self._keys_with[stem] - 1) / len(self.candidates)
+            rest *= 1 - strength * rarity
+            told.append((strength * rarity, self._wanted[stem]))
+        candidate.lexical = 1 - rest
+        candidate.words = tuple(word for _, word in sorted(told, reverse=True))
+
+
+def relevant(ranked: Sequence[Candidate]) -> list[Candidate]:
+    """Return those of ranked candidates that the goal needs.
+
+    One that is clearly behind another and has no word of the goal that the other has not is left out:
+    the goal means the other.
+    """
+    chosen: list[Candidate] = []
+    for candidate in ranked:
+        near = candidate.score >= max(RELEVANT_FROM, _NEAR_THE_BEST * ranked[0].score)
+        behind = any(_better(other, candidate) for other in chosen)
+        if (near and not behind) or candidate.vector >= _RELEVANT_VECTOR_FROM:
+            chosen.append(candidate)
+    return chosen
+
+
+def _better(one: Candidate, other: Candidate) -> bool:
+    return other.score < _CLEARLY_BEHIND * one.score and other.found.keys() <= one.found.keys()
+
+
+def rank(
+    candidates: Sequence[Candidate], goal: Vector | None, vectors: Sequence[Vector | None]
+) -> list[Candidate]:
+    """Return candidates by score, the best first; without a goal's vector, words count alone."""
+    for at, candidate in enumerate(candidates):
+        candidate.vector = max(_cosine(goal, vectors[at]), 0.0) if goal is not None else 0.0
+        candidate.shares = _shares(candidate, goal is not None)
+    return sorted(candidates, key=lambda c: (-c.score, -c.update_us, c.key))
+
+
+def _cosine(one: Vector, other: Vector | None) -> float:
+    if other is None:
+        return 0.0
+    norms = float(np.linalg.norm(one)) * float(np.linalg.norm(other))
+    return float(np.dot(one, other)) / norms if norms else 0.0
+
+
+def _shares(candidate: Candidate, with_vectors: bool) -> tuple[Contribution, ...]:
+    if not with_vectors:
+        return (Contribution("lexical", candidate.lexical, 1.0, 1.0),)
+    return (
+        Contribution("lexical", candidate.lexical, LEXICAL_WEIGHT, 1.0),
+        Contribution("vector", candidate.vector, VECTOR_WEIGHT, 1.0),
+    )

@@ -1,0 +1,190 @@
+"""Whether a tool's result is worth keeping beyond the session, as rules can tell.
+
+What lasts is kept: people, preferences, settings, profiles, patterns, and what the goal asks to be
+remembered. What answers one question is not: times, numbers, the weather, the hits of a search.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from memory_service.domain.relevance import CAMEL_BOUNDARY
+from memory_service.records import Json
+
+_LASTING = frozenset(
+    """
+    account accounts address addresses allergies allergy athletes birthday birthdays bookmarks colleagues
+    config configuration contact contacts customers diet employees family favorite favorites favourite
+    favourites followers following friend friends givers goals habit habits household identity interests
+    kudos language list members membership memberships participants pattern patterns people person
+    persons plan preference preferences profile profiles roster routine routines schedule schema setting
+    settings skills subscribers subscription subscriptions team teammates timezone users watchlist wishlist
+    """.split()  # noqa: SIM905 - so many quoted words read no better
+)
+_PASSING = frozenset(
+    """
+    balance calculate calculator calculation clock compute conversion convert count current date echo
+    estimate exchange forecast headlines health latest live log logs math news now ping price prices quote
+    quotes random rate rates result results search status stock sum temperature time timestamp today total
+    traffic translate translation uptime validate weather
+    """.split()  # noqa: SIM905
+)
+_SECRET = frozenset(("apikey", "credential", "credentials", "passphrase", "password", "secret", "token"))
+# Fields by which objects are people.
+_NAMES_OF_PEOPLE = frozenset(
+    """
+    athlete athlete_id email firstname first_name full_name fullname givenname given_name last_name
+    lastname login nickname person user_id user_name userid username
+    """.split()  # noqa: SIM905
+)
+_VERBS = frozenset(
+    """
+    call check compute create download fetch find get list load lookup make obtain query read receive
+    retrieve return run scan search show tool
+    """.split()  # noqa: SIM905
+)
+_FILLERS = frozenset(
+    """
+    a about all an and any are at by do every everybody find for from get give goal have i in into is it
+    last latest list me memory my of on our recent save show some tell that the their them these this those
+    to today us want was we week what when where which who whom whose with yesterday you your
+    """.split()  # noqa: SIM905
+)
+# "save kudos givers to memory", "remember my shoe size", "store the list of members for later".
+_ASKED = re.compile(
+    r"\b(?:save|store|remember|memori[sz]e|keep|persist|note down)\s+(?P<what>.+?)"
+    r"(?:\s+(?:to|in|into|for)\s+(?:the\s+|my\s+|your\s+)?(?:memory|later|future|next)\b.*)?(?:[.!?;]|,\s|$)",
+    re.IGNORECASE,
+)
+_NOT_ASKED = re.compile(
+    r"\b(?:do not|don't|dont|never|no need to|without)\s+(?:\w+\s+)?(?:save|saving|store|storing|remember|"
+    r"keep|persist)\w*",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W_]+")
+_KEY_WORDS_MAX = 5
+_KEY_CHARS_MAX = 64
+_DESCRIPTION_CHARS_MAX = 300
+_ITEMS_SEEN = 20
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is to become of a result. `key` and `description` hold also where it is not to be kept."""
+
+    save: bool
+    reason: str
+    key: str
+    description: str
+
+
+def evaluate(tool_name: str, result: Json, goal: str) -> Verdict:
+    """Decide on a result by the tool's name, the goal and the result's shape."""
+    save, reason = _decide(tool_name, result, goal)
+    return Verdict(save, reason, key_for(tool_name, goal), description_for(tool_name, goal))
+
+
+def _decide(tool_name: str, result: Json, goal: str) -> tuple[bool, str]:
+    if result is None or result == "" or result == [] or result == {}:
+        return False, "the result is empty"
+    if _NOT_ASKED.search(goal):
+        return False, "the goal asks not to save it"
+    if secret := _fields(result) & _SECRET:
+        return False, f'the result holds a secret ("{min(secret)}")'
+    if _asks_for(goal, tool_name, result):
+        return True, "the goal asks to remember it"
+    words, where = set(_words(tool_name)), "the tool's name"
+    if words <= _VERBS:
+        # A tool that is called "fetch" tells nothing; what it was called for does.
+        words, where = set(_words(goal)), "the goal"
+    if passing := words & _PASSING:
+        return False, f'"{min(passing)}" in {where} tells of data for one question'
+    if lasting := (words - _VERBS) & _LASTING:
+        return True, f'"{min(lasting)}" in {where} tells of data that is useful across sessions'
+    return _by_shape(result)
+
+
+def _asks_for(goal: str, tool_name: str, result: Json) -> bool:
+    """Whether the goal asks to remember this result, and not that of another tool on the way."""
+    asked = _ASKED.search(goal)
+    if asked is None:
+        return False
+    wanted = {word.rstrip("s") for word in _telling(asked["what"])}
+    tool = _words(tool_name)
+    if not wanted:
+        return not _PASSING.intersection(tool)
+    return not wanted.isdisjoint(word.rstrip("s") for word in (*tool, *_fields(result)))
+
+
+def _by_shape(result: Json) -> tuple[bool, str]:
+    if not isinstance(result, list | dict):
+        return False, "the result is a single value, an answer to one question"
+    if _lists_people(result):
+        return True, "the result is a list of people, which is useful across sessions"
+    if lasting := _fields(result) & _LASTING:
+        return True, f'the result has a field "{min(lasting)}", which is useful across sessions'
+    return False, "nothing tells that the result is useful beyond this question"
+
+
+def _lists_people(result: Json) -> bool:
+    """Whether the result, or one of its fields, is a list of objects with names of people."""
+    lists = result.values() if isinstance(result, dict) else (result,)
+    return any(
+        isinstance(found, list)
+        and bool(found)
+        and all(
+            isinstance(one, dict) and _NAMES_OF_PEOPLE & {str(name).lower() for name in one}
+            for one in found[:_ITEMS_SEEN]
+        )
+        for found in lists
+    )
+
+
+def _fields(result: Json) -> set[str]:
+    """Return the names of a result's fields, and their parts, down to the objects in its lists."""
+    if isinstance(result, list):
+        return {name for one in result[:_ITEMS_SEEN] if isinstance(one, dict) for name in _fields(one)}
+    if not isinstance(result, dict):
+        return set()
+    names = {part for name in result for part in (str(name).lower(), *_words(str(name)))}
+    inner = (value for value in result.values() if isinstance(value, dict))
+    return names.union(*(_words(str(name)) for value in inner for name in value))
+
+
+def key_for(tool_name: str, goal: str) -> str:
+    """Return a key in snake_case: what the goal calls the thing to remember, else what the tool does."""
+    tool = [word for word in _words(tool_name) if word not in _VERBS]
+    if (asked := _ASKED.search(goal)) and (named := _telling(asked["what"])):
+        known = {word.rstrip("s") for word in tool}
+        if not tool or not known.isdisjoint(word.rstrip("s") for word in named):
+            return _key(named)
+    if len(tool) > 1:
+        return _key(tool)
+    rest = [word for word in _telling(goal) if word not in tool and word not in _VERBS]
+    return _key([*tool, *rest[:2]] or _words(tool_name) or ["result"])
+
+
+def _telling(text: str) -> list[str]:
+    return [word for word in _words(text.replace("'s ", " ")) if word not in _FILLERS]
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text in lower case; parts of names count as words."""
+    return [word.lower() for word in _WORD.findall(CAMEL_BOUNDARY.sub(" ", text))]
+
+
+def _key(words: list[str]) -> str:
+    # Cut between words; one that is too long by itself is cut all the same.
+    key = ""
+    for word in words[:_KEY_WORDS_MAX]:
+        if key and len(key) + 1 + len(word) > _KEY_CHARS_MAX:
+            break
+        key = f"{key}_{word}" if key else word[:_KEY_CHARS_MAX]
+    return key
+
+
+def description_for(tool_name: str, goal: str) -> str:
+    """Return what the value is, in words that a later goal may share."""
+    text = " ".join(f"{tool_name}: {goal}".split()) if goal.strip() else tool_name
+    return text if len(text) <= _DESCRIPTION_CHARS_MAX else text[: _DESCRIPTION_CHARS_MAX - 3] + "..."

@@ -1,0 +1,117 @@
+"""Calls of a chat completions endpoint: repeated where that helps, in the words that the server knows."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+import msgspec
+
+from memory_service.decisions import Usage
+from memory_service.llms.breaker import TokenBudget
+from memory_service.llms.question import Message, response_format_of, tokens_of
+from memory_service.openai_api import ApiFailed, Completion, OpenAIApi
+
+_REFUSING_STATUSES = (400, 422)
+_FIRST_WAIT_S = 0.25
+
+
+class Chat:
+    """A model on a server, and what is known of the parameters that the server does not take."""
+
+    def __init__(self, api: OpenAIApi, model: str, retries: int, budget: TokenBudget) -> None:
+        self._api = api
+        self._model = model
+        self._retries = retries
+        self._budget = budget
+        self._refused: frozenset[str] = frozenset()
+
+    async def complete(
+        self,
+        messages: list[Message],
+        answer_type: type[msgspec.Struct],
+        output_tokens_max: int,
+        usage: Usage,
+        deadline: float,
+    ) -> Completion:
+        """Return what the model says; each call is counted in `usage`. `deadline` is the loop's time.
+
+        Raises ApiFailed, and LlmFailed with LLM_BUDGET_EXCEEDED.
+        """
+        attempt = 0
+        while True:
+            try:
+                return await self._negotiated(messages, answer_type, output_tokens_max, usage)
+            except ApiFailed as failed:
+                wait_s = failed.retry_after_s
+                if wait_s is None:
+                    # Not all at the same time, should many have failed at once.
+                    wait_s = _FIRST_WAIT_S * 2**attempt * random.uniform(0.75, 1.25)
+                left_s = deadline - asyncio.get_running_loop().time()
+                if not failed.may_pass or attempt >= self._retries or wait_s >= left_s:
+                    raise
+            attempt += 1
+            await asyncio.sleep(wait_s)
+
+    async def _negotiated(
+        self,
+        messages: list[Message],
+        answer_type: type[msgspec.Struct],
+        output_tokens_max: int,
+        usage: Usage,
+    ) -> Completion:
+        """Call without what the server refuses, and remember it once it has answered to the rest."""
+        refused = self._refused
+        while True:
+            options = _options(answer_type, output_tokens_max, refused)
+            try:
+                completion = await self._call(messages, options, output_tokens_max, usage)
+            except ApiFailed as failed:
+                parameter = _refused_parameter(failed, options)
+                if not parameter:
+                    raise
+                refused |= {parameter}
+            else:
+                self._refused |= refused
+                return completion
+
+    async def _call(
+        self, messages: list[Message], options: dict[str, Any], output_tokens_max: int, usage: Usage
+    ) -> Completion:
+        tokens = tokens_of(messages) + output_tokens_max
+        self._budget.require(tokens, usage)
+        reservation = self._budget.reserve(tokens)
+        usage.call_count += 1
+        completion = await self._api.complete({"model": self._model, "messages": messages, **options})
+        usage.input_tokens += completion.input_tokens
+        usage.output_tokens += completion.output_tokens
+        if completion.input_tokens:
+            reservation.tokens = completion.input_tokens + completion.output_tokens
+        return completion
+
+
+def _options(
+    answer_type: type[msgspec.Struct], output_tokens_max: int, refused: frozenset[str]
+) -> dict[str, Any]:
+    """The parameters of a call, without those that are refused."""
+    options: dict[str, Any] = {
+        "temperature": 0,
+        "max_tokens": output_tokens_max,
+        "response_format": response_format_of(answer_type),
+    }
+    if "max_tokens" in refused:
+        # The name that OpenAI's reasoning models want.
+        options["max_completion_tokens"] = output_tokens_max
+    return {name: value for name, value in options.items() if name not in refused}
+
+
+def _refused_parameter(failed: ApiFailed, options: dict[str, Any]) -> str:
+    """The parameter that a server does not take; empty: its error is about something else."""
+    if failed.status not in _REFUSING_STATUSES:
+        return ""
+    named = failed.parameter.partition(".")[0]
+    if named in options:
+        return named
+    # Servers that do not say which one are mostly without structured output.
+    return "response_format" if "response_format" in options else ""

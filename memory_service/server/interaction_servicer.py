@@ -1,0 +1,201 @@
+"""InteractionService: convert, call, convert."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import grpc
+
+from memory_service.domain.interaction_context import ContextOptions, InteractionContext
+from memory_service.domain.interactions import (
+    DEFAULT_AGENT,
+    Interaction,
+    Interactions,
+    Kept,
+    Original,
+    Saying,
+    link_of,
+    sender_of,
+    subjects_of,
+    text_of,
+)
+from memory_service.domain.retrieval import Selection
+from memory_service.errors import InvalidArgument
+from memory_service.records import Item, RetrieveMode
+from memory_service.server.decisions import degradations, fill_explanation
+from memory_service.server.memory_servicer import request_key
+from memory_service.server.values import fill_struct, fill_time, to_dict, to_us, ttl_us
+from memory_service.v1 import interaction_pb2 as pb
+from memory_service.v1 import interaction_pb2_grpc
+
+Context = grpc.aio.ServicerContext[Any, Any]
+_MODES = {int(mode): mode for mode in RetrieveMode}
+
+
+class InteractionServicer(interaction_pb2_grpc.InteractionServiceServicer):
+    """Interactions over gRPC."""
+
+    def __init__(self, interactions: Interactions, context: InteractionContext) -> None:
+        self._interactions = interactions
+        self._context = context
+
+    async def StoreInteraction(
+        self, request: pb.StoreInteractionRequest, context: Context
+    ) -> pb.StoreInteractionResponse:
+        kept = await self._interactions.keep_message(
+            request.namespace, _saying(request, request.sender), request_key(request.request_id, request)
+        )
+        return _fill_kept(pb.StoreInteractionResponse(), kept)
+
+    async def StoreResponse(
+        self, request: pb.StoreResponseRequest, context: Context
+    ) -> pb.StoreResponseResponse:
+        kept = await self._interactions.keep_response(
+            request.namespace,
+            _saying(request, request.sender or DEFAULT_AGENT),
+            request_key(request.request_id, request),
+            in_response_to=request.in_response_to,
+            original=_original(request.original_message) if request.HasField("original_message") else None,
+        )
+        return _fill_kept(pb.StoreResponseResponse(), kept)
+
+    async def StoreReflection(
+        self, request: pb.StoreReflectionRequest, context: Context
+    ) -> pb.StoreReflectionResponse:
+        kept = await self._interactions.keep_reflection(
+            request.namespace,
+            _saying(request, request.sender or DEFAULT_AGENT),
+            list(request.interaction_ids),
+            request_key(request.request_id, request),
+        )
+        return _fill_kept(pb.StoreReflectionResponse(), kept)
+
+    async def RetrieveRelevantContext(
+        self, request: pb.RetrieveRelevantContextRequest, context: Context
+    ) -> pb.RetrieveRelevantContextResponse:
+        found = await self._context.relevant(request.namespace, _context_options(request))
+        response = pb.RetrieveRelevantContextResponse(
+            token_count=found.token_count, degraded=degradations(found.degraded), revision=found.revision
+        )
+        for fitting in found.results:
+            result = response.results.add(text=fitting.text, score=fitting.score)
+            _fill(result.interaction, fitting.interaction)
+            if request.explain:
+                fill_explanation(result.explanation, fitting.shares or ())
+        return response
+
+    async def RetrieveLastInteractions(
+        self, request: pb.RetrieveLastInteractionsRequest, context: Context
+    ) -> pb.RetrieveLastInteractionsResponse:
+        page = await self._interactions.last(
+            request.namespace,
+            _selection(request),
+            request.sender,
+            limit=_optional(request, "limit"),
+            page_size=request.page_size,
+            page_token=request.page_token,
+        )
+        response = pb.RetrieveLastInteractionsResponse(
+            next_page_token=page.next_page_token, revision=page.revision
+        )
+        for pair in page.pairs:
+            added = response.interactions.add(response_count=pair.response_count)
+            _fill_item(added.message, pair.message)
+            for item in pair.responses:
+                _fill_item(added.responses.add(), item)
+        return response
+
+
+def _optional(request: Any, field: str) -> Any:
+    return getattr(request, field) if request.HasField(field) else None
+
+
+def _time_us(request: Any, field: str) -> int | None:
+    return to_us(field, getattr(request, field)) if request.HasField(field) else None
+
+
+def _saying(
+    request: pb.StoreInteractionRequest | pb.StoreResponseRequest | pb.StoreReflectionRequest, sender: str
+) -> Saying:
+    return Saying(
+        request.content,
+        sender,
+        request.id,
+        request.session_id,
+        _time_us(request, "create_time"),
+        ttl_us("ttl", request.ttl) if request.HasField("ttl") else None,
+        dict(request.labels),
+        to_dict("metadata", request.metadata) if request.HasField("metadata") else None,
+    )
+
+
+def _original(message: pb.OriginalMessage) -> Original:
+    create_us = None
+    if message.HasField("create_time"):
+        create_us = to_us("original_message.create_time", message.create_time)
+    return Original(message.content, message.sender, create_us)
+
+
+def _selection(
+    request: pb.RetrieveLastInteractionsRequest | pb.RetrieveRelevantContextRequest,
+) -> Selection:
+    return Selection(
+        request.session_id,
+        dict(request.labels),
+        _time_us(request, "start_time"),
+        _time_us(request, "end_time"),
+    )
+
+
+def _context_options(request: pb.RetrieveRelevantContextRequest) -> ContextOptions:
+    mode = _MODES.get(request.mode)
+    if mode is None:
+        raise InvalidArgument("mode", f"has no value {request.mode}")
+    return ContextOptions(
+        request.query,
+        _selection(request),
+        _optional(request, "interaction_limit"),
+        _optional(request, "reflection_limit"),
+        request.sender,
+        list(request.exclude_ids),
+        _optional(request, "min_score"),
+        mode,
+        _optional(request, "max_tokens"),
+        request.explain,
+    )
+
+
+_Response = TypeVar(
+    "_Response", pb.StoreInteractionResponse, pb.StoreResponseResponse, pb.StoreReflectionResponse
+)
+
+
+def _fill_kept(response: _Response, kept: Kept) -> _Response:
+    response.revision = kept.revision
+    response.degraded.extend(degradations(kept.degraded))
+    _fill(response.interaction, kept.interaction)
+    return response
+
+
+def _fill(target: pb.Interaction, interaction: Interaction) -> None:
+    _fill_item(target, interaction.item)
+    original = interaction.original
+    if original is not None:
+        target.original_message.sender = sender_of(original)
+        target.original_message.content = text_of(original)
+        fill_time(target.original_message.create_time, original.create_us)
+
+
+def _fill_item(target: pb.Interaction, item: Item) -> None:
+    """Set all of an interaction but the message that it answers."""
+    target.id, target.session_id, target.revision = item.id, item.session_id, item.revision
+    target.kind = int(item.kind)  # type: ignore[assignment]
+    target.content, target.sender, target.in_response_to = text_of(item), sender_of(item), link_of(item)
+    target.interaction_ids.extend(subjects_of(item))
+    fill_time(target.create_time, item.create_us)
+    fill_time(target.update_time, item.update_us)
+    if item.expire_us is not None:
+        fill_time(target.expire_time, item.expire_us)
+    target.labels.update(item.labels)
+    if item.metadata is not None:
+        fill_struct(target.metadata, item.metadata)

@@ -1,0 +1,329 @@
+"""UserMemoryService: convert, call, convert."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+
+from memory_service.domain.facts.consolidating import Consolidated, FactConsolidating
+from memory_service.domain.facts.correcting import CORRECTABLE, Correction, FactCorrecting
+from memory_service.domain.facts.extracting import Extracted, Extraction, FactExtracting, Found, Said
+from memory_service.domain.facts.judging import Judging
+from memory_service.domain.facts.reading import MemoryReading
+from memory_service.domain.facts.saving import FactSaving, Outcome, Saved
+from memory_service.domain.search_text import search_text
+from memory_service.errors import InvalidArgument
+from memory_service.records import RetrieveMode
+from memory_service.server.decisions import (
+    degradations,
+    fill_decision,
+    fill_explanation,
+    from_decided_by,
+    to_decided_by,
+)
+from memory_service.server.items import to_chat_message
+from memory_service.server.memory_servicer import request_key
+from memory_service.server.user_memories import (
+    MemoryFilling,
+    to_categories,
+    to_fact_draft,
+    to_memory,
+    to_on_contradiction,
+    to_wanted,
+)
+from memory_service.server.values import to_us, ttl_us
+from memory_service.v1 import user_memory_pb2 as pb
+from memory_service.v1 import user_memory_pb2_grpc
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+_MESSAGES = {
+    Outcome.SAVED: "Saved to memory",
+    Outcome.SUPERSEDED: "Saved to memory; what it contradicts is kept as history",
+    Outcome.DUPLICATE: "Similar memory already exists",
+    Outcome.CONTRADICTION: "This contradicts what is known",
+}
+
+
+class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
+    """Facts about users over gRPC."""
+
+    def __init__(
+        self,
+        saving: FactSaving,
+        correcting: FactCorrecting,
+        extracting: FactExtracting,
+        consolidating: FactConsolidating,
+        reading: MemoryReading,
+        judging: Judging,
+    ) -> None:
+        self._saving = saving
+        self._correcting = correcting
+        self._extracting = extracting
+        self._consolidating = consolidating
+        self._reading = reading
+        self._judging = judging
+        self._filling = MemoryFilling(reading)
+
+    async def SaveMemory(self, request: pb.SaveMemoryRequest, context: Context) -> pb.SaveMemoryResponse:
+        saved = await self._saving.save(
+            request.namespace,
+            to_fact_draft(request),
+            to_decided_by("decide_by", request.decide_by),
+            request_key(request.request_id, request),
+        )
+        response = pb.SaveMemoryResponse(
+            message=_message(saved),
+            duplicate_threshold=self._judging.threshold,
+            reason=saved.reason[:500],
+            rephrased_by=from_decided_by(saved.rephrased_by),
+        )
+        self._fill_saved(response, saved)
+        self._filling.fill_all(response.superseded, saved.superseded)
+        if saved.similarity is not None:
+            response.similarity = saved.similarity
+        return response
+
+    async def UpdateMemory(
+        self, request: pb.UpdateMemoryRequest, context: Context
+    ) -> pb.UpdateMemoryResponse:
+        if not request.HasField("memory"):
+            raise InvalidArgument("memory", "is required")
+        fields = _corrected_fields(request)
+        memory = request.memory
+        correction = Correction(
+            to_memory(memory, fields),
+            fields,
+            memory.importance.score,
+            ttl_us("memory.ttl", memory.ttl) if memory.HasField("ttl") else None,
+            request.expected_version if request.HasField("expected_version") else None,
+            request.keep_wording,
+        )
+        saved = await self._correcting.update(
+            request.namespace,
+            correction,
+            to_decided_by("decide_by", request.decide_by),
+            request_key(request.request_id, request),
+        )
+        response = pb.UpdateMemoryResponse(rephrased_by=from_decided_by(saved.rephrased_by))
+        self._fill_saved(response, saved)
+        return response
+
+    def _fill_saved(self, response: pb.SaveMemoryResponse | pb.UpdateMemoryResponse, saved: Saved) -> None:
+        response.outcome = int(saved.outcome)  # type: ignore[assignment]
+        response.decided_by = from_decided_by(saved.decided_by)
+        response.revision = saved.revision
+        response.degraded.extend(degradations(saved.degraded))
+        if saved.memory is not None:
+            self._filling.fill(response.memory, saved.memory)
+        if saved.existing is not None:
+            self._filling.fill(response.existing, saved.existing)
+        if saved.deciding is not None:
+            fill_decision(response, saved.deciding.failures, saved.deciding.usage)
+
+    async def DeleteMemory(
+        self, request: pb.DeleteMemoryRequest, context: Context
+    ) -> pb.DeleteMemoryResponse:
+        receipt = await self._correcting.delete(
+            request.namespace,
+            request.id,
+            expected_version=request.expected_version if request.HasField("expected_version") else None,
+            include_history=request.include_history,
+            request=request_key(request.request_id, request),
+        )
+        return pb.DeleteMemoryResponse(removed_count=receipt.removed_count, revision=receipt.revision)
+
+    async def SearchMemories(
+        self, request: pb.SearchMemoriesRequest, context: Context
+    ) -> pb.SearchMemoriesResponse:
+        wanted = to_wanted(request)
+        wanted.include_history, wanted.session_id = request.include_history, request.session_id
+        page = await self._reading.search(
+            request.namespace,
+            request.query,
+            wanted,
+            limit=request.limit if request.HasField("limit") else None,
+            min_score=request.min_score if request.HasField("min_score") else None,
+            mode=_mode(request.mode),
+            max_tokens=request.max_tokens if request.HasField("max_tokens") else None,
+            explain=request.explain,
+            page_size=request.page_size,
+            page_token=request.page_token,
+        )
+        response = pb.SearchMemoriesResponse(next_page_token=page.next_page_token, revision=page.revision)
+        response.degraded.extend(degradations(page.degraded))
+        for memory, score, shares in zip(page.memories, page.scores, page.shares, strict=True):
+            result = response.results.add(score=score)
+            self._filling.fill(result.memory, memory)
+            if request.explain:
+                fill_explanation(result.explanation, shares)
+        return response
+
+    async def ListMemories(
+        self, request: pb.ListMemoriesRequest, context: Context
+    ) -> pb.ListMemoriesResponse:
+        wanted = to_wanted(request)
+        wanted.include_history, wanted.session_id = request.include_history, request.session_id
+        if request.HasField("start_time"):
+            wanted.start_us = to_us("start_time", request.start_time)
+        if request.HasField("end_time"):
+            wanted.end_us = to_us("end_time", request.end_time)
+        page = await self._reading.list_memories(
+            request.namespace,
+            wanted,
+            ids=list(request.ids),
+            page_size=request.page_size,
+            page_token=request.page_token,
+            newest_first=request.newest_first,
+        )
+        response = pb.ListMemoriesResponse(next_page_token=page.next_page_token, revision=page.revision)
+        self._filling.fill_all(response.memories, page.memories)
+        return response
+
+    async def GetPreloadedMemories(
+        self, request: pb.GetPreloadedMemoriesRequest, context: Context
+    ) -> pb.GetPreloadedMemoriesResponse:
+        found = await self._reading.preload(
+            request.namespace,
+            to_wanted(request),
+            max_tokens=request.max_tokens if request.HasField("max_tokens") else None,
+            limit=request.limit if request.HasField("limit") else None,
+        )
+        response = pb.GetPreloadedMemoriesResponse(
+            text=found.text,
+            token_count=found.token_count,
+            omitted_count=found.omitted_count,
+            revision=found.revision,
+        )
+        self._filling.fill_all(response.memories, found.memories)
+        return response
+
+    async def ExtractMemories(
+        self, request: pb.ExtractMemoriesRequest, context: Context
+    ) -> pb.ExtractMemoriesResponse:
+        extracted = await self._extracting.extract(
+            request.namespace,
+            _extraction(request),
+            to_decided_by("decide_by", request.decide_by),
+            request_key(request.request_id, request),
+        )
+        response = pb.ExtractMemoriesResponse(
+            decided_by=from_decided_by(extracted.decided_by),
+            reason=extracted.reason,
+            examined_count=extracted.examined_count,
+            examined_revision=extracted.examined_revision,
+            more=extracted.more,
+            revision=extracted.revision,
+        )
+        self._fill_extracted(response, extracted)
+        return response
+
+    def _fill_extracted(self, response: pb.ExtractMemoriesResponse, extracted: Extracted) -> None:
+        fill_decision(response, extracted.deciding.failures, extracted.deciding.usage)
+        told = set()
+        for found, saved in extracted.results:
+            self._fill_result(response.results.add(), found, saved)
+            for degradation in saved.degraded:
+                if degradation not in told:
+                    told.add(degradation)
+                    response.degraded.extend(degradations([degradation]))
+
+    def _fill_result(self, target: pb.ExtractedMemory, found: Found, saved: Saved) -> None:
+        target.outcome = int(saved.outcome)  # type: ignore[assignment]
+        target.decided_by = from_decided_by(found.decided_by)
+        target.reason = saved.reason[:500]
+        if saved.memory is not None:
+            self._filling.fill(target.memory, saved.memory)
+        if saved.existing is not None:
+            self._filling.fill(target.existing, saved.existing)
+        self._filling.fill_all(target.superseded, saved.superseded)
+        if saved.similarity is not None:
+            target.similarity = saved.similarity
+        if found.confidence is not None:
+            target.confidence = found.confidence
+
+    async def ConsolidateMemories(
+        self, request: pb.ConsolidateMemoriesRequest, context: Context
+    ) -> pb.ConsolidateMemoriesResponse:
+        has = request.HasField
+        done = await self._consolidating.consolidate(
+            request.namespace,
+            dry_run=request.dry_run,
+            categories=to_categories(request.categories),
+            memory_ids=list(request.memory_ids),
+            similarity_threshold=request.similarity_threshold if has("similarity_threshold") else None,
+            limit=request.limit if has("limit") else None,
+            decide_by=to_decided_by("decide_by", request.decide_by),
+            request=request_key(request.request_id, request),
+        )
+        response = pb.ConsolidateMemoriesResponse(
+            decided_by=from_decided_by(done.decided_by),
+            reason=done.reason,
+            examined_count=done.examined_count,
+            more=done.more,
+            revision=done.revision,
+        )
+        fill_decision(response, done.deciding.failures, done.deciding.usage)
+        self._fill_groups(response, done)
+        return response
+
+    def _fill_groups(self, response: pb.ConsolidateMemoriesResponse, done: Consolidated) -> None:
+        for group in done.groups:
+            target = response.consolidations.add(
+                action=int(group.action),
+                applied=group.applied,
+                similarity=group.similarity,
+                decided_by=from_decided_by(group.decided_by),
+                reason=group.reason[:500],
+            )
+            self._filling.fill_all(target.sources, group.sources)
+            if group.memory is not None:
+                self._filling.fill(target.memory, group.memory)
+
+
+def _message(saved: Saved) -> str:
+    message = _MESSAGES[saved.outcome]
+    if saved.outcome in (Outcome.DUPLICATE, Outcome.CONTRADICTION) and saved.existing is not None:
+        return f"{message}: {saved.existing.content}"
+    return message
+
+
+def _mode(number: int) -> RetrieveMode:
+    try:
+        return RetrieveMode(number)
+    except ValueError:
+        raise InvalidArgument("mode", f"has no value {number}") from None
+
+
+def _corrected_fields(request: pb.UpdateMemoryRequest) -> frozenset[str]:
+    """Return the fields that an update corrects."""
+    paths = list(request.update_mask.paths)
+    if paths == ["*"]:
+        # A full replacement has one time of expiry: either of the two fields gives it.
+        return CORRECTABLE - {"expire_time" if request.memory.HasField("ttl") else "ttl"}
+    if not paths:
+        paths = [field.name for field, _ in request.memory.ListFields() if field.name in CORRECTABLE]
+    if unknown := set(paths) - CORRECTABLE:
+        raise InvalidArgument("update_mask", f"cannot change {sorted(unknown)[0]!r}")
+    return frozenset(paths)
+
+
+def _extraction(request: pb.ExtractMemoriesRequest) -> Extraction:
+    said = []
+    for at, message in enumerate(request.messages):
+        content = to_chat_message(f"messages[{at}]", message)
+        name = f"{content.name}: " if content.name else ""
+        said.append(Said(content.role, search_text(content).removeprefix(name), content.message_id))
+    return Extraction(
+        said,
+        request.session_id,
+        request.after_revision,
+        request.limit if request.HasField("limit") else None,
+        list(request.recalled_memory_ids),
+        to_categories(request.categories),
+        request.dry_run,
+        to_on_contradiction(request.on_contradiction),
+        request.actor,
+        dict(request.labels),
+    )

@@ -1,0 +1,104 @@
+"""Rules that put what users say into the third person."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.rephrasing import SHARE_MIN, cases, share_right
+from memory_service.domain.facts.rephrasing import third_person
+from memory_service.domain.facts.requests import without_request
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("I am a software engineer", "User is a software engineer"),
+        ("My wife is Jane", "User's wife is named Jane"),
+        ("I prefer TypeScript", "User prefers TypeScript"),
+        ("I'm based in London", "User is based in London"),
+        ("Remember that I prefer dark mode", "User prefers dark mode"),
+        ("Remember that I like TypeScript", "User likes TypeScript"),
+        ("My name is John", "User's name is John"),
+        ("I work with Sarah on the backend", "User works with Sarah on the backend"),
+        ("Save this: I'm building a SaaS product", "User is building a SaaS product"),
+    ],
+)
+def test_the_examples_of_the_requirements_come_out_exactly(said: str, expected: str) -> None:
+    assert third_person(said) == expected
+
+
+def test_enough_of_the_sentences_come_out_right() -> None:
+    everything = cases()
+    held_out = [case for case in everything if case.held_out]
+    assert len(everything) - len(held_out) >= 60
+    assert len(held_out) >= 20
+    assert share_right(everything) >= SHARE_MIN
+    assert share_right(held_out) >= SHARE_MIN
+
+
+def test_what_is_right_stays_so_when_it_is_said_again() -> None:
+    for case in cases():
+        if case.right:
+            assert third_person(case.got) == case.got
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "User prefers dark mode",
+        "User's wife is named Jane",
+        "Jane likes tea",
+        "Despicable Me is a film",
+        "Mine Craft is a game",
+        "Part I is about Henry I.",
+        "The I/O of us-east-1 is slow",
+        'The sign reads "I love my dog"',
+        "He wrote `my_list = [i for i in us]` and left",
+        "Me gusta el café con leche",
+        "I ragazzi della mia squadra sono di Milano",
+        "Jag bor i Stockholm",
+        "我住在北京",
+        "",
+        " ",
+        "?!",
+    ],
+)
+def test_what_is_not_in_the_first_person_stays_as_it_is(said: str) -> None:
+    assert third_person(said) == said
+
+
+@pytest.mark.parametrize(
+    ("verb", "form"),
+    [
+        ("go", "goes"), ("do", "does"), ("have", "has"), ("study", "studies"), ("watch", "watches"),
+        ("play", "plays"), ("fix", "fixes"), ("miss", "misses"), ("wash", "washes"), ("veto", "vetoes"),
+        ("can", "can"), ("must", "must"), ("worked", "worked"), ("went", "went"), ("need", "needs"),
+        ("was", "was"), ("don't", "doesn't"), ("don’t", "doesn’t"), ("haven't", "hasn't"), ("am", "is"),
+    ],
+)  # fmt: skip
+def test_a_verb_gets_the_form_of_the_third_person(verb: str, form: str) -> None:
+    assert third_person(f"I {verb} it") == f"User {form} it"
+
+
+@pytest.mark.parametrize(
+    ("said", "without"),
+    [
+        ("Remember that tea is hot", "Tea is hot"),
+        ("please remember: tea is hot", "Tea is hot"),
+        ("Could you please keep in mind that tea is hot?", "Tea is hot"),
+        ("Tea is hot, please remember that.", "Tea is hot"),
+        ("FYI, tea is hot", "Tea is hot"),
+        ("Note to self: tea is hot", "Tea is hot"),
+        ("Hey, don't forget: tea is hot", "Tea is hot"),
+    ],
+)
+def test_a_request_to_remember_is_taken_off(said: str, without: str) -> None:
+    assert without_request(said) == (without, True)
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Remember to buy milk", "I remember that day", "Notes are useful", "Remember that?", "Save the whales"],
+)
+def test_what_only_looks_like_a_request_stays(said: str) -> None:
+    assert without_request(said) == (said, False)
