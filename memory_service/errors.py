@@ -113,13 +113,18 @@ class NotFound(MemoryServiceError):
 class AlreadyExists(MemoryServiceError):
     """An item of this id exists already."""
 
-    def __init__(self, namespace: str, item_id: str) -> None:
+    def __init__(self, namespace: str, item_id: str, *, reason: str = "ITEM_ALREADY_EXISTS") -> None:
         super().__init__(
-            "ITEM_ALREADY_EXISTS",
+            reason,
             f"an item {item_id!r} exists in {namespace!r}",
             namespace=namespace,
             id=item_id,
         )
+
+    @classmethod
+    def document(cls, namespace: str, document_id: str) -> AlreadyExists:
+        """The id of a document is taken, by another one or by an item of another kind."""
+        return cls(namespace, document_id, reason="DOCUMENT_ALREADY_EXISTS")
 
 
 class Conflict(MemoryServiceError):
@@ -143,6 +148,17 @@ class Conflict(MemoryServiceError):
             "VERSION_MISMATCH",
             f"memory {memory_id!r} is at version {current}, not {expected}",
             id=memory_id,
+            expected_version=expected,
+            current_version=current,
+        )
+
+    @classmethod
+    def document_version(cls, document_id: str, expected: int, current: int) -> Conflict:
+        """A document is at another version; current 0 means that it does not exist."""
+        return cls(
+            "VERSION_MISMATCH",
+            f"document {document_id!r} is at version {current}, not {expected}",
+            id=document_id,
             expected_version=expected,
             current_version=current,
         )

@@ -36,6 +36,13 @@ class Limits:
     state_encoded_bytes_max: int = 3 * MIB
     state_description_bytes_max: int = 1 * KIB
     pattern_bytes_max: int = 512
+    document_bytes_max: int = 1 * MIB
+    document_title_bytes_max: int = 512
+    document_source_bytes_max: int = 2 * KIB
+    document_fragments_max: int = 10_000
+    search_documents_max: int = 100
+    save_commands_max: int = 32
+    save_command_chars_max: int = 64
     quote_bytes_max: int = 2 * KIB
     source_ids_max: int = 100
     extracted_messages_max: int = 200

@@ -183,6 +183,7 @@ async def test_what_stands_around_an_answer_does_not_matter(
         (Reply('{"keep": true, "reason": "\\ud800"}'), "characters that do not exist"),
         (Reply('{"keep": true, "reason": "a"} or {"keep": false, "reason": "b"}'), "several different"),
         # A whole answer as a part of one that is not is not given.
+        (Reply('{"keep": true, "draft": {"keep": false, "reason": "x"}}'), "missing required field `reason`"),
         (Reply('{"verdict": {"keep": true, "reason": "x"}, oops}'), "not valid JSON"),
         (Reply("[" * 40_000), "cut off"),
         (Reply("{}" * 1000), "too many objects"),
@@ -374,11 +375,13 @@ async def test_a_failure_is_not_kept(provider: ScriptedOpenAI, llm: OpenAILlm) -
 async def test_the_cache_keeps_the_questions_of_late(provider: ScriptedOpenAI, make_llm: MakeLlm) -> None:
     llm = make_llm(tokens_per_minute_max=0)
     provider.answer(GOOD)
-    for n in range(257):
+    for n in range(256):
         await ask(llm, f"text {n}")
-    await ask(llm, "text 256")
-    assert len(provider.requests) == 257
     await ask(llm, "text 0")
+    await ask(llm, "one more")
+    await ask(llm, "text 0")
+    assert len(provider.requests) == 257
+    await ask(llm, "text 1")
     assert len(provider.requests) == 258
 
 
@@ -478,6 +481,26 @@ async def test_the_tokens_of_a_minute_have_a_cap(
     clock.now += 61
     assert await ask(llm, "more") == verdict()
     assert len(provider.requests) == 2
+
+
+async def test_a_question_over_the_cap_does_not_use_up_the_trial_after_a_pause(
+    provider: ScriptedOpenAI, make_llm: MakeLlm, clock: Clock
+) -> None:
+    llm = make_llm(tokens_per_minute_max=12_000)
+    provider.answer(Reply("no JSON", usage={"prompt_tokens": 900, "completion_tokens": 0}))
+    for n in range(5):
+        await failure_of(llm, f"text {n}")
+    clock.now += 31
+    provider.answer(GOOD)
+    assert (await failure_of(llm, "x" * 12_000)).failure.reason is FailureReason.LLM_BUDGET_EXCEEDED
+    assert await ask(llm) == verdict()
+
+
+async def test_an_error_costs_no_tokens(provider: ScriptedOpenAI, make_llm: MakeLlm) -> None:
+    llm = make_llm(tokens_per_minute_max=3000)
+    provider.answer(Reply.broken(401))
+    for n in range(4):
+        assert (await failure_of(llm, f"text {n}")).failure.reason is FailureReason.LLM_UNAVAILABLE
 
 
 async def test_where_the_server_does_not_count_tokens_they_are_estimated(

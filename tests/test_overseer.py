@@ -11,7 +11,7 @@ import grpc
 import pytest
 
 from embedding_provider import EmbeddingProvider
-from grpc_api import Api, Connect, refusal
+from grpc_api import Api, Connect, eventually, refusal
 from memory_service.v1 import memory_pb2, state_pb2
 from memory_service.v1 import overseer_pb2 as pb
 from memory_service.v1 import overseer_pb2_grpc as pb_grpc
@@ -37,6 +37,11 @@ BY_LLM, BY_RULES = pb.DECIDED_BY_LLM, pb.DECIDED_BY_RULES
 def check(api: Api, namespace: str, goal: str = GOAL, **fields: Any) -> pb.CheckRelevanceResponse:
     request = pb.CheckRelevanceRequest(namespace=namespace, goal=goal, **fields)
     return pb_grpc.OverseerServiceStub(api.channel).CheckRelevance(request, timeout=20)
+
+
+def check_anew(api: Api, namespace: str, **fields: Any) -> pb.CheckRelevanceResponse:
+    """Asks with a goal of the test's own: a question that was asked before may be answered from a cache."""
+    return check(api, namespace, f"{GOAL} ({namespace})", **fields)
 
 
 def refused_check(api: Api, **fields: Any) -> Any:
@@ -125,7 +130,7 @@ def test_a_goal_that_needs_no_memory_gets_none(api: Api, namespace: str) -> None
 def test_the_model_may_find_nothing_relevant(llm_api: Api, llm: ScriptedOpenAI, namespace: str) -> None:
     save(llm_api, namespace)
     llm.answer({"relevant_keys": []})
-    response = check(llm_api, namespace)
+    response = check_anew(llm_api, namespace)
     assert (keys(response), response.decided_by) == ([], BY_LLM)
 
 
@@ -160,7 +165,7 @@ def test_the_model_is_shown_the_beginning_of_values_only(
 ) -> None:
     llm_api.save(namespace, "notes", "a" * 99 + "b" * 1000, description="what it is for")
     llm.answer({"relevant_keys": []})
-    check(llm_api, namespace)
+    check_anew(llm_api, namespace)
     asked = llm.requests[0].user
     assert "what it is for" in asked
     assert "a" * 99 in asked and "bb" not in asked
@@ -169,7 +174,7 @@ def test_the_model_is_shown_the_beginning_of_values_only(
 def test_what_the_model_is_shown_has_a_budget(llm_api: Api, llm: ScriptedOpenAI, namespace: str) -> None:
     save(llm_api, namespace, {f"{i:03}" + "k" * 500: "v" * 200 for i in range(150)})
     llm.answer({"relevant_keys": []})
-    response = check(llm_api, namespace, max_candidates=150)
+    response = check_anew(llm_api, namespace, max_candidates=150)
     assert len(llm.requests[0].user) < 4 * 4500
     assert 0 < len(response.decisions) < 150 == response.key_count
 
@@ -179,12 +184,12 @@ def test_a_key_that_does_not_exist_is_never_returned(
 ) -> None:
     llm_api.save("elsewhere", "secret", 1)
     save(llm_api, namespace)
-    invented = ["secret", "kudos_givers", "../../etc/passwd", "", "x" * 5000, "a\nb\x00", "\ud800"]
+    invented = ["secret", "kudos_givers", "../../etc/passwd", "", "x" * 5000, "a\nb\x00"]
     llm.answer(Reply(json.dumps({"relevant_keys": [*invented, f" {KUDOS} ", KUDOS]})))
-    response = check(llm_api, namespace)
+    response = check_anew(llm_api, namespace)
     assert keys(response) == [KUDOS]
     assert verdicts(response).keys() == STATE.keys()
-    assert [reason for reason, _ in failures(response)] == [pb.DECISION_FAILURE_REASON_UNKNOWN_KEY] * 7
+    assert [reason for reason, _ in failures(response)] == [pb.DECISION_FAILURE_REASON_UNKNOWN_KEY] * 6
     assert failures(response)[4][1] == "x" * 512
 
 
@@ -193,7 +198,7 @@ def test_a_key_outside_of_the_pattern_is_unknown_to_the_model(
 ) -> None:
     save(llm_api, namespace)
     llm.answer({"relevant_keys": list(STATE)})
-    response = check(llm_api, namespace, pattern="fav*")
+    response = check_anew(llm_api, namespace, pattern="fav*")
     assert (keys(response), response.key_count) == (["favorite_routes"], 1)
     assert failures(response) == [(pb.DECISION_FAILURE_REASON_UNKNOWN_KEY, KUDOS)]
 
@@ -225,7 +230,7 @@ def test_a_truncated_answer_is_repaired(llm_api: Api, llm: ScriptedOpenAI, names
     save(llm_api, namespace)
     answer = {"relevant_keys": [KUDOS, "favorite_routes"]}
     llm.answer_in_order([Reply.truncated(answer), answer])
-    response = check(llm_api, namespace, f"{GOAL} once more")
+    response = check_anew(llm_api, namespace)
     assert (keys(response), response.decided_by) == (list(STATE), BY_LLM)
     assert response.llm_usage.call_count == 2
 
@@ -299,7 +304,7 @@ def test_the_parts_of_a_key_are_words(api: Api, namespace: str, key: str) -> Non
 
 def test_descriptions_and_values_are_searched(api: Api, namespace: str) -> None:
     api.save(namespace, "k1", 1, description="Training plan for the marathon")
-    api.save(namespace, "k2", {"coach": "Ferdinand"})
+    api.save(namespace, "k2", {"coach": "her name:\nFerdinand"})
     api.save(namespace, "k3", "x")
     assert keys(check(api, namespace, "When is my marathon training?")) == ["k1"]
     assert keys(check(api, namespace, "Write to Ferdinand")) == ["k2"]
@@ -319,7 +324,7 @@ def test_expired_state_is_not_there(api: Api, namespace: str) -> None:
     request = state_pb2.SaveStateRequest(namespace=namespace, key="kudos_old", value={"bool_value": True})
     request.ttl.FromMilliseconds(1)
     api.state.SaveState(request)
-    assert "kudos_old" not in verdicts(check(api, namespace))
+    eventually(lambda: "kudos_old" not in verdicts(check(api, namespace)), "the state expires")
 
 
 @pytest.mark.parametrize(("pattern", "count"), [("kudos*", 1), ("*_*", 2), ("?udos*", 1), ("[!k]*", 1)])
@@ -352,6 +357,11 @@ def test_an_entry_over_the_budget_of_tokens_is_left_out_whole(api: Api, namespac
     assert keys(check(api, namespace, max_tokens=0)) == []
     assert len(keys(check(api, namespace, max_tokens=-1))) == 2
     assert len(keys(check(api, namespace, max_tokens=1, omit_values=True))) == 2
+
+
+def test_a_character_of_cjk_is_counted_as_a_token(api: Api, namespace: str) -> None:
+    save(api, namespace, {"kudos_ascii": "a" * 300, "kudos_cjk": "日" * 300})
+    assert keys(check(api, namespace, max_tokens=200)) == ["kudos_ascii"]
 
 
 def test_an_answer_stays_within_what_a_client_takes(api: Api, namespace: str) -> None:

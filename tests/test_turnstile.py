@@ -25,10 +25,8 @@ async def test_a_call_that_is_alone_does_not_wait() -> None:
 async def test_what_arrives_within_a_few_turns_starts_together() -> None:
     turnstile, started = Turnstile(), list[int]()
     calls = [asyncio.create_task(_arrive(turnstile, started, n, 2 * n)) for n in range(8)]
-    while not started:
-        await asyncio.sleep(0)
+    await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
     # The first to start is not alone: all that were waiting were let in with it.
-    await asyncio.sleep(0)
     assert started == list(range(8))
     await asyncio.gather(*calls)
 
@@ -36,8 +34,7 @@ async def test_what_arrives_within_a_few_turns_starts_together() -> None:
 async def test_an_endless_stream_of_calls_does_not_keep_the_first_waiting() -> None:
     turnstile, started = Turnstile(), list[int]()
     calls = [asyncio.create_task(_arrive(turnstile, started, n, n)) for n in range(200)]
-    while not started:
-        await asyncio.sleep(0)
+    await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
     assert sum(call.done() for call in calls) < 200
     assert started[0] == 0
     await asyncio.gather(*calls)

@@ -16,6 +16,7 @@ from memory_service.records import (
     Content,
     DataPart,
     ItemDraft,
+    ItemKind,
     Json,
     Part,
     TextPart,
@@ -148,7 +149,10 @@ class Checks:
         self.session_id(draft.session_id, f"{field}.session_id")
         if draft.content is None:
             raise InvalidArgument(f"{field}.content", "is required")
-        self.content(field, draft.content)
+        if draft.facet is not None and draft.facet.kind is ItemKind.DOCUMENT:
+            self.document_text(field, draft.content)
+        else:
+            self.content(field, draft.content)
         self.size(field, draft.nbytes, "item_bytes_max")
         if draft.labels:
             self.labels(f"{field}.labels", draft.labels)
@@ -157,6 +161,12 @@ class Checks:
         if draft.embedding is not None:
             self.vector(f"{field}.embedding", draft.embedding)
         self.expiry(field, draft.expire_us, draft.ttl_us, now_us)
+
+    def document_text(self, field: str, content: Content) -> None:
+        """What a document holds: a text, longer than that of other items may be."""
+        if not isinstance(content, TextPart) or not content.text:
+            raise InvalidArgument(f"{field}.text", "is required")
+        self.size(f"{field}.text", len(content.text.encode()), "document_bytes_max")
 
     def expiry(self, field: str, expire_us: int | None, ttl_us: int | None, now_us: int) -> None:
         """The end of something's life."""

@@ -7,13 +7,8 @@ from dataclasses import dataclass, field
 
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding
-from memory_service.domain.interactions import (
-    PARTY_TAG,
-    SENDER_BYTES_MAX,
-    Interaction,
-    Interactions,
-    text_of,
-)
+from memory_service.domain.interaction_items import PARTY_TAG, text_of
+from memory_service.domain.interactions import SENDER_BYTES_MAX, Interaction, Interactions
 from memory_service.domain.ranking import Shares
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
 from memory_service.domain.tokens import estimate_tokens

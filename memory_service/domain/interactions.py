@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation
+from memory_service.domain.interaction_items import (
+    CONTENT_TAG,
+    DEFAULT_AGENT,
+    LINK_TAG,
+    PARTY_TAG,
+    digest,
+    link_of,
+    message_facet,
+    reflection_facet,
+    response_facet,
+    sender_of,
+    text_of,
+)
 from memory_service.domain.memories import Memories
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.retrieval import Retrieval, Selection
-from memory_service.domain.search_text import search_text
 from memory_service.errors import InvalidArgument, NotFound
 from memory_service.records import (
     ChatMessage,
@@ -29,12 +40,7 @@ from memory_service.records import (
 )
 from memory_service.stores.base import Store
 
-DEFAULT_AGENT = "system"
 SENDER_BYTES_MAX = 256
-PARTY_TAG = "party"
-"""On a message and on the responses to it: who sent the message."""
-_LINK_TAG = "in_response_to"
-_CONTENT_TAG = "content"
 _DEFAULT_LIMIT = 5
 _RESPONSES_MAX = 20
 _IDS_MAX = 100
@@ -126,8 +132,7 @@ class Interactions:
     async def keep_message(self, namespace: str, saying: Saying, request: RequestKey | None) -> Kept:
         """Write a message. Raises AlreadyExists."""
         self._check(namespace, saying)
-        tags = {PARTY_TAG: saying.sender, _CONTENT_TAG: _digest(saying.content)}
-        facet = Facet(ItemKind.MESSAGE, tags, {"sender": saying.sender})
+        facet = message_facet(saying.sender, saying.content)
         return await self._keep(namespace, saying, Role.USER, facet, request)
 
     async def keep_response(
@@ -146,14 +151,14 @@ class Interactions:
         self._check(namespace, saying)
         self._checks.item_id(in_response_to, "in_response_to", required=False)
         self._check_original(in_response_to, original)
-        facet = Facet(ItemKind.RESPONSE, {}, {"sender": saying.sender})
+        facet = response_facet(saying.sender)
         earlier = await self._earlier(namespace, request)
         if earlier is not None:
             # A repeated request: its message may be gone, and was found when it was written.
-            facet.tags[_LINK_TAG] = link_of(earlier)
+            facet.tags[LINK_TAG] = link_of(earlier)
             saying.session_id = earlier.session_id
         elif (message := await self._message(namespace, in_response_to, original, request)) is not None:
-            facet.tags[_LINK_TAG], facet.tags[PARTY_TAG] = message.id, sender_of(message)
+            facet.tags[LINK_TAG], facet.tags[PARTY_TAG] = message.id, sender_of(message)
             saying.session_id = saying.session_id or message.session_id
         kept = await self._keep(namespace, saying, Role.ASSISTANT, facet, request)
         (kept.interaction,) = await self.with_originals(namespace, [kept.interaction.item])
@@ -165,8 +170,7 @@ class Interactions:
         """Write a reflection on some interactions, which need not exist. Raises AlreadyExists."""
         self._check(namespace, saying)
         self.check_ids("interaction_ids", interaction_ids)
-        attributes = {"sender": saying.sender, "interaction_ids": list(interaction_ids)}
-        facet = Facet(ItemKind.REFLECTION, {}, attributes)
+        facet = reflection_facet(saying.sender, interaction_ids)
         return await self._keep(namespace, saying, None, facet, request)
 
     async def _keep(
@@ -266,7 +270,7 @@ class Interactions:
 
     async def _newest_like(self, namespace: str, original: Original) -> Item | None:
         """Return the newest message that says this, found by a digest of its content."""
-        tags = {_CONTENT_TAG: _digest(original.content)}
+        tags = {CONTENT_TAG: digest(original.content)}
         if original.sender:
             tags[PARTY_TAG] = original.sender
         selection = Selection(kinds=_MESSAGES, tags=tuple(tags.items()))
@@ -277,7 +281,7 @@ class Interactions:
             wanted = selection.to_filter(max_position=bound)
             positions = await self._store.scan(namespace, wanted, _LOOKED_AT_ONCE, newest=True)
             for item in reversed(await self._store.load_items(namespace, positions)):
-                # What was changed since may say something else.
+                # Digests may be equal where contents are not.
                 if item is not None and text_of(item) == original.content:
                     return item
             if len(positions) < _LOOKED_AT_ONCE:
@@ -350,41 +354,7 @@ class Interactions:
         return pairs, None
 
     async def _pair(self, namespace: str, message: Item) -> Pair:
-        wanted = ItemFilter(now_us(), kinds=_RESPONSES, tags=((_LINK_TAG, message.id),))
+        wanted = ItemFilter(now_us(), kinds=_RESPONSES, tags=((LINK_TAG, message.id),))
         positions = await self._store.scan(namespace, wanted, -1, newest=False)
         loaded = await self._store.load_items(namespace, positions[:_RESPONSES_MAX]) if positions else []
         return Pair(message, [item for item in loaded if item is not None], len(positions))
-
-
-def _digest(content: str) -> str:
-    return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
-
-
-def text_of(item: Item) -> str:
-    """Return what an interaction says."""
-    content = item.content
-    if isinstance(content, TextPart):
-        return content.text
-    if isinstance(content, ChatMessage):
-        texts = [part.text for part in content.parts if isinstance(part, TextPart)]
-        if texts:
-            return "\n".join(texts)
-    # Not written here: an item may be given any content when it is updated.
-    return search_text(content)
-
-
-def sender_of(item: Item) -> str:
-    """Return who says it."""
-    sender = item.facet.attributes.get("sender") if item.facet else None
-    return sender if isinstance(sender, str) and sender else DEFAULT_AGENT
-
-
-def link_of(item: Item) -> str:
-    """Return the id of the message that a response answers; "" for none."""
-    return item.facet.tags.get(_LINK_TAG, "") if item.facet and item.kind is ItemKind.RESPONSE else ""
-
-
-def subjects_of(item: Item) -> list[str]:
-    """Return the ids of what a reflection is about."""
-    ids = item.facet.attributes.get("interaction_ids") if item.facet else None
-    return [each for each in ids if isinstance(each, str)] if isinstance(ids, list) else []

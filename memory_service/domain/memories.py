@@ -89,15 +89,18 @@ class Memories:
         removals: Sequence[str] = (),
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
+        bounded: bool = False,
     ) -> Added:
         """Remove items, write items and states, all or none; see `ItemStore.add_items`.
 
-        `fields` names each of the items in errors.
+        `fields` names each of the items in errors. `bounded` tells that the caller has a limit of its
+        own on how many items there are.
         """
         self._checks.namespace(namespace)
         if request is not None:
             self._checks.request_id(request.id)
-        self._checks.size("items", len(drafts), "batch_items_max")
+        if not bounded:
+            self._checks.size("items", len(drafts), "batch_items_max")
         self._checks.size("states", len(states), "batch_items_max")
         now = now_us()
         for name, draft in zip(fields, drafts, strict=True):

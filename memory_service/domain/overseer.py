@@ -32,14 +32,14 @@ _LIMIT, _LIMIT_MAX = 10, 100
 _TOKENS = 2000
 _CANDIDATES, _CANDIDATES_MAX = 50, 200
 _SCANNED_AT_ONCE = 200
-# So many keys are compared by their vectors; more would make a call slow, and dear where a
-# provider embeds.
-_EMBEDDED_MAX = 200
+# So many keys are compared by their vectors: all candidates there can be. More would make a call slow,
+# and dear where a provider embeds.
+_EMBEDDED_MAX = _CANDIDATES_MAX
 _LISTING_TOKENS_MAX = 4000
 # Characters of previews and of descriptions that a language model is shown: as many as there is room for.
 _SHOWN_CHARS = ((100, 300), (40, 100), (0, 40))
 _UNKNOWN_KEYS_TOLD_MAX = 20
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 _INSTRUCTIONS = """\
 You decide which saved state an agent needs for its goal. "saved state" lists what there is, one JSON
@@ -138,7 +138,7 @@ class Overseer:
         if not search.candidates:
             answer.reason = "no key matches the pattern" if query.pattern else "there is no saved state"
             return answer
-        pool = search.by_words(max(_EMBEDDED_MAX, max_candidates))
+        pool = search.by_words(_EMBEDDED_MAX)
         ranked, answer.degraded = await self._rank(query.goal, pool)
         chosen = await self._decide(query.goal, ranked[:max_candidates], deciding, answer)
         await self._load(query, chosen, limit, max_tokens, answer)

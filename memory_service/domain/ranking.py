@@ -41,6 +41,27 @@ class Ranked(msgspec.Struct):
     shares: dict[int, Shares] = {}
 
 
+def merged(found: Sequence[Hits]) -> Hits:
+    """Return the hits of several searches by the same channels as one, each item once."""
+    whole = Hits()
+    seen: set[int] = set()
+    vector: list[float | None] = []
+    lexical: list[float] = []
+    for hits in found:
+        for at, position in enumerate(hits.positions):
+            if position in seen:
+                continue
+            seen.add(position)
+            whole.positions.append(position)
+            if hits.vector_scores is not None:
+                vector.append(hits.vector_scores[at])
+            if hits.lexical_scores is not None:
+                lexical.append(hits.lexical_scores[at])
+    whole.vector_scores = vector or None
+    whole.lexical_scores = lexical or None
+    return whole
+
+
 def rank(hits: Hits, mode: RetrieveMode, *, explain: bool) -> Ranked:
     """Return hits by score, the best first; of equal ones the newer first."""
     if mode is RetrieveMode.HYBRID:

@@ -28,6 +28,8 @@ VECTOR_WEIGHT = 0.3
 _IN_KEY = 0.8
 _IN_DESCRIPTION = 0.65
 _IN_VALUE = 0.5
+# Where all keys have a word, it does not tell them apart, and yet the goal may need them all.
+_RARITY_MIN = 0.6
 # So much of that is left for a word that names no subject.
 _GENERAL_SHARE = 0.3
 # The beginning of a value that is searched: a value may have a million characters.
@@ -45,6 +47,7 @@ _CLEARLY_BEHIND = 0.8
 # A key that shares no word with the goal is relevant from this cosine on.
 _RELEVANT_VECTOR_FROM = 0.45
 
+_ESCAPE = re.compile(r"\\.")
 CAMEL_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]|[^\W_\u3040-\u30ff\u3400-\u4dbf"
@@ -222,7 +225,7 @@ class KeySearch:
 
     def _found(self, entry: StateEntry) -> dict[str, float]:
         found: dict[str, float] = {}
-        value = entry.value_json[:_VALUE_BYTES_SEARCHED].decode("utf-8", "ignore")
+        value = _ESCAPE.sub(" ", entry.value_json[:_VALUE_BYTES_SEARCHED].decode("utf-8", "ignore"))
         for text, strength in (
             (value, _IN_VALUE),
             (entry.description, _IN_DESCRIPTION),
@@ -255,7 +258,7 @@ class KeySearch:
         rest = 1.0
         told = []
         for stem, strength in candidate.found.items():
-            rarity = 1 - (self._keys_with[stem] - 1) / len(self.candidates)
+            rarity = max(1 - (self._keys_with[stem] - 1) / len(self.candidates), _RARITY_MIN)
             rest *= 1 - strength * rarity
             told.append((strength * rarity, self._wanted[stem]))
         candidate.lexical = 1 - rest

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -15,7 +17,13 @@ from memory_service.domain.deciding import Deciding
 from memory_service.domain.overseer import check_goal, live_entry, told_reason
 from memory_service.domain.states import States
 from memory_service.domain.storage_rules import Verdict, evaluate
-from memory_service.errors import Conflict, InvalidArgument, MemoryServiceError, Unavailable
+from memory_service.errors import (
+    Conflict,
+    FailedPrecondition,
+    InvalidArgument,
+    MemoryServiceError,
+    Unavailable,
+)
 from memory_service.llms.base import Llm
 from memory_service.records import ChangeType, Json, Receipt, RequestKey, StateEntry, StateWrite
 from memory_service.stores.base import Store
@@ -28,6 +36,10 @@ _RESULT_CHARS_SHOWN = 2000
 _ARGUMENTS_CHARS_SHOWN = 1000
 _REMEMBERED_MAX = 1000
 _NO_VERSION = -1
+_HOUR_US = 3_600_000_000
+
+_RequestName = tuple[str, str]
+"""Namespace and id of a request."""
 
 _INSTRUCTIONS = """\
 You decide whether the result of a tool should be saved to memory for future use. Save only what is useful
@@ -99,8 +111,9 @@ class ResultStorage:
         self._checks = checks
         self._llm = llm
         self._skipped_tools = frozenset(skipped_tools)
-        self._remembered: OrderedDict[tuple[str, RequestKey], StorageDecision] = OrderedDict()
-        """Decisions of late that saved something, to answer a repeated request alike."""
+        self._remembered: OrderedDict[_RequestName, tuple[bytes, int, StorageDecision]] = OrderedDict()
+        """Decisions of late, to answer a repeated request alike: digest, time, decision."""
+        self._locks: WeakValueDictionary[_RequestName, asyncio.Lock] = WeakValueDictionary()
 
     async def evaluate(self, asked: ToolResult) -> StorageDecision:
         """Decide on a result, and save it if that is asked for and decided.
@@ -109,17 +122,26 @@ class ResultStorage:
         """
         encoded = self._check(asked)
         deciding = Deciding(self._llm, asked.decide_by)
-        if earlier := await self._earlier(asked, encoded):
-            return earlier
+        if asked.request is None:
+            return await self._evaluate(asked, encoded, deciding)
+        # A request that comes twice at once is decided once: the second waits for the answer.
+        name = asked.namespace, asked.request.id
+        async with self._locks.setdefault(name, asyncio.Lock()):
+            decision = await self._earlier(asked, asked.request, encoded)
+            if decision is None:
+                decision = await self._evaluate(asked, encoded, deciding)
+                self._remembered[name] = asked.request.digest, now_us(), decision
+                if len(self._remembered) > _REMEMBERED_MAX:
+                    self._remembered.popitem(last=False)
+            return decision
+
+    async def _evaluate(self, asked: ToolResult, encoded: bytes, deciding: Deciding) -> StorageDecision:
         info = await self._store.namespace(asked.namespace)
         decision = StorageDecision(revision=info.revision if info else 0)
         before = await live_entry(self._store, asked.namespace, asked.key) if asked.key else None
         await self._decide(asked, encoded, before, deciding, decision)
         if decision.should_save:
             await self._settle(asked, before, decision)
-            if decision.entry is None and (earlier := await self._earlier(asked, encoded)):
-                # The same request, made twice at once: the other one has saved.
-                return earlier
         decision.failures[:0] = deciding.failures
         decision.usage = deciding.usage
         return decision
@@ -192,14 +214,10 @@ class ResultStorage:
         return Verdict(True, reason, *parts)
 
     def _check_part(self, name: str, text: str) -> None:
-        try:
-            nbytes = len(text.encode())
-        except UnicodeEncodeError as error:
-            raise InvalidArgument(name, "is not valid Unicode") from error
         if name == "key":
             self._checks.state_key(text)
         else:
-            self._checks.size(name, nbytes, "state_description_bytes_max")
+            self._checks.size(name, len(text.encode()), "state_description_bytes_max")
 
     # --- saving -------------------------------------------------------------------------------
 
@@ -236,11 +254,6 @@ class ResultStorage:
             )
         except Conflict:
             self._fail(decision, FailureReason.CHANGED_MEANWHILE)
-            return
-        if asked.request is not None:
-            self._remembered[asked.namespace, asked.request] = decision
-            if len(self._remembered) > _REMEMBERED_MAX:
-                self._remembered.popitem(last=False)
 
     @staticmethod
     def _fail(decision: StorageDecision, reason: FailureReason) -> None:
@@ -250,18 +263,23 @@ class ResultStorage:
 
     # --- requests that come again -------------------------------------------------------------
 
-    async def _earlier(self, asked: ToolResult, encoded: bytes) -> StorageDecision | None:
-        """Return what an earlier request of this id has saved. Raises FailedPrecondition, as every write."""
-        if asked.request is None or not asked.save:
-            return None
-        # No key has this version, so this writes nothing: it asks the store whether it knows the request.
+    async def _earlier(
+        self, asked: ToolResult, request: RequestKey, encoded: bytes
+    ) -> StorageDecision | None:
+        """Return the decision of an earlier request of this id. Raises FailedPrecondition, as every write."""
+        digest, at_us, known = self._remembered.get((asked.namespace, request.id), (b"", 0, None))
+        hours = self._checks.limits.request_memory_hours
+        if known is not None and known.entry is None and now_us() - at_us < hours * _HOUR_US:
+            if digest != request.digest:
+                raise FailedPrecondition.request_id_reused(request.id)
+            return known
+        # What was saved is the store's to tell. No key has this version, so this writes nothing.
         probe = StateWrite("?", b"null", now_us(), expected_version=_NO_VERSION)
         try:
-            receipt = await self._store.save_state(asked.namespace, probe, request=asked.request)
+            receipt = await self._store.save_state(asked.namespace, probe, request=request)
         except Conflict:
             return None
-        known = self._remembered.get((asked.namespace, asked.request))
-        if known and known.entry and _stamp(known.entry) == (receipt.revision, receipt.update_us):
+        if known is not None and known.entry is not None and _stamp(known.entry) == _stamp(receipt):
             return known
         return await self._from_receipt(asked.namespace, receipt, encoded)
 
@@ -285,8 +303,8 @@ class ResultStorage:
         )
 
 
-def _stamp(entry: StateEntry) -> tuple[int, int]:
-    return entry.revision, entry.update_us
+def _stamp(written: StateEntry | Receipt) -> tuple[int, int]:
+    return written.revision, written.update_us
 
 
 def _shown(asked: ToolResult, encoded: bytes, before: StateEntry | None) -> dict[str, str]:

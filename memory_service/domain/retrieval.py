@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -10,10 +11,11 @@ from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.page_tokens import PageTokens
-from memory_service.domain.ranking import Ranked, Shares, rank
+from memory_service.domain.ranking import Ranked, Shares, merged, rank
 from memory_service.errors import FailedPrecondition, InvalidArgument, Unsupported
 from memory_service.records import (
     CONVERSATION_KINDS,
+    Hits,
     Item,
     ItemFilter,
     ItemKind,
@@ -39,13 +41,21 @@ class Selection(msgspec.Struct):
     filter: str = ""
     kinds: frozenset[ItemKind] = CONVERSATION_KINDS
     tags: tuple[tuple[str, str], ...] = ()
+    any_tag: tuple[tuple[str, str], ...] = ()
+    """Tags of which an item has one at least; empty: any item. Only with a query."""
 
     def scope(self) -> tuple[object, ...]:
         """What a page token is good for."""
         return (
             self.session_id, sorted(self.labels.items()), self.start_us, self.end_us, sorted(self.kinds),
-            self.tags,
+            self.tags, self.any_tag,
         )  # fmt: skip
+
+    def one_by_one(self) -> list[ItemFilter]:
+        """Return filters that together let through what is wanted: one, or one for each of `any_tag`."""
+        return [
+            msgspec.structs.replace(self, tags=(*self.tags, tag)).to_filter() for tag in self.any_tag
+        ] or [self.to_filter()]
 
     def to_filter(self, min_position: int = 0, max_position: int | None = None) -> ItemFilter:
         """Return the filter for a store."""
@@ -249,16 +259,24 @@ class Retrieval:
         candidates = limit
         if mode is RetrieveMode.HYBRID:
             candidates = max(_CANDIDATES_MIN, _CANDIDATES_PER_RESULT * limit)
-        query = SearchQuery(
-            options.selection.to_filter(), min(candidates, max(info.item_count, 1)), vector, text
+        candidates = min(candidates, max(info.item_count, 1))
+        hits = await self._search(
+            namespace,
+            [SearchQuery(wanted, candidates, vector, text) for wanted in options.selection.one_by_one()],
         )
-        hits = await self._store.search(namespace, query)
         ranked = rank(hits, mode, explain=options.explain)
         if options.min_score is not None:
             least = options.min_score
             ranked.order = [pair for pair in ranked.order if pair[0] >= least]
         del ranked.order[limit:]
         return ranked
+
+    async def _search(self, namespace: str, queries: Sequence[SearchQuery]) -> Hits:
+        """Return what any of the queries finds, each item once."""
+        if len(queries) == 1:
+            return await self._store.search(namespace, queries[0])
+        found = await asyncio.gather(*(self._store.search(namespace, query) for query in queries))
+        return merged(found)
 
     async def _cut(
         self, namespace: str, options: RetrieveOptions, limit: int, ranked: Ranked, first: int

@@ -87,7 +87,7 @@ def _places(text: str, split: Split, pieces_max: int) -> list[tuple[int, int]]:
             for start, piece in splitter.chunk_indices(text[at : at + window])
         ]
         is_last = at + window >= len(text)
-        if is_last or len(found) < 2:
+        if is_last or not found or found[-1][0] == at:
             places += found
             at += window
         else:

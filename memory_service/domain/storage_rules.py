@@ -112,8 +112,8 @@ def _asks_for(goal: str, tool_name: str, result: Json) -> bool:
         return False
     wanted = {word.rstrip("s") for word in _telling(asked["what"])}
     tool = _words(tool_name)
-    if not wanted:
-        return not _PASSING.intersection(tool)
+    if not wanted or _VERBS.issuperset(tool):
+        return _PASSING.isdisjoint(tool)
     return not wanted.isdisjoint(word.rstrip("s") for word in (*tool, *_fields(result)))
 
 

@@ -83,7 +83,13 @@ class Chat:
         self._budget.require(tokens, usage)
         reservation = self._budget.reserve(tokens)
         usage.call_count += 1
-        completion = await self._api.complete({"model": self._model, "messages": messages, **options})
+        try:
+            completion = await self._api.complete({"model": self._model, "messages": messages, **options})
+        except ApiFailed as failed:
+            if failed.status:
+                # An error costs nothing; where nothing came back, nobody knows.
+                reservation.tokens = 0
+            raise
         usage.input_tokens += completion.input_tokens
         usage.output_tokens += completion.output_tokens
         if completion.input_tokens:

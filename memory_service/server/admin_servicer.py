@@ -13,6 +13,7 @@ from memory_service.clock import now_us
 from memory_service.domain.administration import Administration
 from memory_service.embedders.base import Embedder
 from memory_service.limits import Limits
+from memory_service.llms.base import Llm
 from memory_service.server.values import fill_duration, fill_time
 from memory_service.v1 import admin_pb2 as pb
 from memory_service.v1 import admin_pb2_grpc
@@ -26,6 +27,7 @@ class ServerInfo:
 
     store: str
     embedder: Embedder | None
+    llm: Llm | None
     limits: Limits
 
 
@@ -38,13 +40,13 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
         self._start_us = now_us()
 
     async def GetInfo(self, request: pb.GetInfoRequest, context: Context) -> pb.GetInfoResponse:
-        embedder = self._info.embedder
+        embedder, llm = self._info.embedder, self._info.llm
         response = pb.GetInfoResponse(
             version=__version__,
             store=self._info.store,
             embedder=embedder.name if embedder else "none",
             embedding_dimension=embedder.dimension if embedder else 0,
-            llm="none",
+            llm=llm.name if llm else "none",
             limits=dataclasses.asdict(self._info.limits),
         )
         fill_time(response.start_time, self._start_us)

@@ -7,18 +7,14 @@ from typing import Any, TypeVar
 import grpc
 
 from memory_service.domain.interaction_context import ContextOptions, InteractionContext
-from memory_service.domain.interactions import (
+from memory_service.domain.interaction_items import (
     DEFAULT_AGENT,
-    Interaction,
-    Interactions,
-    Kept,
-    Original,
-    Saying,
     link_of,
     sender_of,
     subjects_of,
     text_of,
 )
+from memory_service.domain.interactions import Interaction, Interactions, Kept, Original, Saying
 from memory_service.domain.retrieval import Selection
 from memory_service.errors import InvalidArgument
 from memory_service.records import Item, RetrieveMode

@@ -177,7 +177,7 @@ async def build_server(
     memory_pb2_grpc.add_MemoryServiceServicer_to_server(servicer, guarded)
     states = States(store, checks, tokens, state_bytes)
     state_pb2_grpc.add_StateServiceServicer_to_server(StateServicer(states), guarded)
-    admin = AdminServicer(administration, ServerInfo(config.store, embedder, config.limits))
+    admin = AdminServicer(administration, ServerInfo(config.store, embedder, llm, config.limits))
     admin_pb2_grpc.add_AdminServiceServicer_to_server(admin, guarded)
     overseer = OverseerServicer(
         Overseer(store, embedding, checks, llm, state_bytes), ResultStorage(store, states, checks, llm)

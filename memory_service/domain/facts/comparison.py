@@ -16,7 +16,7 @@ import msgspec
 
 from memory_service.domain.facts.comparison_attributes import clash
 from memory_service.domain.facts.comparison_reading import Reading, read_pair, stem
-from memory_service.domain.facts.comparison_words import NEGATION, OPPOSITES
+from memory_service.domain.facts.comparison_words import DATES, NEGATION, OPPOSITES
 
 REASON_CHARS_MAX = 500
 _SHOWN_WORDS_MAX = 6
@@ -45,7 +45,7 @@ def compare(new: str, known: str, similarity: float | None, threshold: float) ->
     duplicate whatever their case, which some embedders see and others do not.
     """
     one, other = read_pair(new, known)
-    if _same_words(one, other):
+    if new == known or _same_words(one, other):
         return _verdict(Relation.DUPLICATE, "the same words")
     if reason := _contradiction(one, other):
         return _verdict(Relation.CONTRADICTION, reason)
@@ -77,6 +77,8 @@ def _hard(one: Reading, other: Reading) -> str:
         return "only one of them is negated"
     if one.numbers != other.numbers:
         return f"other numbers: {_shown(one.numbers)} and {_shown(other.numbers)}"
+    if dates := (one.words ^ other.words) & DATES:
+        return f"only one of them says {_shown(sorted(dates))}"
     unmatched = {name for name in one.names if name not in other.tokens}
     unmatched |= {name for name in other.names if name not in one.tokens}
     if unmatched:
@@ -98,6 +100,8 @@ def _spouses(reading: Reading) -> frozenset[str]:
 
 def _difference(one: Reading, other: Reading) -> str:
     """Return what forbids to take two facts for the same by rules; empty: nothing does."""
+    if not one.tokens or not other.tokens:
+        return "there is nothing to compare"
     if reason := _hard(one, other):
         return reason
     words, other_words = Counter(one.tokens), Counter(other.tokens)
@@ -106,8 +110,8 @@ def _difference(one: Reading, other: Reading) -> str:
         return f"other words: {_shown(here.elements())} and {_shown(there.elements())}"
     if one.past != other.past:
         return f"another time: {_shown(one.past ^ other.past)}"
-    if one.links - other.links and other.links - one.links:
-        return f"other roles: {_shown(one.links - other.links)} and {_shown(other.links - one.links)}"
+    if one.links != other.links:
+        return f"other roles: {_shown(one.links)} and {_shown(other.links)}"
     if not _same_order(one, other):
         return "the same words in another order, so that the roles may differ"
     return ""
@@ -143,13 +147,9 @@ def _opposite_polarity(one: Reading, other: Reading) -> str:
     if negated.scoped and not affirmed.scoped:
         return ""
     bare, plain = _without(negated, NEGATION, "alway"), _without(affirmed, "alway")
-    if bare != plain or negated.past - affirmed.past or _hard_but_polarity(one, other):
+    if bare != plain or negated.past - affirmed.past or one.links != other.links or _other_spouse(one, other):
         return ""
     return "one says the opposite of the other"
-
-
-def _hard_but_polarity(one: Reading, other: Reading) -> bool:
-    return bool(one.links - other.links and other.links - one.links) or _other_spouse(one, other)
 
 
 def _without(reading: Reading, *tokens: str) -> list[str]:

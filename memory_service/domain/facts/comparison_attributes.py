@@ -64,8 +64,8 @@ _LIMIT = re.compile(
 # "may" is a month here where it stands beside a day or after "in".
 _UNSURE = re.compile(
     r"\b(?:was|were|had|used to|formerly|former|ex|previously|once|ago|lived|worked|"
-    r"wants?|plans?|planning|hopes?|(?<!\d )(?<!in )(?<!on )(?<!of )may(?! \d)|might|could|would|will|going to|"
-    r"considers?|considering|considered|thinks?|thinking|dreams?|wishes|looking|"
+    r"wants?|plans?|planning|hopes?|(?<!\d )(?<!in )(?<!on )(?<!of )may(?! \d)|might|could|"
+    r"would|will|going to|considers?|considering|considered|thinks?|thinking|dreams?|wishes|looking|"
     r"not|if|soon|temporarily|almost|sometimes|second|both|also)\b"
 )
 
@@ -79,7 +79,7 @@ class Attribute(msgspec.Struct, frozen=True):
 
 
 def clash(new: Reading, known: Reading) -> tuple[Attribute, Attribute] | None:
-    """Return an attribute from each of two facts, with values that exclude each other; None: there is none."""
+    """Return an attribute from each fact, with values that exclude each other; None: there is none."""
     if _is_unsure(new) or _is_unsure(known):
         return None
     others = {(a.subject, a.key): a for a in _attributes(known)}
@@ -161,8 +161,6 @@ def _exclude(new: Attribute, known: Attribute) -> bool:
     new_words, known_words = (set(re.findall(r"\w+", attribute.value)) for attribute in (new, known))
     if new_words <= known_words or known_words <= new_words:
         return False
-    if any(map(str.isdigit, new.value)) != any(map(str.isdigit, known.value)):
-        return False
     if new.key == "home":
         return bool(new_words & REGIONS) == bool(known_words & REGIONS)
     if new.key == "name":
@@ -176,7 +174,7 @@ def _exclude(new: Attribute, known: Attribute) -> bool:
     if new.key == "job":
         heads = {new.value.split()[-1], known.value.split()[-1]}
         return len(heads) == 2 and not any(heads <= family for family in PROFESSION_FAMILIES)
-    return True
+    return any(map(str.isdigit, new.value)) == any(map(str.isdigit, known.value))
 
 
 _MONTHS = frozenset(MONTHS)

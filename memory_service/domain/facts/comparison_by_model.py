@@ -7,7 +7,6 @@ takes for a duplicate is one only if the rules find no difference that changes a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
 import msgspec
 
@@ -49,7 +48,7 @@ class ComparedFact(msgspec.Struct):
     """What the model says of one known fact."""
 
     id: str
-    relation: Literal["duplicate", "contradiction", "different"]
+    relation: Relation
     reason: str
 
 
@@ -104,10 +103,9 @@ def _checked(answer: FactComparison, new: str, known: Mapping[str, str]) -> Comp
 
 def _safe(fact: ComparedFact, new: str, known: str) -> Verdict:
     """What the model says, or what rules say where they see a difference that it overlooked."""
-    relation = Relation(fact.relation)
-    if relation is Relation.DUPLICATE and (difference := hard_difference(new, known)):
+    if fact.relation is Relation.DUPLICATE and (difference := hard_difference(new, known)):
         # No vectors are needed: with such a difference rules never find a duplicate.
         by_rules = compare(new, known, None, 1.0)
         reason = f"the language model took it for a duplicate, but {difference}"
         return Verdict(by_rules.relation, reason[:REASON_CHARS_MAX])
-    return Verdict(relation, fact.reason[:REASON_CHARS_MAX])
+    return Verdict(fact.relation, fact.reason[:REASON_CHARS_MAX])

@@ -8,8 +8,10 @@ import unicodedata
 import msgspec
 
 from memory_service.domain.facts.comparison_words import (
+    DATED,
     FILLERS,
     IRREGULAR,
+    JOINTS,
     LINKS,
     LISTED,
     NEGATION,
@@ -17,7 +19,6 @@ from memory_service.domain.facts.comparison_words import (
     ORDINALS,
     PAST_FORMS,
     PHRASES,
-    PLACES,
     ROLES,
     SCOPES,
     STRONG,
@@ -53,8 +54,8 @@ class Reading(msgspec.Struct, frozen=True):
     """The words that count, in order and in one form each; NEGATION among them."""
     parts: tuple[tuple[str, ...], ...]
     """The same with all prepositions, cut before each of these."""
-    links: frozenset[str]
-    """Prepositions that may be left out, but do not stand for each other."""
+    links: tuple[str, ...]
+    """Prepositions that are not among the tokens, sorted."""
     words: frozenset[str]
     """The words as they are, in lower case."""
     past: frozenset[str]
@@ -109,7 +110,8 @@ def _read(text: str, names: frozenset[str], either: frozenset[str]) -> Reading:
     lower = _THOUSANDS.sub("", text.lower())
     folded = " ".join(word for word in _WORD.findall(lower.replace("'", "")) if word != ",")
     plain = _phrases(lower)
-    words = _WORD.findall(_POSSESSIVE.sub(r"\1\2 ", plain))
+    # A comma, so that it still begins a part.
+    words = _WORD.findall(_POSSESSIVE.sub(r"\1\2 ", DATED.sub(", ", plain)))
     tokens: list[str] = []
     parts: list[list[str]] = [[]]
     past = set()
@@ -117,7 +119,7 @@ def _read(text: str, names: frozenset[str], either: frozenset[str]) -> Reading:
     for word in words:
         if word in either:
             token = word
-        elif word in PLACES or word in LINKS or word in ROLES or word == ",":
+        elif word in JOINTS or word in LINKS or word in ROLES or word == ",":
             parts.append([] if word == "," else [word])
             if word in ROLES:
                 tokens.append(word)
@@ -131,7 +133,7 @@ def _read(text: str, names: frozenset[str], either: frozenset[str]) -> Reading:
             parts[-1].append(token)
     return Reading(
         folded, " ".join(plain.split()), tuple(tokens), tuple(sorted(tuple(p) for p in parts if p)),
-        LINKS.intersection(words), frozenset(_WORD.findall(lower)), frozenset(past), names,
+        tuple(sorted(LINKS.intersection(words))), frozenset(_WORD.findall(lower)), frozenset(past), names,
     )  # fmt: skip
 
 

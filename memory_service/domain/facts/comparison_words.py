@@ -15,8 +15,17 @@ def _words(text: str) -> tuple[str, ...]:
 NEGATION = "NOT"
 """The token that every way to say "not" becomes."""
 
-MONTHS = _words("january february march april may june july august september october november december")
+MONTHS = _words(
+    """
+    january february march april may june july august september october november december
+    """
+)
 _MONTH = "(" + "|".join(MONTHS) + ")"
+
+_WEEKDAYS = _words("monday tuesday wednesday thursday friday saturday sunday")
+DATES = frozenset(
+    (*MONTHS, *_WEEKDAYS, *(f"{day}s" for day in _WEEKDAYS), "today", "yesterday", "tomorrow", "tonight")
+)
 
 # Each is applied to a lower-case text, in order. What stands for a negation becomes "not".
 PHRASES = tuple(
@@ -28,9 +37,10 @@ PHRASES = tuple(
         (r"\bthe user\b", "user"),
         (r"\b(?:the )?(\d{1,2})(?:st|nd|rd|th)?(?: of)? " + _MONTH + r"\b", r"\1 \2"),
         (r"\b" + _MONTH + r" (?:the )?(\d{1,2})(?:st|nd|rd|th)?\b(?![:.]\d)", r"\2 \1"),
+        (r"\b((?:start|begin|began|love)\w*) to\b", r"\1"),
         # "the name of User's cat", "the wife of User"
         (r"\b(?:the )?name of (user(?:'s [\w-]+)?) is\b", r"\1 is"),
-        (r"\b(?:the )?([\w-]+) of user\b", r"user's \1"),
+        (r"\b(?:the )?([\w-]+) of user\b(?!')", r"user's \1"),
         (r"\b(user(?:'s [\w-]+)*)'s name is\b", r"\1 is"),
         # Which of what a user has is meant by its name.
         (
@@ -39,7 +49,7 @@ PHRASES = tuple(
         ),
         (r"\b(?:is|are) (?:named|called) ", "is "),
         (r"\buser is married to (?=[\w ]+$)", "user's spouse is "),
-        (r"\b(?:has|have) been\b", "is"),
+        (r"\b(?:has|have) been (?=\w+ing\b)", "is "),
         (r"\b(?:has|have) (got|quit|stopped|given up|moved|relocated)\b", r"\1"),
         (r"\bgot (?=an? |\d|two|three)", "have "),
         (r"\b(?:no longer|not any more|not anymore)\b", "not"),
@@ -73,8 +83,12 @@ PHRASES = tuple(
 NUMBERS = {
     word: str(value)
     for value, word in enumerate(
-        _words("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-        "sixteen seventeen eighteen nineteen twenty")
+        _words(
+    """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+    sixteen seventeen eighteen nineteen twenty
+    """
+    )
     )
 } | {
     "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80",
@@ -85,25 +99,43 @@ NUMBERS = {
 ORDINALS = {
     word: f"{value}th"
     for value, word in enumerate(
-        _words("first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"), 1
+        _words(
+            """
+    first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth
+    """
+        ),
+        1,
     )
 }
 
 # Words that tell nothing by themselves.
 FILLERS = frozenset(
-    _words("a an the is are am be been being do does that which who this these very really quite also just "
-    "currently now so too s any some there their his her its they")
+    _words(
+    """
+    a an the is are am be been being do does that which who this these very really also just
+    currently now so s any there
+    """
+    )
 )  # fmt: skip
 
-# These may stand for each other, or be left out; each begins a new part of a sentence.
-PLACES = frozenset(("in", "on", "at", "of", "and"))
-# These may be left out, but do not stand for each other.
-LINKS = frozenset(("to", "for", "as"))
+# Before a day or a year a preposition tells nothing: "is on 3 May" is "is 3 May".
+DATED = re.compile(
+    r"\bon (?=(?:\d{1,2} " + _MONTH + r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b)"
+    r"|\bin (?=(?:\d{4}|" + _MONTH + r")\b)"
+)
+
+# These are left out; each begins a new part of a sentence.
+JOINTS = frozenset(("of", "and"))
+# These begin a new part, and are compared without their place among the words: "left Rome" is not
+# "left for Rome".
+LINKS = frozenset(("to", "for", "as", "in", "on", "at"))
 # These change who does what, and begin a new part.
 ROLES = frozenset(
     _words(
-        "with by from over than before after until since about against between through except instead under "
-        "above below near into towards but or if unless because when while during"
+        """
+    with by from over than before after until since about against between through except instead under
+    above below near into towards but or if unless because when while during
+    """
     )
 )
 
@@ -180,19 +212,25 @@ OPPOSITES = frozenset(
 MARITAL = frozenset(("single", "married", "divorced", "widowed", "engaged", "separated"))
 
 PROFESSIONS = frozenset(
-    _words("accountant actor analyst architect artist baker barista builder butcher carpenter chef chemist coach "
-    "consultant cook dentist designer developer director doctor driver economist editor electrician "
-    "engineer farmer firefighter gardener hairdresser historian journalist judge lawyer lecturer librarian "
-    "manager mechanic midwife musician nurse painter paramedic pharmacist photographer physicist pilot "
-    "plumber policeman postman professor programmer psychologist receptionist researcher salesman scientist "
-    "secretary singer solicitor surgeon tailor teacher therapist translator tutor vet waiter waitress writer "
-    "student")
+    _words(
+    """
+    accountant actor analyst architect artist baker barista builder butcher carpenter chef chemist coach
+    consultant cook dentist designer developer director doctor driver economist editor electrician
+    engineer farmer firefighter gardener hairdresser historian journalist judge lawyer lecturer
+    librarian manager mechanic midwife musician nurse painter paramedic pharmacist photographer
+    physicist pilot plumber policeman postman professor programmer psychologist receptionist researcher
+    salesman scientist secretary singer solicitor surgeon tailor teacher therapist translator tutor vet
+    waiter waitress writer student
+    """
+    )
 )  # fmt: skip
 # Somebody may be one of these besides another profession.
 PASTIMES = frozenset(
     _words(
-        "actor artist baker carpenter coach cook director gardener manager musician painter photographer singer "
-        "student translator tutor writer"
+        """
+    actor artist baker carpenter coach cook director gardener manager musician painter photographer
+    singer student translator tutor writer
+    """
     )
 )
 # Professions that are often the same one by another name, or held at once.
@@ -207,14 +245,18 @@ PROFESSION_FAMILIES = (
 
 # Somebody who lives in a town lives in a country, too.
 REGIONS = frozenset(
-    _words("africa america argentina asia australia austria bavaria belgium brazil britain bulgaria california "
-    "canada catalonia chile china colombia croatia cuba czechia denmark egypt england estonia europe "
-    "finland florida france georgia germany ghana greece hungary iceland india indonesia iran iraq ireland "
-    "israel italy japan kenya korea latvia lithuania luxembourg malaysia massachusetts mexico morocco nepal "
-    "netherlands nigeria norway ontario oregon pakistan peru philippines poland portugal quebec romania "
-    "russia scotland serbia singapore slovakia slovenia spain sweden switzerland taiwan tanzania texas "
-    "thailand tunisia turkey uganda uk ukraine us usa usa vietnam wales kingdom states zealand "
-    "emirates")
+    _words(
+    """
+    africa america argentina asia australia austria bavaria belgium brazil britain bulgaria california
+    canada catalonia chile china colombia croatia cuba czechia denmark egypt england estonia europe
+    finland florida france georgia germany ghana greece hungary iceland india indonesia iran iraq
+    ireland israel italy japan kenya korea latvia lithuania luxembourg malaysia massachusetts mexico
+    morocco nepal netherlands nigeria norway ontario oregon pakistan peru philippines poland portugal
+    quebec romania russia scotland serbia singapore slovakia slovenia spain sweden switzerland taiwan
+    tanzania texas thailand tunisia turkey uganda uk ukraine us usa usa vietnam wales kingdom states
+    zealand emirates
+    """
+    )
 )  # fmt: skip
 
 # What is listed after these words may be listed in another order.
@@ -226,20 +268,28 @@ LISTED = re.compile(
 # Of these a person has one at a time; a new value ends the old one.
 SINGLE = frozenset(
     _words(
-        "age birthday phone email address salary budget height weight timezone pronouns nickname "
-        "surname hometown employer deadline wedding anniversary nationality password username handle"
+        """
+    age birthday phone email address salary budget height weight timezone pronouns nickname surname
+    hometown employer deadline wedding anniversary nationality username handle
+    """
     )
 )
 # Values of these are numbers; in other words they tell something else, as in "the phone is broken".
 NUMERIC = frozenset(_words("age phone address salary budget height weight"))
 SINGLE_RELATIONS = frozenset(
     _words(
-        "wife husband spouse partner girlfriend boyfriend fiance fiancee mother father mom mum dad boss "
-        "manager"
+        """
+    wife husband spouse partner girlfriend boyfriend fiance fiancee mother father mom mum dad boss
+    manager
+    """
     )
 )
 
 # Counting them at different times gives different numbers that do not exclude each other.
 EVENTS = frozenset(
-    _words("meeting appointment call interview exam flight deadline class lesson date visit talk game match")
+    _words(
+        """
+    meeting appointment call interview exam flight deadline class lesson date visit talk game match
+    """
+    )
 )

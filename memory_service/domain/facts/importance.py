@@ -8,7 +8,7 @@ import msgspec
 
 from memory_service.domain.facts.categories import Category
 from memory_service.domain.facts.sentences import KEPT, sentences
-from memory_service.domain.facts.word_lists import words
+from memory_service.domain.facts.word_lists import phrases, words
 
 
 class Adjustment(msgspec.Struct, frozen=True):
@@ -37,40 +37,47 @@ TEMPORARY = "temporary"
 
 _AMOUNTS = {EXPLICIT_REQUEST: 2.0, SPECIFIC_DETAILS: 1.0, LONG_TERM_GOAL: 1.0, VAGUE: -2.0, TEMPORARY: -2.0}
 
-_EXPLICIT = re.compile(
-    r"""\b(?:(?:remember|save|note|memori[sz]e|store)\ (?:this|that|it|my|the\ following|I(?:['’]m|['’]ve)?)\b
-    | (?:remember|save\ this|note|save)\s*[:,]
-    | (?:don['’]?t|do\ not|never)\ (?:ever\ )?forget\b | (?:keep|bear)\ (?:(?:this|that|it)\ )?in\ mind\b
-    | make\ a\ (?:mental\ )?note\b | take\ note\b | for\ (?:the|your)\ record\b | for\ future\ reference\b
-    | (?:this|that|it|which)(?:['’]s|\ is)\ (?:\w+\ )?important\b | important\s*[:,!] | important\ to\ (?:remember|know)\b
-    )""",
-    re.VERBOSE | re.IGNORECASE,
+_EXPLICIT = phrases(
+    r"""
+    \b(?:
+    (?:remember|save|note|memori[sz]e|store) (?:this|that|it|my|the following|I(?:['’]m|['’]ve)?)\b
+    |(?:remember|save this|note|save)\s*[:,]
+    |(?:don['’]?t|do not|never) (?:ever )?forget\b
+    |(?:keep|bear) (?:(?:this|that|it) )?in mind\b
+    |make a (?:mental )?note\b|take note\b|for (?:the|your) record\b|for future reference\b
+    |(?:this|that|it|which)(?:['’]s| is) (?:\w+ )?important\b
+    |important\s*[:,!]|important to (?:remember|know)\b
+    )
+    """
 )
-_GOAL = re.compile(
-    r"""\b(?:long[- ]term | (?:life|career|main|ultimate|biggest|personal)\ (?:goal|dream|ambition)s? | (?:goal|ambition|aim|dream)\ (?:is|was)\b
-    | goals? | dreams?\ (?:of|about) | ambitions? | aspir(?:es?|ing|ations?)
-    | aim(?:s|ing)?\ (?:to|at|for)\b | hop(?:es|e|ing)\ to\ (?:become|be|own|build|start|found|retire|move)\b
-    | (?:wants?|would\ like|intends?|plans?|planning)\ to\ (?:become|be\ an?|retire|found|start\ (?:a|an|his|her|their|my)|own|emigrate)\b
-    | (?:saving|saves?)\ (?:up\ )?for | work(?:s|ing)\ towards? | training\ for | studying\ for | bucket\ list
-    | (?:in|over|within)\ the\ next\ (?:few|two|three|five|ten|\d+)\ years | (?:in|within)\ (?:two|three|five|ten|\d+)\ years
-    | by\ (?:the\ end\ of\ )?20\d\d)\b""",
-    re.VERBOSE | re.IGNORECASE,
+_GOAL = phrases(
+    r"""
+    \b(?:long[-\s]term|goals?|ambitions?|aspir(?:es?|ing|ations?)|bucket list
+    |dreams? (?:of|about)|(?:life|career|main|ultimate|biggest|personal) dreams?|(?:aim|dream) (?:is|was)
+    |aim(?:s|ing)? (?:to|at|for)|hop(?:es|e|ing) to (?:become|be|own|build|start|found|retire|move)
+    |(?:wants?|would like|intends?|plans?|planning) to
+    \s+(?:become|be an?|retire|found|start (?:an?|his|her|their|my)|own|emigrate)
+    |(?:saving|saves?) (?:up )?for|work(?:s|ing)? towards?|(?:training|studying) for
+    |(?:in|over|within) (?:the next )?(?:few|two|three|five|ten|\d+) years|by (?:the end of )?20\d\d)\b
+    """
 )
-_VAGUE = re.compile(
-    r"""\b(?:might | maybe | perhaps | possibly | probably | some\ ?day | some\ ?time(?!\ (?:in|ago)\b) | sort\ of | sorta | kinda
-    | (?<!\bthis\ )(?<!\bthat\ )(?<!\ba\ )(?<!\bany\ )(?<!\bsome\ )(?<!\bwhat\ )(?<!\bevery\ )(?<!\bone\ )kind\ of
-    | (?:not|n['’]t)\ (?:really\ |quite\ )?(?:sure|certain) | guess(?:es)? | suppose[sd]? | or\ something | or\ whatever
-    | could\ be | thinking\ (?:of|about) | considering | one\ of\ these\ days | at\ some\ point | may(?=\ [a-z])
-    )\b""",
-    re.VERBOSE | re.IGNORECASE,
+_VAGUE = phrases(
+    r"""
+    \b(?:might|maybe|perhaps|possibly|probably|some\s?day|some\s?time(?! (?:in|ago)\b)|sort of|sorta|kinda
+    |(?<!\bthis\s)(?<!\bthat\s)(?<!\ba\s)(?<!\bany\s)(?<!\bsome\s)
+    (?<!\bwhat\s)(?<!\bevery\s)(?<!\bone\s)kind of
+    |(?:not|n['’]t) (?:really |quite )?(?:sure|certain)|guess(?:es)?|suppose[sd]?|or something|or whatever
+    |could be|thinking (?:of|about)|considering|one of these days|at some point|may(?= [a-z]))\b
+    """
 )
-_TEMPORARY = re.compile(
-    r"""\b(?:today | tonight | tomorrow | yesterday | right\ now | just\ now | (?:at|for)\ the\ moment | at\ present | for\ now
-    | this\ (?:morning|afternoon|evening|week|weekend|minute|instant) | (?:next|last)\ (?:week|weekend|night)
-    | for\ the\ time\ being | temporarily | in\ a\ (?:minute|moment|second|bit|few\ minutes)
-    | until\ (?:later|noon|midnight) | (?:later|earlier)\ (?:today|on) | for\ a\ (?:few|couple\ of)\ (?:minutes|hours|days)
-    | these\ (?:next\ )?few\ days )\b""",
-    re.VERBOSE | re.IGNORECASE,
+_TEMPORARY = phrases(
+    r"""
+    \b(?:today|tonight|tomorrow|yesterday|right now|just now|(?:at|for) the moment|at present|for now
+    |this (?:morning|afternoon|evening|week|weekend|minute|instant)|(?:next|last) (?:week|weekend|night)
+    |for the time being|temporarily|in a (?:minute|moment|second|bit|few minutes)
+    |until (?:later|noon|midnight)
+    |(?:later|earlier) (?:today|on)|for a (?:few|couple of) (?:minutes|hours|days)|these (?:next )?few days)\b
+    """
 )
 
 _NUMBER = re.compile(
@@ -136,7 +143,7 @@ def specific_details(text: str) -> list[str]:
 
 
 def decay_factor(age_days: float, half_life_days: float | None) -> float:
-    """Return what age leaves of an importance, 0 to 1: half of it after each half-life. None: there is no decay."""
+    """Return what age leaves of an importance, 0 to 1: half after each half-life. None: there is no decay."""
     if half_life_days is None:
         return 1.0
     return float(0.5 ** (max(0.0, age_days) / half_life_days))

@@ -62,6 +62,8 @@ _FOLLOWERS = words(
     up us with without you
     """
 )
+_NEAR = 16
+"""How many words from "my" on are looked at for a name."""
 _PLURAL_FORMS = {"'re": "are", "'ve": "have", "'d": "would", "'ll": "will", "'m": "are"}
 _LATER = {"me": "them", "mine": "theirs", "myself": "themselves", "my": "their", "our": "their"} | {
     "ours": "theirs", "ourselves": "themselves", "us": "them", "we": "they"
@@ -86,9 +88,9 @@ def third_person(text: str) -> str:
 
 
 def _is_english(text: str) -> bool:
-    words = [word.replace("’", "'") for word in re.findall(r"\w+(?:['’]\w+)?", text)]
-    english = sum(word.lower() in _ENGLISH for word in words)
-    foreign = sum(word in _FOREIGN for word in words)
+    found = [word.replace("’", "'") for word in re.findall(r"\w+(?:['’]\w+)?", text)]
+    english = sum(word.lower() in _ENGLISH for word in found)
+    foreign = sum(word in _FOREIGN for word in found)
     return english >= foreign
 
 
@@ -140,8 +142,7 @@ class _Sentence:
         if stem == "i" and self._is_speaker(at):
             self._subject(at, ending)
         elif stem == "we" and self._is_pronoun(at):
-            words = [self._mention("we"), *([_PLURAL_FORMS[ending]] if ending in _PLURAL_FORMS else [])]
-            self._set(at, " ".join(words))
+            self._set(at, f"{self._mention('we')} {_PLURAL_FORMS.get(ending, '')}".rstrip())
         elif low in ("my", "our") and self._is_pronoun(at):
             self._possessive(at, low)
         elif low in _AT_FIRST and self._is_pronoun(at):
@@ -153,7 +154,7 @@ class _Sentence:
         plural = self._is_compound(at)
         self._mentioned = True
         if plural or self._low(at + 1) == "and":
-            self._set(at, f"User {_PLURAL_FORMS[ending]}" if ending in _PLURAL_FORMS else "User")
+            self._set(at, f"User {_PLURAL_FORMS.get(ending, '')}".rstrip())
             return
         if self._inverted(at):
             self._set(at, "User")
@@ -267,13 +268,11 @@ class _Sentence:
 
     def _name(self, at: int) -> None:
         """Make "my wife is Jane" "my wife is named Jane"."""
-        texts = [word.text for word in self._words]
-        verb = relation_at(texts, at + 1)
-        if verb is None:
-            return
-        gaps = [word.before for word in self._words]
-        if name_after(texts, gaps, verb):
-            self._words[verb].text += " named"
+        near = self._words[at : at + _NEAR]
+        texts = [word.text for word in near]
+        verb = relation_at(texts, 1)
+        if verb is not None and name_after(texts, [word.before for word in near], verb):
+            near[verb].text += " named"
 
     # --- what a word is -------------------------------------------------------------------------
 

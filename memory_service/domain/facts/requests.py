@@ -4,31 +4,35 @@ from __future__ import annotations
 
 import re
 
-_LEAD = (
-    r"(?:(?:hey|hi|ok|okay|so|oh|also|and|well|btw|by\ the\ way)[,!]?\s+)*"
-    r"(?:(?:can|could|would|will)\ you\s+|i(?:['’]d|\ would)?\ (?:just\ )?(?:want|like|need)\ you\ to\s+|you\ should\s+)?"
-    r"(?:please[,]?\s+|just\s+|always\s+)*"
+from memory_service.domain.facts.word_lists import phrases
+
+_LEAD = r"""
+(?:(?:hey|hi|ok|okay|so|oh|also|and|well|btw|by the way)[,!]? )*
+(?:(?:can|could|would|will) you |i(?:['’]d| would)? (?:just )?(?:want|like|need) you to |you should )?
+(?:please,? |just |always )*
+"""
+_VERB = r"""
+(?:remember|(?:don['’]?t|do not|never) forget|keep in mind|bear in mind|note|save|store|memori[sz]e
+|make a (?:mental )?note|take note|know|record|write down)
+"""
+_OBJECT = r"(?: (?:this|it|the following|down))?(?: (?:to (?:your )?memory|for (?:later|me|next time)))?"
+_REST = r"""
+(?:\s*(?::|,|\s[-–—])\s*(?:that )?| (?:that|the fact that) (?!is\b|was\b)| (?=(?:I|my|we|our)\b))
+"""
+_REMARK = r"""
+(?:fyi|for (?:the|your) (?:record|information|future reference)|(?:just )?so you know|important
+|note to self|it(?:['’]s| is) important (?:to (?:know|remember) )?that|(?:remember|save|note) this)
+\s*(?:[:,]|\s[-–—])?\s*(?:that )?
+"""
+_COMMAND = phrases(rf"^\s*(?:{_LEAD}{_VERB}{_OBJECT}{_REST}|{_REMARK})(?=\S)")
+_AFTERTHOUGHT = phrases(
+    r"""
+    (?:[,.;!]\s*|\s(?<!\s\s))(?:[-–—]\s*)?(?:so |and )?(?:please,? )?
+    (?:remember|save|note|memori[sz]e|keep|don['’]?t forget) (?:this|that|it)
+    (?: in mind)?(?:,? please)?[.!]*\s*$
+    """
 )
-_VERB = (
-    r"(?:remember|(?:don['’]?t|do\ not|never)\ forget|keep\ in\ mind|bear\ in\ mind|note|save|store|memorize|"
-    r"memorise|make\ a\ (?:mental\ )?note|take\ note|know|record|write\ down)"
-)
-_COMMAND = re.compile(
-    rf"""^\s*(?:
-      {_LEAD}{_VERB}(?:\s+(?:this|it|the\ following|down))?(?:\s+(?:to\ (?:your\ )?memory|for\ (?:later|me|next\ time)))?
-        (?:\s*(?::|,|\s[-–—])\s*(?:that\s+)?|\s+(?:that|the\ fact\ that)\s+(?!is\b|was\b)|\s+(?=(?:I|my|we|our)\b))
-    | (?:fyi|for\ (?:the|your)\ (?:record|information|future\ reference)|(?:just\ )?so\ you\ know|important|note\ to\ self
-        |it(?:['’]s|\ is)\ important\ (?:to\ (?:know|remember)\ )?that|(?:remember|save|note)\ this)
-        \s*(?:[:,]|\s[-–—])?\s*(?:that\s+)?
-    )(?=\S)""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_AFTERTHOUGHT = re.compile(
-    r"[,.;!]?\s*(?:[-–—]\s*)?(?:so\s+|and\s+)?(?:please[,]?\s+)?"
-    r"(?:remember|save|note|memori[sz]e|keep|don['’]?t\s+forget)\s+(?:this|that|it)"
-    r"(?:\s+in\s+mind)?(?:[,]?\s+please)?[.!]*\s*$",
-    re.IGNORECASE,
-)
+_ASKS = phrases(r"\s*(?:\w+[,!]? )?(?:can|could|would|will)\b")
 
 
 def without_request(text: str) -> tuple[str, bool]:

@@ -8,9 +8,9 @@ import re
 KEPT = re.compile(
     r"""
     ```.*?``` | `[^`\n]*`                                                  # code
-    | (?<!\w)"[^"\n]*" | “[^”\n]{0,500}” | «[^»\n]{0,500}» | „[^“”\n]{0,500}[“”]  # quotations
-    | (?<![\w'’])'(?=\S)(?:[^'\n]|(?<=\w)'(?=\w)){0,500}'(?!\w)           # in single marks,
-    | (?<![\w'’])‘(?=\S)(?:[^’\n]|(?<=\w)’(?=\w)){0,500}’(?!\w)           # which may have apostrophes inside
+    | (?<!\w)"[^"\n]*" | “[^”\n]{0,200}” | «[^»\n]{0,200}» | „[^“”\n]{0,200}[“”]  # quotations
+    | (?<![\w'’])'(?=\S)(?:[^'\n]|(?<=\w)'(?=\w)){0,200}'(?!\w)           # in single marks,
+    | (?<![\w'’])‘(?=\S)(?:[^’\n]|(?<=\w)’(?=\w)){0,200}’(?!\w)           # which may have apostrophes inside
     | \b\w+://\S+ | \bwww\.\S+                                           # addresses
     """,
     re.VERBOSE | re.DOTALL,

@@ -1,8 +1,16 @@
-"""Lists of words, written as text."""
+"""Lists of words and patterns of phrases, written as text."""
 
 from __future__ import annotations
+
+import re
 
 
 def words(text: str) -> frozenset[str]:
     """Return the words of a text, which are between white space."""
     return frozenset(text.split())
+
+
+def phrases(text: str) -> re.Pattern[str]:
+    """Compile a pattern that ignores case, where a space is any white space and line breaks are nothing."""
+    joined = re.sub(r"\s*\n\s*", "", text)
+    return re.compile(re.sub(" +", r"\\s+", joined), re.IGNORECASE)

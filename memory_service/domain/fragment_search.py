@@ -1,0 +1,165 @@
+"""Finding fragments of documents for a text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from memory_service.clock import now_us
+from memory_service.domain.checks import Checks
+from memory_service.domain.documents import DOCUMENT_TAG, Document, Fragment, document_of, fragment_of
+from memory_service.domain.embedding import Degradation
+from memory_service.domain.knowledge import fragment_bytes
+from memory_service.domain.page_tokens import PageTokens
+from memory_service.domain.ranking import Shares
+from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions, Selection
+from memory_service.domain.tokens import estimate_tokens
+from memory_service.errors import InvalidArgument
+from memory_service.records import ItemKind, RetrieveMode
+from memory_service.stores.base import Store
+
+_DEFAULT_LIMIT = 5
+_RESULT_BYTES = 400
+"""About how many bytes an explanation and a score take."""
+
+
+@dataclass(slots=True)
+class FragmentQuery:
+    """What fragments are wanted, as in the proto."""
+
+    query: str
+    selection: Selection
+    limit: int | None = None
+    document_ids: Sequence[str] = ()
+    min_score: float | None = None
+    mode: RetrieveMode = RetrieveMode.UNSPECIFIED
+    max_tokens: int | None = None
+    explain: bool = False
+    page_size: int = 0
+    page_token: str = ""
+
+
+@dataclass(slots=True)
+class FragmentHit:
+    """A fragment that was found, with its document."""
+
+    fragment: Fragment
+    document: Document
+    score: float
+    shares: Shares | None
+
+
+@dataclass(slots=True)
+class FragmentPage:
+    """A page of what was found, the best first."""
+
+    hits: list[FragmentHit]
+    revision: int
+    degraded: Sequence[Degradation] = ()
+    next_page_token: str = ""
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where a page begins: at a page of the retrieval, after so many of its results."""
+
+    inner_token: str = ""
+    passed: int = 0
+    tokens: int = 0
+    """How many tokens the pages before took."""
+
+
+class FragmentSearch:
+    """Finds fragments. `document_bytes` tells what a document takes in an answer without its text."""
+
+    def __init__(
+        self,
+        store: Store,
+        retrieval: Retrieval,
+        checks: Checks,
+        tokens: PageTokens,
+        document_bytes: Callable[[Document], int],
+    ) -> None:
+        self._store = store
+        self._retrieval = retrieval
+        self._checks = checks
+        self._tokens = tokens
+        self._document_bytes = document_bytes
+
+    async def search(self, namespace: str, query: FragmentQuery) -> FragmentPage:
+        """Return a page of the fragments that fit a text best, without those whose document is gone."""
+        self._check(namespace, query)
+        selection = query.selection
+        selection.kinds = frozenset({ItemKind.FRAGMENT})
+        selection.any_tag = tuple((DOCUMENT_TAG, one) for one in dict.fromkeys(query.document_ids))
+        limit = _DEFAULT_LIMIT if query.limit is None else query.limit
+        scope = (
+            "found", namespace, query.query, limit, query.min_score, int(query.mode), query.max_tokens,
+            *selection.scope(),
+        )  # fmt: skip
+        place = self._place(scope, query.page_token)
+        options = RetrieveOptions(
+            selection, limit, query.query, min_score=query.min_score, mode=query.mode, explain=query.explain,
+            page_size=query.page_size, page_token=place.inner_token,
+        )  # fmt: skip
+        page = await self._retrieval.retrieve(namespace, options)
+        hits = await self._hits(namespace, page)
+        taken, rest = self._cut(hits[place.passed :], place, query.max_tokens, page.next_page_token)
+        token = self._tokens.make(scope, [rest.inner_token, rest.passed, rest.tokens]) if rest else ""
+        return FragmentPage(taken, page.revision, page.degraded, token)
+
+    def _check(self, namespace: str, query: FragmentQuery) -> None:
+        checks = self._checks
+        checks.namespace(namespace)
+        if not query.query:
+            raise InvalidArgument("query", "is required")
+        checks.text("query", query.query)
+        if query.limit is not None and query.limit < -1:
+            raise InvalidArgument("limit", "must be -1 (no limit), 0 or more")
+        checks.size("document_ids", len(query.document_ids), "search_documents_max")
+        for at, document_id in enumerate(query.document_ids):
+            checks.item_id(document_id, f"document_ids[{at}]")
+        self._retrieval.check_selection(query.selection)
+        if query.min_score is not None and query.min_score != query.min_score:
+            raise InvalidArgument("min_score", "is not a number")
+        if query.max_tokens is not None and query.max_tokens <= 0:
+            raise InvalidArgument("max_tokens", "must be positive")
+        checks.count("page_size", query.page_size)
+
+    def _place(self, scope: tuple[object, ...], token: str) -> _Place:
+        if not token:
+            return _Place()
+        inner, passed, tokens = self._tokens.read(scope, token)
+        return _Place(str(inner), int(passed), int(tokens))
+
+    async def _hits(self, namespace: str, page: Page) -> list[FragmentHit | None]:
+        """Return what a page found; None for a fragment whose document is gone or is another by now."""
+        fragments = [fragment_of(item, now_us()) for item in page.items]
+        wanted = dict.fromkeys(fragment.kept.document_id for fragment in fragments if fragment)
+        items = await self._store.get_items(namespace, list(wanted))
+        documents = {one: document_of(item, now_us()) for one, item in items.items()}
+        hits: list[FragmentHit | None] = []
+        for fragment, score, shares in zip_longest(fragments, page.scores, page.shares):
+            document = documents.get(fragment.kept.document_id) if fragment else None
+            is_whole = fragment and document and fragment.is_of(document)
+            hits.append(FragmentHit(fragment, document, score, shares) if is_whole else None)
+        return hits
+
+    def _cut(
+        self, hits: Sequence[FragmentHit | None], place: _Place, max_tokens: int | None, next_inner: str
+    ) -> tuple[list[FragmentHit], _Place | None]:
+        """Return the hits that fit into a page and into the budget, and where the next page begins."""
+        taken: list[FragmentHit] = []
+        nbytes, tokens = 0, place.tokens
+        for at, hit in enumerate(hits):
+            if hit is None:
+                continue
+            nbytes += fragment_bytes(hit.fragment) + self._document_bytes(hit.document) + _RESULT_BYTES
+            if taken and nbytes > self._checks.limits.page_bytes_max:
+                return taken, _Place(place.inner_token, place.passed + at, tokens)
+            tokens += estimate_tokens(hit.fragment.text)
+            if max_tokens is not None and tokens > max_tokens:
+                return taken, None
+            taken.append(hit)
+        return taken, _Place(next_inner, 0, tokens) if next_inner else None

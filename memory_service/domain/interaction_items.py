@@ -1,0 +1,82 @@
+"""Interactions as items: what is kept with each, and how it is read again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from memory_service.domain.search_text import search_text
+from memory_service.records import ChatMessage, Content, Facet, Item, ItemKind, TextPart
+
+DEFAULT_AGENT = "system"
+"""Who responds and reflects where nobody is named."""
+PARTY_TAG = "party"
+"""On a message and on the responses to it: who sent the message."""
+LINK_TAG = "in_response_to"
+"""On a response: the id of the message that it answers."""
+CONTENT_TAG = "content"
+"""On a message: a digest of its content."""
+
+
+def message_facet(sender: str, content: str) -> Facet:
+    """Return what is kept with a message."""
+    tags = {PARTY_TAG: sender, CONTENT_TAG: digest(content)}
+    return Facet(ItemKind.MESSAGE, tags, {"sender": sender})
+
+
+def response_facet(sender: str) -> Facet:
+    """Return what is kept with a response that answers no message."""
+    return Facet(ItemKind.RESPONSE, {}, {"sender": sender})
+
+
+def reflection_facet(sender: str, interaction_ids: Sequence[str]) -> Facet:
+    """Return what is kept with a reflection."""
+    attributes = {"sender": sender, "interaction_ids": list(interaction_ids)}
+    return Facet(ItemKind.REFLECTION, {}, attributes)
+
+
+def facet_after(facet: Facet | None, content: Content) -> Facet | None:
+    """Return what is kept with an item whose content becomes another."""
+    if facet is None or facet.kind is not ItemKind.MESSAGE:
+        return facet
+    tags = {**facet.tags, CONTENT_TAG: digest(said(content))}
+    return Facet(facet.kind, tags, facet.attributes)
+
+
+def digest(content: str) -> str:
+    """Return a short name of a content; who finds an item by it compares the content too."""
+    return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+
+
+def text_of(item: Item) -> str:
+    """Return what an interaction says."""
+    return said(item.content)
+
+
+def said(content: Content) -> str:
+    """Return what a content says."""
+    if isinstance(content, TextPart):
+        return content.text
+    if isinstance(content, ChatMessage):
+        texts = [part.text for part in content.parts if isinstance(part, TextPart)]
+        if texts:
+            return "\n".join(texts)
+    # Not written by this service: an item may be given any content when it is updated.
+    return search_text(content)
+
+
+def sender_of(item: Item) -> str:
+    """Return who says it."""
+    sender = item.facet.attributes.get("sender") if item.facet else None
+    return sender if isinstance(sender, str) and sender else DEFAULT_AGENT
+
+
+def link_of(item: Item) -> str:
+    """Return the id of the message that a response answers; "" for none."""
+    return item.facet.tags.get(LINK_TAG, "") if item.facet and item.kind is ItemKind.RESPONSE else ""
+
+
+def subjects_of(item: Item) -> list[str]:
+    """Return the ids of what a reflection is about."""
+    ids = item.facet.attributes.get("interaction_ids") if item.facet else None
+    return [each for each in ids if isinstance(each, str)] if isinstance(ids, list) else []

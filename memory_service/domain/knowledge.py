@@ -1,0 +1,315 @@
+"""Documents: kept whole, searched by their fragments."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
+
+from memory_service.clock import now_us
+from memory_service.domain.checks import Checks
+from memory_service.domain.documents import (
+    Document,
+    DocumentDraft,
+    Fragment,
+    document_of,
+    document_of_stamps,
+    drafts_of,
+    fragment_of,
+)
+from memory_service.domain.embedding import Degradation, TextEmbedding
+from memory_service.domain.memories import Memories
+from memory_service.domain.page_tokens import PageTokens
+from memory_service.domain.retrieval import Retrieval, Selection
+from memory_service.domain.splitting import Piece, Split, split_text
+from memory_service.errors import AlreadyExists, Conflict, InvalidArgument, NotFound
+from memory_service.records import Item, ItemKind, OnDuplicate, Receipt, RequestKey
+from memory_service.stores.base import Store
+
+_TRIES = 10
+_FRAGMENT_BYTES = 200
+"""About how many bytes a fragment takes in an answer, without its text."""
+
+
+@dataclass(slots=True)
+class WrittenDocument:
+    """A document that was written. After a repeated request its fragments are left out."""
+
+    document: Document
+    fragments: list[Fragment]
+    receipt: Receipt
+    degraded: Sequence[Degradation] = ()
+
+
+@dataclass(slots=True)
+class FoundDocument:
+    """A document with a page of its fragments."""
+
+    document: Document
+    revision: int
+    fragments: list[Fragment] = field(default_factory=list)
+    next_page_token: str = ""
+
+
+@dataclass(slots=True)
+class DocumentPage:
+    """A page of documents."""
+
+    documents: list[Document]
+    revision: int
+    next_page_token: str = ""
+
+
+class Knowledge:
+    """The documents of namespaces. `document_bytes` tells what one takes in an answer without its text."""
+
+    def __init__(
+        self,
+        store: Store,
+        embedding: TextEmbedding,
+        checks: Checks,
+        tokens: PageTokens,
+        document_bytes: Callable[[Document], int],
+        split: Split | None = None,
+    ) -> None:
+        self._store = store
+        self._embedding = embedding
+        self._checks = checks
+        self._tokens = tokens
+        self._document_bytes = document_bytes
+        # Their pages are cut by what is sent, which is not the whole text of a document.
+        self.retrieval = Retrieval(store, embedding, checks, tokens, self._answer_bytes)
+        self._memories = Memories(store, embedding, self.retrieval, checks, tokens)
+        self.split = split or Split()
+        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+
+    def _answer_bytes(self, item: Item) -> int:
+        if document := document_of(item, 0):
+            return self._document_bytes(document)
+        fragment = fragment_of(item, 0)
+        return fragment_bytes(fragment) if fragment else 0
+
+    def _lock(self, namespace: str, document_id: str) -> asyncio.Lock:
+        """Return the lock of a document: whoever reads one in order to change it is alone meanwhile."""
+        key = namespace, document_id
+        lock = self._locks.get(key)
+        if lock is None:
+            lock = self._locks[key] = asyncio.Lock()
+        return lock
+
+    # --- writing ------------------------------------------------------------------------------
+
+    async def add(
+        self,
+        namespace: str,
+        draft: DocumentDraft,
+        split: Split,
+        *,
+        replace: bool = False,
+        expected_version: int | None = None,
+        request: RequestKey | None = None,
+    ) -> WrittenDocument:
+        """Write a document with its fragments, all or nothing. Raises AlreadyExists, Conflict."""
+        self._check(namespace, request)
+        self._check_draft(draft)
+        if expected_version is not None:
+            self._checks.count("expected_version", expected_version)
+            if not replace:
+                raise InvalidArgument("expected_version", "is for a replacement only: set replace")
+        pieces = await self.pieces(draft.text, split, "document.text")
+        async with self._lock(namespace, draft.id or os.urandom(16).hex()):
+            if request and (receipt := await self._store.find_receipt(namespace, request)):
+                return await self._repeated(namespace, draft, receipt)
+            if not replace:
+                return await self.write_new(namespace, draft, pieces, request)
+            return await self._replace(namespace, draft, pieces, expected_version, request)
+
+    def _check(self, namespace: str, request: RequestKey | None = None) -> None:
+        self._checks.namespace(namespace)
+        if request is not None:
+            self._checks.request_id(request.id)
+
+    def _check_draft(self, draft: DocumentDraft) -> None:
+        checks = self._checks
+        checks.item_id(draft.id, "document.id", required=False)
+        if not draft.text:
+            raise InvalidArgument("document.text", "is required")
+        checks.size("document.text", len(draft.text.encode()), "document_bytes_max")
+        checks.size("document.title", len(draft.title.encode()), "document_title_bytes_max")
+        checks.size("document.source", len(draft.source.encode()), "document_source_bytes_max")
+
+    async def pieces(self, text: str, split: Split, field: str) -> list[Piece]:
+        """Return the pieces of a text: one at least. Raises InvalidArgument and LimitExceeded of `field`."""
+        pieces = await split_text(text, split, self._checks.limits.document_fragments_max, field)
+        if not pieces:
+            raise InvalidArgument(field, "holds nothing but white space")
+        return pieces
+
+    async def write_new(
+        self, namespace: str, draft: DocumentDraft, pieces: Sequence[Piece], request: RequestKey | None
+    ) -> WrittenDocument:
+        """Write a document that was checked. Raises AlreadyExists."""
+        try:
+            return await self._write(namespace, draft, pieces, None, request)
+        except AlreadyExists as error:
+            raise AlreadyExists.document(namespace, draft.id) from error
+
+    async def _replace(
+        self,
+        namespace: str,
+        draft: DocumentDraft,
+        pieces: Sequence[Piece],
+        expected_version: int | None,
+        request: RequestKey | None,
+    ) -> WrittenDocument:
+        for _ in range(_TRIES):
+            found = await self._store.get_items(namespace, [draft.id]) if draft.id else {}
+            current = document_of(found.get(draft.id), now_us())
+            version = current.kept.version if current else 0
+            if current is None and draft.id in found and not found[draft.id].expired(now_us()):
+                raise AlreadyExists.document(namespace, draft.id)
+            if expected_version is not None and expected_version != version:
+                raise Conflict.document_version(draft.id, expected_version, version)
+            try:
+                return await self._write(namespace, draft, pieces, current, request, replace=True)
+            except Conflict as conflict:
+                # It was imported, reset or expired in between.
+                last = conflict
+        raise last
+
+    async def _write(
+        self,
+        namespace: str,
+        draft: DocumentDraft,
+        pieces: Sequence[Piece],
+        current: Document | None,
+        request: RequestKey | None,
+        *,
+        replace: bool = False,
+    ) -> WrittenDocument:
+        """Write a document in the place of its current version, if there is one, in one step."""
+        revision = current.item.revision if current else 0
+        drafts = drafts_of(
+            draft, pieces,
+            document_id=draft.id or os.urandom(16).hex(),
+            version=current.kept.version + 1 if current else 1,
+            expected_revision=revision if replace else None,
+        )  # fmt: skip
+        added = await self._memories.add(
+            namespace,
+            drafts,
+            fields=["document", *(f"document.fragments[{at}]" for at in range(len(pieces)))],
+            removals=current.fragment_ids() if current else (),
+            on_duplicate=OnDuplicate.REPLACE if replace else OnDuplicate.FAIL,
+            request=request,
+            bounded=True,
+        )
+        if added.receipt.replayed:
+            return await self._repeated(namespace, draft, added.receipt)
+        document = document_of(added.items[0], 0)
+        fragments = [fragment_of(item, 0) for item in added.items[1:]]
+        assert document is not None
+        return WrittenDocument(document, [f for f in fragments if f], added.receipt, added.degraded)
+
+    async def _repeated(self, namespace: str, draft: DocumentDraft, receipt: Receipt) -> WrittenDocument:
+        document = document_of_stamps(draft, receipt.items)
+        return WrittenDocument(document, [], receipt, await self.obstacles(namespace))
+
+    async def obstacles(self, namespace: str) -> list[Degradation]:
+        """Return what keeps the fragments of a namespace from being embedded."""
+        obstacle = self._embedding.obstacle(await self._store.namespace(namespace))
+        return [obstacle] if obstacle else []
+
+    async def delete(
+        self, namespace: str, document_id: str, *, expected_version: int | None, request: RequestKey | None
+    ) -> tuple[int, int]:
+        """Remove a document; return how many fragments it had, and the revision. Raises NotFound, Conflict."""
+        self._check(namespace, request)
+        self._checks.item_id(document_id)
+        if expected_version is not None:
+            self._checks.count("expected_version", expected_version)
+        async with self._lock(namespace, document_id):
+            receipt = await self._store.find_receipt(namespace, request) if request else None
+            if receipt is None:
+                document = await self.document(namespace, document_id)
+                version = document.kept.version
+                if expected_version is not None and expected_version != version:
+                    raise Conflict.document_version(document_id, expected_version, version)
+                removals = [document_id, *document.fragment_ids()]
+                removed = await self._memories.add(
+                    namespace, (), fields=(), removals=removals, request=request
+                )
+                receipt = removed.receipt
+        return receipt.removed_count - 1, receipt.revision
+
+    # --- reading ------------------------------------------------------------------------------
+
+    async def document(self, namespace: str, document_id: str) -> Document:
+        """Return a document with its text. Raises NotFound."""
+        found = await self._store.get_items(namespace, [document_id])
+        document = document_of(found.get(document_id), now_us())
+        if document is None:
+            raise NotFound.document(namespace, document_id)
+        return document
+
+    async def get(
+        self, namespace: str, document_id: str, *, include_fragments: bool, page_size: int, page_token: str
+    ) -> FoundDocument:
+        """Return a document and, if asked for, a page of its fragments. Raises NotFound."""
+        self._check(namespace)
+        self._checks.item_id(document_id)
+        size = self._checks.page_size(page_size)
+        for _ in range(_TRIES):
+            document = await self.document(namespace, document_id)
+            scope = ("fragments", namespace, document_id, document.kept.fragments)
+            first = int(self._tokens.read(scope, page_token)[0]) if page_token else 0
+            info = await self._store.namespace(namespace)
+            page = FoundDocument(document, info.revision if info else 0)
+            if not include_fragments:
+                return page
+            wanted = document.fragment_ids(first, first + size)
+            found = await self.fragments(namespace, wanted)
+            if len(found) == len(wanted):
+                break
+            # It was replaced in between, or an import brought only some of its fragments.
+        page.fragments = self._fitting(document, found, with_text=not first)
+        last = page.fragments[-1].kept.index + 1 if page.fragments else first + len(wanted)
+        if last < document.kept.fragment_count:
+            page.next_page_token = self._tokens.make(scope, [last])
+        return page
+
+    async def fragments(self, namespace: str, ids: Sequence[str]) -> list[Fragment]:
+        """Return the fragments of these ids that there are, in the order of the ids."""
+        items = await self._store.get_items(namespace, ids)
+        found = (fragment_of(items.get(one), now_us()) for one in ids)
+        return [fragment for fragment in found if fragment is not None]
+
+    def _fitting(self, document: Document, found: list[Fragment], *, with_text: bool) -> list[Fragment]:
+        """Return the fragments, one at least, that fit into a page with their document."""
+        nbytes = self._document_bytes(document)
+        if with_text:
+            nbytes += len(document.text.encode())
+        for at, fragment in enumerate(found):
+            nbytes += fragment_bytes(fragment)
+            if at and nbytes > self._checks.limits.page_bytes_max:
+                return found[:at]
+        return found
+
+    async def list_documents(
+        self, namespace: str, selection: Selection, *, page_size: int, page_token: str, newest_first: bool
+    ) -> DocumentPage:
+        """Return a page of documents in the order in which they were added, or the other way round."""
+        selection.kinds = frozenset({ItemKind.DOCUMENT})
+        page = await self._memories.list_items(
+            namespace, selection, page_size=page_size, page_token=page_token, newest_first=newest_first,
+            include_embedding=False,
+        )  # fmt: skip
+        documents = [document_of(item, now_us()) for item in page.items]
+        return DocumentPage([d for d in documents if d], page.revision, page.next_page_token)
+
+
+def fragment_bytes(fragment: Fragment) -> int:
+    """Return about how many bytes a fragment takes in an answer."""
+    return len(fragment.text.encode()) + _FRAGMENT_BYTES + len(fragment.kept.document_id)
