@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from grpc_api import Api
-from memory_client import Conflict, InvalidArgument, MemoryManager, MemoryServiceError, Unavailable
+from memory_client import InvalidArgument, MemoryManager, Unavailable
 from memory_service.v1 import admin_pb2, interaction_pb2, interaction_pb2_grpc, memory_pb2
 from server_process import ServerProcess
 
@@ -232,7 +232,6 @@ def test_what_the_server_refuses_is_raised(memory: MemoryManager) -> None:
     with pytest.raises(InvalidArgument) as refused:
         memory.store_interaction(message_of(""))
     assert refused.value.field == "content"
-    assert not isinstance(refused.value, Conflict)
     with pytest.raises(InvalidArgument):
         memory.retrieve_relevant_context("")
     with pytest.raises(InvalidArgument):
@@ -242,9 +241,8 @@ def test_what_the_server_refuses_is_raised(memory: MemoryManager) -> None:
 def test_without_a_server_it_says_so() -> None:
     with MemoryManager({"address": "127.0.0.1:1"}) as memory:
         for call in (memory.retrieve_last_interactions, memory.save_state):
-            with pytest.raises(Unavailable) as refused:
+            with pytest.raises(Unavailable):
                 call()
-            assert isinstance(refused.value, MemoryServiceError)
 
 
 def test_namespaces_are_apart(any_server: ServerProcess, namespace: str) -> None:
@@ -267,7 +265,6 @@ def test_other_clients_see_what_it_keeps(api: Api, memory: MemoryManager, namesp
     stub: Any = interaction_pb2_grpc.InteractionServiceStub(api.channel)
     request = interaction_pb2.RetrieveLastInteractionsRequest(namespace=namespace)
     found = stub.RetrieveLastInteractions(request).interactions
-    # The manager and the stubs of this test may be of two servers: each store has its own.
     stats = api.admin.ListNamespaces(admin_pb2.ListNamespacesRequest(prefix=namespace)).namespaces
     assert [entry.item_count for entry in stats] == [2]
     assert found[0].message.create_time.ToMicroseconds() == 1650123456125000

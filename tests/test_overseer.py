@@ -310,6 +310,11 @@ def test_descriptions_and_values_are_searched(api: Api, namespace: str) -> None:
     assert keys(check(api, namespace, "Write to Ferdinand")) == ["k2"]
 
 
+def test_a_short_number_counts_in_a_key_and_not_in_a_value(api: Api, namespace: str) -> None:
+    save(api, namespace, {"week_6": "rest", "week_7": "run", "speeds": [6, 7]})
+    assert keys(check(api, namespace, "What is on in week 6?")) == ["week_6"]
+
+
 def test_the_best_of_many_keys_are_candidates(api: Api, namespace: str) -> None:
     save(api, namespace, {f"noise_{i:03}": i for i in range(450)})
     api.save(namespace, "zebra_feeding_times", {"morning": "7:00"})

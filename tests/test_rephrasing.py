@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks.rephrasing import SHARE_MIN, cases, share_right
+from memory_service.domain.facts.categories import Category
+from memory_service.domain.facts.extraction import extract
+from memory_service.domain.facts.importance import importance
 from memory_service.domain.facts.rephrasing import third_person
 from memory_service.domain.facts.requests import without_request
+from memory_service.domain.facts.sentences import sentences
 
 
 @pytest.mark.parametrize(
@@ -98,7 +104,89 @@ def test_a_request_to_remember_is_taken_off(said: str, without: str) -> None:
 
 @pytest.mark.parametrize(
     "said",
-    ["Remember to buy milk", "I remember that day", "Notes are useful", "Remember that?", "Save the whales"],
+    [
+        "Remember to buy milk",
+        "I remember that day",
+        "I can't remember that",
+        "Remember that day in Rome?",
+        "Notes are useful",
+        "Remember that?",
+        "Save the whales",
+        "Save my work every hour",
+        "Save that for later",
+        "Important meetings are on Mondays",
+        "It's important that I sleep well",
+        "So you know Python",
+    ],
 )
 def test_what_only_looks_like_a_request_stays(said: str) -> None:
     assert without_request(said) == (said, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (
+            "I am Dr. Lee. I live in St. Gallen!  And you?",
+            ["I am Dr. Lee. ", "I live in St. Gallen!  ", "And you?"],
+        ),
+        ('He said "No. Never." Then he left.', ['He said "No. Never." ', "Then he left."]),
+        ("i like tea. i hate milk", ["i like tea. ", "i hate milk"]),
+        ("one\n\ntwo", ["one\n\n", "two"]),
+        ("Version 3.5 is e.g. fine", ["Version 3.5 is e.g. fine"]),
+    ],
+)
+def test_sentences_end_where_they_do(text: str, parts: list[str]) -> None:
+    assert sentences(text) == parts
+
+
+_PIECES = [
+    "I",
+    "i'm",
+    "I’d",
+    "my",
+    "we",
+    "us",
+    "and",
+    "wife",
+    "is",
+    "Jane",
+    "don't",
+    "like",
+    "to",
+    "but",
+    '"',
+    "'",
+    "`",
+    "remember",
+    "that",
+    "?",
+    ".",
+    ",",
+    ":",
+    "I/O",
+    "Part",
+    "never",
+    "been",
+    "«",
+    "й",
+    "mine",
+    "ourselves",
+    "i",
+    "im",
+    "User's",
+    "her",
+    "(I)",
+    "1.",
+    "-",
+    "save",
+    "this",
+] + ["\n", "\u2003"]
+
+
+@given(st.one_of(st.text(max_size=80), st.lists(st.sampled_from(_PIECES), max_size=25).map(" ".join)))
+def test_any_text_can_be_rephrased_searched_and_rated(text: str) -> None:
+    assert "".join(sentences(text)) == text
+    third_person(text)
+    extract(text)
+    importance(text, Category.CONTEXT, text)

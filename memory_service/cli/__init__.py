@@ -23,6 +23,8 @@ _ADMIN = "memory_service.cli.admin"
         "delete": f"{_ITEMS}:delete",
         "reset": f"{_ITEMS}:reset",
         "state": "memory_service.cli.state:state",
+        "memories": "memory_service.cli.memories:memories",
+        "documents": "memory_service.cli.documents:documents",
         "import": "memory_service.cli.importing:import_file",
         "export": "memory_service.cli.exporting:export",
         "watch": "memory_service.cli.watch:watch",

@@ -142,8 +142,10 @@ class FragmentSearch:
         hits: list[FragmentHit | None] = []
         for fragment, score, shares in zip_longest(fragments, page.scores, page.shares):
             document = documents.get(fragment.kept.document_id) if fragment else None
-            is_whole = fragment and document and fragment.is_of(document)
-            hits.append(FragmentHit(fragment, document, score, shares) if is_whole else None)
+            if fragment and document and fragment.is_of(document):
+                hits.append(FragmentHit(fragment, document, score, shares))
+            else:
+                hits.append(None)
         return hits
 
     def _cut(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding
-from memory_service.domain.interaction_items import PARTY_TAG, text_of
+from memory_service.domain.interaction_items import PARTY_TAG, SESSION_TAG, text_of
 from memory_service.domain.interactions import SENDER_BYTES_MAX, Interaction, Interactions
 from memory_service.domain.ranking import Shares
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
@@ -47,7 +49,7 @@ class Fitting:
     interaction: Interaction
     text: str
     score: float
-    shares: Shares | None
+    shares: Shares
 
 
 @dataclass(slots=True)
@@ -62,12 +64,10 @@ class Context:
 
 @dataclass(slots=True)
 class _Search:
-    """One of the two searches; `accepts` tells which of what it finds is wanted."""
+    """One of the two searches."""
 
     selection: Selection
     limit: int
-    spare: int
-    accepts: Callable[[Item], bool]
 
 
 class InteractionContext:
@@ -94,7 +94,10 @@ class InteractionContext:
         self._check(namespace, options)
         context = Context()
         base = await self._prepared(namespace, options, context)
-        lists = [await self._search(namespace, search, base, context) for search in _searches(options)]
+        excluded = frozenset(options.exclude_ids)
+        lists = [
+            await self._found(namespace, search, base, excluded, context) for search in _searches(options)
+        ]
         self._pack(context, lists, options.max_tokens)
         if not context.revision and (info := await self._store.namespace(namespace)):
             context.revision = info.revision
@@ -141,45 +144,36 @@ class InteractionContext:
             raise FailedPrecondition.embedder_required(f"mode VECTOR needs a vector, but {trouble.message}")
         return vector, trouble
 
-    async def _search(
-        self, namespace: str, search: _Search, base: RetrieveOptions, context: Context
-    ) -> list[Fitting]:
-        """Return the best that are accepted, asking for more until there are enough or no more."""
-        ask = search.limit + search.spare
-        while search.limit:
-            found, seen = await self._found(namespace, search, base, ask, context)
-            if len(found) >= search.limit or seen < ask:
-                originals = await self._interactions.with_originals(
-                    namespace, [fitting.interaction.item for fitting in found]
-                )
-                for fitting, interaction in zip(found, originals, strict=True):
-                    fitting.interaction = interaction
-                return found
-            ask *= 4
-        return []
-
     async def _found(
-        self, namespace: str, search: _Search, base: RetrieveOptions, ask: int, context: Context
-    ) -> tuple[list[Fitting], int]:
-        """Return what is accepted of the best `ask`, and how many of them were looked at."""
-        options = RetrieveOptions(
-            search.selection, ask, base.query_text, base.query_embedding, base.min_score, base.mode,
-            explain=base.explain,
-        )  # fmt: skip
+        self,
+        namespace: str,
+        search: _Search,
+        base: RetrieveOptions,
+        excluded: frozenset[str],
+        context: Context,
+    ) -> list[Fitting]:
+        """Return the best of a search that are not excluded."""
+        if not search.limit:
+            return []
+        # With so many more there are enough, also if all that is excluded is among the best.
+        ask = search.limit + len(excluded)
+        options = msgspec.structs.replace(base, selection=search.selection, limit=ask)
         found: list[Fitting] = []
-        seen = 0
         while True:
             page = await self._retrieval.retrieve(namespace, options)
             context.revision = context.revision or page.revision
             context.degraded += [each for each in page.degraded if each not in context.degraded]
-            seen += len(page.items)
-            for at, (item, score) in enumerate(zip(page.items, page.scores, strict=True)):
-                if len(found) < search.limit and search.accepts(item):
-                    shares = page.shares[at] if page.shares else None
-                    found.append(Fitting(Interaction(item), _prompt_text(item), score, shares))
+            kept = [at for at, item in enumerate(page.items) if item.id not in excluded]
+            interactions = await self._interactions.with_originals(namespace, [page.items[at] for at in kept])
+            found += [
+                Fitting(
+                    said, _prompt_text(said.item), page.scores[at], page.shares[at] if page.shares else ()
+                )
+                for at, said in zip(kept, interactions, strict=True)
+            ]
             options.page_token = page.next_page_token
-            if len(found) == search.limit or not page.next_page_token:
-                return found, seen
+            if len(found) >= search.limit or not page.next_page_token:
+                return found[: search.limit]
 
     def _pack(self, context: Context, lists: Sequence[Sequence[Fitting]], max_tokens: int | None) -> None:
         """Keep what there is room for: of each list a beginning, in turns by how far down it is."""
@@ -212,26 +206,19 @@ class InteractionContext:
 
 def _searches(options: ContextOptions) -> list[_Search]:
     asked = options.selection
-    excluded = frozenset(options.exclude_ids)
-    sessions = ("", asked.session_id)
-
-    def make(kinds: frozenset[ItemKind], session_id: str, tags: tuple[tuple[str, str], ...]) -> Selection:
-        return Selection(session_id, asked.labels, asked.start_us, asked.end_us, kinds=kinds, tags=tags)
-
-    tags = ((PARTY_TAG, options.sender),) if options.sender else ()
-    said = _INTERACTIONS_DEFAULT if options.interaction_limit is None else options.interaction_limit
-    thought = _REFLECTIONS_DEFAULT if options.reflection_limit is None else options.reflection_limit
+    said = msgspec.structs.replace(asked, kinds=_SAID)
+    if options.sender:
+        said.tags = ((PARTY_TAG, options.sender),)
+    thought = msgspec.structs.replace(asked, kinds=_THOUGHT)
+    if asked.session_id:
+        # Those of this session and those of none.
+        thought.session_id = ""
+        thought.any_tag = ((SESSION_TAG, asked.session_id), (SESSION_TAG, ""))
+    limits = options.interaction_limit, options.reflection_limit
+    defaults = _INTERACTIONS_DEFAULT, _REFLECTIONS_DEFAULT
     return [
-        _Search(
-            make(_SAID, asked.session_id, tags), said, len(excluded), lambda item: item.id not in excluded
-        ),
-        # No filter says "this session or none", so reflections of others are passed over.
-        _Search(
-            make(_THOUGHT, "", ()),
-            thought,
-            len(excluded),
-            lambda item: item.id not in excluded and (not asked.session_id or item.session_id in sessions),
-        ),
+        _Search(selection, default if limit is None else limit)
+        for selection, limit, default in zip((said, thought), limits, defaults, strict=True)
     ]
 
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 
 from memory_service.domain.search_text import search_text
-from memory_service.records import ChatMessage, Content, Facet, Item, ItemKind, TextPart
+from memory_service.records import ChatMessage, Facet, Item, ItemKind, TextPart
 
 DEFAULT_AGENT = "system"
 """Who responds and reflects where nobody is named."""
@@ -16,6 +16,8 @@ LINK_TAG = "in_response_to"
 """On a response: the id of the message that it answers."""
 CONTENT_TAG = "content"
 """On a message: a digest of its content."""
+SESSION_TAG = "session"
+"""On a reflection: its session, or "" for none, which no other filter can say."""
 
 
 def message_facet(sender: str, content: str) -> Facet:
@@ -29,18 +31,23 @@ def response_facet(sender: str) -> Facet:
     return Facet(ItemKind.RESPONSE, {}, {"sender": sender})
 
 
-def reflection_facet(sender: str, interaction_ids: Sequence[str]) -> Facet:
+def reflection_facet(sender: str, session_id: str, interaction_ids: Sequence[str]) -> Facet:
     """Return what is kept with a reflection."""
     attributes = {"sender": sender, "interaction_ids": list(interaction_ids)}
-    return Facet(ItemKind.REFLECTION, {}, attributes)
+    return Facet(ItemKind.REFLECTION, {SESSION_TAG: session_id}, attributes)
 
 
-def facet_after(facet: Facet | None, content: Content) -> Facet | None:
-    """Return what is kept with an item whose content becomes another."""
-    if facet is None or facet.kind is not ItemKind.MESSAGE:
-        return facet
-    tags = {**facet.tags, CONTENT_TAG: digest(said(content))}
-    return Facet(facet.kind, tags, facet.attributes)
+def current_facet(item: Item) -> Facet | None:
+    """Return what is to be kept with an item whose content or session was changed."""
+    if item.facet is None:
+        return None
+    if item.kind is ItemKind.MESSAGE:
+        changed = {CONTENT_TAG: digest(text_of(item))}
+    elif item.kind is ItemKind.REFLECTION:
+        changed = {SESSION_TAG: item.session_id}
+    else:
+        return item.facet
+    return Facet(item.kind, {**item.facet.tags, **changed}, item.facet.attributes)
 
 
 def digest(content: str) -> str:
@@ -50,11 +57,7 @@ def digest(content: str) -> str:
 
 def text_of(item: Item) -> str:
     """Return what an interaction says."""
-    return said(item.content)
-
-
-def said(content: Content) -> str:
-    """Return what a content says."""
+    content = item.content
     if isinstance(content, TextPart):
         return content.text
     if isinstance(content, ChatMessage):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -131,7 +132,7 @@ class Interactions:
 
     async def keep_message(self, namespace: str, saying: Saying, request: RequestKey | None) -> Kept:
         """Write a message. Raises AlreadyExists."""
-        self._check(namespace, saying)
+        self._check(namespace, saying, request)
         facet = message_facet(saying.sender, saying.content)
         return await self._keep(namespace, saying, Role.USER, facet, request)
 
@@ -148,16 +149,12 @@ class Interactions:
 
         Raises NotFound when there is no such message, AlreadyExists.
         """
-        self._check(namespace, saying)
+        self._check(namespace, saying, request)
         self._checks.item_id(in_response_to, "in_response_to", required=False)
         self._check_original(in_response_to, original)
         facet = response_facet(saying.sender)
-        earlier = await self._earlier(namespace, request)
-        if earlier is not None:
-            # A repeated request: its message may be gone, and was found when it was written.
-            facet.tags[LINK_TAG] = link_of(earlier)
-            saying.session_id = earlier.session_id
-        elif (message := await self._message(namespace, in_response_to, original, request)) is not None:
+        message = await self._message(namespace, in_response_to, original, request)
+        if message is not None:
             facet.tags[LINK_TAG], facet.tags[PARTY_TAG] = message.id, sender_of(message)
             saying.session_id = saying.session_id or message.session_id
         kept = await self._keep(namespace, saying, Role.ASSISTANT, facet, request)
@@ -168,17 +165,17 @@ class Interactions:
         self, namespace: str, saying: Saying, interaction_ids: Sequence[str], request: RequestKey | None
     ) -> Kept:
         """Write a reflection on some interactions, which need not exist. Raises AlreadyExists."""
-        self._check(namespace, saying)
+        self._check(namespace, saying, request)
         self.check_ids("interaction_ids", interaction_ids)
-        facet = reflection_facet(saying.sender, interaction_ids)
+        facet = reflection_facet(saying.sender, saying.session_id, interaction_ids)
         return await self._keep(namespace, saying, None, facet, request)
 
     async def _keep(
         self, namespace: str, saying: Saying, role: Role | None, facet: Facet, request: RequestKey | None
     ) -> Kept:
         part = TextPart(saying.content)
-        # Words are searched in names too, and every response would be found by the word "system".
-        name = saying.sender if saying.sender != DEFAULT_AGENT else None
+        # Names are searched, too, and every response would be found by the word "system".
+        name = saying.sender if role is Role.USER or saying.sender != DEFAULT_AGENT else None
         draft = ItemDraft(
             part if role is None else ChatMessage(role, [part], name=name),
             saying.id,
@@ -190,11 +187,20 @@ class Interactions:
             facet=facet,
         )
         added = await self._memories.add(namespace, [draft], fields=("interaction",), request=request)
-        return Kept(Interaction(added.items[0]), added.receipt.revision, added.degraded)
+        item = added.items[0]
+        if added.receipt.replayed and (stored := await self._stored(namespace, item.id)) is not None:
+            # What it was linked to then, which need not be what would be found now.
+            item = dataclasses.replace(item, session_id=stored.session_id, facet=stored.facet)
+        return Kept(Interaction(item), added.receipt.revision, added.degraded)
 
-    def _check(self, namespace: str, saying: Saying) -> None:
+    async def _stored(self, namespace: str, item_id: str) -> Item | None:
+        return (await self._store.get_items(namespace, [item_id])).get(item_id)
+
+    def _check(self, namespace: str, saying: Saying, request: RequestKey | None) -> None:
         checks = self._checks
         checks.namespace(namespace)
+        if request is not None:
+            checks.request_id(request.id)
         checks.name("sender", saying.sender, SENDER_BYTES_MAX)
         self.check_text("content", saying.content)
         checks.item_id(saying.id, required=False)
@@ -228,23 +234,12 @@ class Interactions:
 
     # --- the message of a response ------------------------------------------------------------
 
-    async def _earlier(self, namespace: str, request: RequestKey | None) -> Item | None:
-        """Return what an earlier, equal request wrote, if that is still there."""
-        if request is None:
-            return None
-        self._checks.request_id(request.id)
-        receipt = await self._store.find_receipt(namespace, request)
-        if receipt is None or not receipt.items:
-            return None
-        item_id = receipt.items[0].id
-        return (await self._store.get_items(namespace, [item_id])).get(item_id)
-
     async def _message(
         self, namespace: str, item_id: str, original: Original | None, request: RequestKey | None
     ) -> Item | None:
         """Return the message to link to; None when none is asked for. Raises NotFound.
 
-        For a request that was applied before it may be gone by now, and its answer stays the same.
+        For a request that was applied before it may be gone by now: then nothing is written.
         """
         if original is not None:
             message = await self._newest_like(namespace, original)

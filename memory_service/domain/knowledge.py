@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
@@ -18,6 +17,7 @@ from memory_service.domain.documents import (
     document_of_stamps,
     drafts_of,
     fragment_of,
+    new_id,
 )
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.memories import Memories
@@ -119,7 +119,7 @@ class Knowledge:
             if not replace:
                 raise InvalidArgument("expected_version", "is for a replacement only: set replace")
         pieces = await self.pieces(draft.text, split, "document.text")
-        async with self._lock(namespace, draft.id or os.urandom(16).hex()):
+        async with self._lock(namespace, draft.id or new_id()):
             if request and (receipt := await self._store.find_receipt(namespace, request)):
                 return await self._repeated(namespace, draft, receipt)
             if not replace:
@@ -193,7 +193,7 @@ class Knowledge:
         revision = current.item.revision if current else 0
         drafts = drafts_of(
             draft, pieces,
-            document_id=draft.id or os.urandom(16).hex(),
+            document_id=draft.id or new_id(),
             version=current.kept.version + 1 if current else 1,
             expected_revision=revision if replace else None,
         )  # fmt: skip
@@ -225,7 +225,10 @@ class Knowledge:
     async def delete(
         self, namespace: str, document_id: str, *, expected_version: int | None, request: RequestKey | None
     ) -> tuple[int, int]:
-        """Remove a document; return how many fragments it had, and the revision. Raises NotFound, Conflict."""
+        """Remove a document; return how many fragments it had, and the revision.
+
+        Raises NotFound, Conflict.
+        """
         self._check(namespace, request)
         self._checks.item_id(document_id)
         if expected_version is not None:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import asyncio
 import enum
 import fnmatch
-import json
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
-import msgspec
-
 from memory_service.clock import now_us
 from memory_service.decisions import DecidedBy, Failure, FailureReason, Usage
 from memory_service.domain.checks import Checks
+from memory_service.domain.context_block import ContextBlock
 from memory_service.domain.deciding import Deciding
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.ranking import Contribution
 from memory_service.domain.relevance import Candidate, KeySearch, Words, rank, relevant
-from memory_service.domain.tokens import estimate_tokens
+from memory_service.domain.relevance_question import INSTRUCTIONS, RelevantKeys, listing_of
 from memory_service.errors import InvalidArgument, LimitExceeded, Unavailable
 from memory_service.llms.base import Llm
 from memory_service.records import DegradationReason, StateEntry, Vector
@@ -27,7 +25,6 @@ from memory_service.stores.base import Store
 
 GOAL_BYTES_MAX = 16 * 1024
 REASON_CHARS_MAX = 500
-CONTEXT_HEADING = "[Relevant Memory]\n"
 _LIMIT, _LIMIT_MAX = 10, 100
 _TOKENS = 2000
 _CANDIDATES, _CANDIDATES_MAX = 50, 200
@@ -35,25 +32,8 @@ _SCANNED_AT_ONCE = 200
 # So many keys are compared by their vectors: all candidates there can be. More would make a call slow,
 # and dear where a provider embeds.
 _EMBEDDED_MAX = _CANDIDATES_MAX
-_LISTING_TOKENS_MAX = 4000
-# Characters of previews and of descriptions that a language model is shown: as many as there is room for.
-_SHOWN_CHARS = ((100, 300), (40, 100), (0, 40))
 _UNKNOWN_KEYS_TOLD_MAX = 20
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
-
-_INSTRUCTIONS = """\
-You decide which saved state an agent needs for its goal. "saved state" lists what there is, one JSON
-object a line: the key, what its value is for, and the beginning of the value. Name in relevant_keys the
-keys whose values the agent needs to reach the goal, spelt exactly as they are listed, the most relevant
-first. Name none if none is needed; a goal that has nothing to do with any key needs none. Say why in
-reason, in one short sentence."""
-
-
-class RelevantKeys(msgspec.Struct):
-    """The keys whose values the goal needs."""
-
-    relevant_keys: list[str]
-    reason: str = ""
 
 
 class KeyVerdict(enum.IntEnum):
@@ -196,9 +176,9 @@ class Overseer:
     ) -> list[KeyDecision]:
         """Decide on candidates; set the answer's decisions but for what is loaded. Return the relevant."""
         if deciding.model:
-            shown, listing = _listing(ranked)
+            shown, listing = listing_of(ranked)
             data = {"goal": goal, "saved state": listing}
-            named = await deciding.ask(_INSTRUCTIONS, data, RelevantKeys)
+            named = await deciding.ask(INSTRUCTIONS, data, RelevantKeys)
             if named is not None:
                 return _by_model(shown, named, answer)
         return _by_rules(ranked, answer)
@@ -212,9 +192,7 @@ class Overseer:
         answer: RelevantState,
     ) -> None:
         """Load the entries of relevant keys as far as the bounds allow, and tell what was left out."""
-        bytes_left = self._checks.limits.page_bytes_max
-        tokens_left = float("inf") if max_tokens < 0 or query.omit_values else max_tokens
-        pieces: dict[str, msgspec.Raw] = {}
+        block = ContextBlock(max_tokens, self._checks.limits.page_bytes_max, self._entry_bytes)
         for decision in chosen:
             if len(answer.entries) >= limit:
                 _omit(decision, f"over the limit of {limit}")
@@ -224,19 +202,11 @@ class Overseer:
                 _omit(decision, "it was removed meanwhile")
                 message = "the key was removed while it was decided on"
                 answer.failures.append(Failure(FailureReason.CHANGED_MEANWHILE, message, decision.key))
-                continue
-            piece = "" if query.omit_values else _piece(entry)
-            tokens = estimate_tokens(piece)
-            nbytes = 0 if query.omit_values else self._entry_bytes(entry) + len(piece.encode())
-            if tokens > tokens_left or nbytes > bytes_left:
-                why = "max_tokens" if tokens > tokens_left else "what a response can hold"
-                _omit(decision, f"its value of about {tokens} tokens does not fit into {why}")
-                continue
-            tokens_left, bytes_left = tokens_left - tokens, bytes_left - nbytes
-            answer.entries.append(entry)
-            pieces[entry.key] = msgspec.Raw(entry.value_json)
-        if pieces and not query.omit_values:
-            answer.context_text = CONTEXT_HEADING + _formatted(msgspec.json.encode(pieces))
+            elif why := "" if query.omit_values else block.add(entry):
+                _omit(decision, why)
+            else:
+                answer.entries.append(entry)
+        answer.context_text = block.text
         # Those on entries come first, then those that were left out, then the others.
         answer.decisions.sort(key=lambda decision: _ORDER[decision.verdict])
 
@@ -278,43 +248,9 @@ def _unavailable(error: Unavailable) -> Degradation:
     )
 
 
-def _piece(entry: StateEntry) -> str:
-    """Return an entry as it stands in the block for a prompt."""
-    return _formatted(msgspec.json.encode({entry.key: msgspec.Raw(entry.value_json)}))[2:-1]
-
-
-def _formatted(encoded: bytes) -> str:
-    return msgspec.json.format(encoded, indent=2).decode()
-
-
 def _omit(decision: KeyDecision, why: str) -> None:
     decision.verdict = KeyVerdict.OMITTED
     decision.reason = f"{why}; needed because: {decision.reason}"[:REASON_CHARS_MAX]
-
-
-def _listing(ranked: Sequence[Candidate]) -> tuple[list[Candidate], str]:
-    """Return what a language model is shown of candidates: all of them if there is room."""
-    shown: list[Candidate] = []
-    lines: list[str] = []
-    for preview_chars, description_chars in _SHOWN_CHARS:
-        shown, lines, tokens = [], [], 0
-        for candidate in ranked:
-            line = _line(candidate, preview_chars, description_chars)
-            tokens += estimate_tokens(line) + 1
-            if tokens > _LISTING_TOKENS_MAX:
-                break
-            shown.append(candidate)
-            lines.append(line)
-        if len(shown) == len(ranked):
-            break
-    return shown, "\n".join(lines)
-
-
-def _line(candidate: Candidate, preview_chars: int, description_chars: int) -> str:
-    shown = {"key": candidate.key, "for": candidate.description[:description_chars]}
-    if preview_chars:
-        shown["value begins"] = candidate.preview[:preview_chars]
-    return json.dumps({name: text for name, text in shown.items() if text}, ensure_ascii=False)
 
 
 def _by_rules(ranked: Sequence[Candidate], answer: RelevantState) -> list[KeyDecision]:

@@ -36,7 +36,6 @@ _GENERAL_SHARE = 0.3
 _VALUE_BYTES_SEARCHED = 2048
 _WORDS_TOLD_MAX = 5
 _WORD_CHARS_TOLD_MAX = 60
-_DIGITS_MIN = 4
 _CACHED_STEMS_MAX = 50_000
 
 # A key is relevant from this score on, which is 1 at most. Measured by `python -m benchmarks.relevance`.
@@ -47,7 +46,8 @@ _CLEARLY_BEHIND = 0.8
 # A key that shares no word with the goal is relevant from this cosine on.
 _RELEVANT_VECTOR_FROM = 0.45
 
-_ESCAPE = re.compile(r"\\.")
+# What is left out of a value: the escapes of JSON, and short numbers, which are the same by chance.
+_NOISE = re.compile(r"\\.|\b\d{1,3}\b")
 CAMEL_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]|[^\W_\u3040-\u30ff\u3400-\u4dbf"
@@ -78,14 +78,12 @@ _GENERAL_WORDS = frozenset(
     weekly year write
     """.split()  # noqa: SIM905
 )
-
-
 # Words that people use for the same thing in goals and in names of keys. The first stands for all.
 _SAME_THING = (
     "address addresses location",
-    "appointment appointments calendar meeting meetings event events schedule",
+    "appointment appointments calendar meeting meetings event events",
     "author authors writer writers",
-    "buy buying groceries grocery shop shopping store supermarket purchase",
+    "buy buying groceries grocery shop shopping supermarket purchase",
     "colour color colours colors theme",
     "company companies organisation organization employer firm",
     "contact contacts phone telephone",
@@ -95,26 +93,24 @@ _SAME_THING = (
     "favourite favorite favourites favorites favour favor",
     "film films movie movies cinema",
     "flight flights airline airlines fly flyer airport",
-    "friend friends",
-    "gift gifts present presents",
+    "gift gifts presents",
     "injury injuries injured pain hurt hurts",
-    "job jobs work works working profession occupation",
-    "key token tokens credential credentials login password passwords secret",
+    "job jobs profession occupation workplace",
+    "password passwords passphrase",
+    "credential credentials login token tokens",
     "language languages translate",
     "learn learning study studying studies",
     "lecture lectures course courses class classes",
-    "lesson lessons",
     "meal meals dinner dinners lunch menu recipe recipes cook cooking",
     "medicine medicines medication medications drug drugs prescription",
     "money budget budgets spend spending finance finances",
     "music song songs playlist playlists",
     "people person members member team colleague colleagues teammates",
     "preference preferences prefer prefers preferred like likes liked",
-    "route routes trail trails path paths",
+    "route routes trail trails",
     "run runs running jog jogging",
     "task tasks todo todos",
     "travel travels travelling traveling trip trips journey vacation holiday holidays",
-    "unit units metric imperial",
 )
 _SYNONYM_SHARE = 0.7
 
@@ -152,9 +148,8 @@ def split_words(text: str) -> list[str]:
 
 
 def telling_words(text: str) -> set[str]:
-    """Return the words of a text that tell what it is about; of numbers, those that may be years or ids."""
-    words = set(split_words(text)) - _STOP_WORDS
-    return {word for word in words if len(word) >= _DIGITS_MIN or not word.isdigit()}
+    """Return the words of a text that tell what it is about."""
+    return set(split_words(text)) - _STOP_WORDS
 
 
 def joined_words(text: str) -> set[str]:
@@ -225,7 +220,7 @@ class KeySearch:
 
     def _found(self, entry: StateEntry) -> dict[str, float]:
         found: dict[str, float] = {}
-        value = _ESCAPE.sub(" ", entry.value_json[:_VALUE_BYTES_SEARCHED].decode("utf-8", "ignore"))
+        value = _NOISE.sub(" ", entry.value_json[:_VALUE_BYTES_SEARCHED].decode("utf-8", "ignore"))
         for text, strength in (
             (value, _IN_VALUE),
             (entry.description, _IN_DESCRIPTION),
@@ -275,7 +270,8 @@ def relevant(ranked: Sequence[Candidate]) -> list[Candidate]:
     for candidate in ranked:
         near = candidate.score >= max(RELEVANT_FROM, _NEAR_THE_BEST * ranked[0].score)
         behind = any(_better(other, candidate) for other in chosen)
-        if (near and not behind) or candidate.vector >= _RELEVANT_VECTOR_FROM:
+        means_the_same = not candidate.found and candidate.vector >= _RELEVANT_VECTOR_FROM
+        if (near and not behind) or means_the_same:
             chosen.append(candidate)
     return chosen
 

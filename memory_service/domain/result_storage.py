@@ -254,6 +254,9 @@ class ResultStorage:
             )
         except Conflict:
             self._fail(decision, FailureReason.CHANGED_MEANWHILE)
+        else:
+            # Decisions are remembered; values need not be.
+            decision.entry.value_json = b""
 
     @staticmethod
     def _fail(decision: StorageDecision, reason: FailureReason) -> None:
@@ -281,16 +284,16 @@ class ResultStorage:
             return None
         if known is not None and known.entry is not None and _stamp(known.entry) == _stamp(receipt):
             return known
-        return await self._from_receipt(asked.namespace, receipt, encoded)
+        return await self._from_receipt(asked.namespace, receipt, len(encoded))
 
-    async def _from_receipt(self, namespace: str, receipt: Receipt, encoded: bytes) -> StorageDecision:
+    async def _from_receipt(self, namespace: str, receipt: Receipt, size_bytes: int) -> StorageDecision:
         """Return the decision of a request from before a restart: what was saved is known, and not why."""
         changes = await self._store.read_changes(namespace, receipt.revision - 1, 1)
         saved = [c for c in changes if c.type is ChangeType.STATE_SAVED and c.revision == receipt.revision]
         key = saved[0].subject if saved else ""
         entry = StateEntry(
-            key, encoded, receipt.version, receipt.create_us, receipt.update_us,
-            receipt.expire_us, len(encoded), receipt.description, receipt.revision,
+            key, b"", receipt.version, receipt.create_us, receipt.update_us,
+            receipt.expire_us, size_bytes, receipt.description, receipt.revision,
         )  # fmt: skip
         return StorageDecision(
             should_save=True,

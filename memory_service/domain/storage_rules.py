@@ -6,6 +6,7 @@ remembered. What answers one question is not: times, numbers, the weather, the h
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 
@@ -30,7 +31,13 @@ _PASSING = frozenset(
     traffic translate translation uptime validate weather
     """.split()  # noqa: SIM905
 )
-_SECRET = frozenset(("apikey", "credential", "credentials", "passphrase", "password", "secret", "token"))
+# Names of fields that hold secrets, without what is between their words: "next_page_token" is none.
+_SECRET = frozenset(
+    """
+    accesstoken apikey apitoken authtoken clientsecret credential credentials idtoken passphrase passwd
+    password privatekey refreshtoken secret secretkey token
+    """.split()  # noqa: SIM905
+)
 # Fields by which objects are people.
 _NAMES_OF_PEOPLE = frozenset(
     """
@@ -66,7 +73,8 @@ _WORD = re.compile(r"[^\W_]+")
 _KEY_WORDS_MAX = 5
 _KEY_CHARS_MAX = 64
 _DESCRIPTION_CHARS_MAX = 300
-_ITEMS_SEEN = 20
+_GOAL_CHARS_SEEN = 2000
+_ITEMS_SEEN, _NAMES_SEEN, _DEPTH_SEEN = 20, 200, 4
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,7 @@ class Verdict:
 
 def evaluate(tool_name: str, result: Json, goal: str) -> Verdict:
     """Decide on a result by the tool's name, the goal and the result's shape."""
+    goal = " ".join(goal.split())[:_GOAL_CHARS_SEEN]
     save, reason = _decide(tool_name, result, goal)
     return Verdict(save, reason, key_for(tool_name, goal), description_for(tool_name, goal))
 
@@ -90,8 +99,8 @@ def _decide(tool_name: str, result: Json, goal: str) -> tuple[bool, str]:
         return False, "the result is empty"
     if _NOT_ASKED.search(goal):
         return False, "the goal asks not to save it"
-    if secret := _fields(result) & _SECRET:
-        return False, f'the result holds a secret ("{min(secret)}")'
+    if _SECRET & {"".join(_words(name)) for name in _names(result)}:
+        return False, "the result holds a password, a token or another secret"
     if _asks_for(goal, tool_name, result):
         return True, "the goal asks to remember it"
     words, where = set(_words(tool_name)), "the tool's name"
@@ -134,7 +143,7 @@ def _lists_people(result: Json) -> bool:
         isinstance(found, list)
         and bool(found)
         and all(
-            isinstance(one, dict) and _NAMES_OF_PEOPLE & {str(name).lower() for name in one}
+            isinstance(one, dict) and _NAMES_OF_PEOPLE & {name.lower() for name in one}
             for one in found[:_ITEMS_SEEN]
         )
         for found in lists
@@ -142,14 +151,17 @@ def _lists_people(result: Json) -> bool:
 
 
 def _fields(result: Json) -> set[str]:
-    """Return the names of a result's fields, and their parts, down to the objects in its lists."""
-    if isinstance(result, list):
-        return {name for one in result[:_ITEMS_SEEN] if isinstance(one, dict) for name in _fields(one)}
-    if not isinstance(result, dict):
+    """Return the words in the names of a result's fields."""
+    return {word for name in _names(result) for word in _words(name)}
+
+
+def _names(result: Json, depth: int = _DEPTH_SEEN) -> set[str]:
+    """Return the names of a result's fields, and of those of the objects in it."""
+    if not depth or not isinstance(result, list | dict):
         return set()
-    names = {part for name in result for part in (str(name).lower(), *_words(str(name)))}
-    inner = (value for value in result.values() if isinstance(value, dict))
-    return names.union(*(_words(str(name)) for value in inner for name in value))
+    seen = list(itertools.islice(result.values() if isinstance(result, dict) else result, _ITEMS_SEEN))
+    names = set(itertools.islice(result, _NAMES_SEEN)) if isinstance(result, dict) else set()
+    return names.union(*(_names(one, depth - 1) for one in seen))
 
 
 def key_for(tool_name: str, goal: str) -> str:
@@ -186,5 +198,5 @@ def _key(words: list[str]) -> str:
 
 def description_for(tool_name: str, goal: str) -> str:
     """Return what the value is, in words that a later goal may share."""
-    text = " ".join(f"{tool_name}: {goal}".split()) if goal.strip() else tool_name
+    text = f"{tool_name}: {goal}" if goal else tool_name
     return text if len(text) <= _DESCRIPTION_CHARS_MAX else text[: _DESCRIPTION_CHARS_MAX - 3] + "..."

@@ -22,6 +22,9 @@ _log = structlog.get_logger(__name__)
 class OpenAIEmbedder(Embedder):
     """Asks an embeddings endpoint. OPENAI_API_KEY and OPENAI_BASE_URL mean what they mean to `openai`."""
 
+    # OpenAI's models put facts that say the same above this; others can be told apart by rules only.
+    duplicate_threshold = 0.95
+
     def __init__(self, model: str, dimension: int, timeout_s: float, retries: int) -> None:
         self.name = f"openai:{model}" + (f"-{dimension}" if dimension else "")
         self.dimension = dimension or _DIMENSIONS.get(model, 0)

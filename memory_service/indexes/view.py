@@ -418,7 +418,7 @@ class NamespaceView:
         columns = (self.positions, self.live, self.sessions, self.kinds, self.create_us, self.expire_us)
         numbers = (self.row_doc, self.row_slot, self.doc_row, self.slot_row)
         arrays = sum(a.nbytes for a in (*columns, *numbers))
-        labels = 200 * len(self.row_labels) + 200 * len(self.label_rows)
+        labels = 250 * len(self.row_labels) + 450 * len(self.label_rows)
         vectors = self.vectors.nbytes if self.vectors else 0
         kinds = sum(rows.nbytes for rows, _ in self._kind_rows.values())
         return 2000 + kinds + arrays + labels + 100 * len(self.session_codes) + self.lexical.nbytes + vectors

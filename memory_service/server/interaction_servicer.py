@@ -77,7 +77,7 @@ class InteractionServicer(interaction_pb2_grpc.InteractionServiceServicer):
             result = response.results.add(text=fitting.text, score=fitting.score)
             _fill(result.interaction, fitting.interaction)
             if request.explain:
-                fill_explanation(result.explanation, fitting.shares or ())
+                fill_explanation(result.explanation, fitting.shares)
         return response
 
     async def RetrieveLastInteractions(

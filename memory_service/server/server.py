@@ -26,21 +26,27 @@ from memory_service.domain.facts.correcting import FactCorrecting
 from memory_service.domain.facts.extracting import FactExtracting
 from memory_service.domain.facts.judging import Judging
 from memory_service.domain.facts.reading import MemoryReading
-from memory_service.domain.facts.saving import FactSaving, Locks
+from memory_service.domain.facts.saving import FactSaving
+from memory_service.domain.facts.settling import Locks
+from memory_service.domain.fragment_search import FragmentSearch
 from memory_service.domain.interaction_context import InteractionContext
 from memory_service.domain.interactions import Interactions
+from memory_service.domain.knowledge import Knowledge
 from memory_service.domain.memories import Memories
 from memory_service.domain.overseer import Overseer
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.result_storage import ResultStorage
 from memory_service.domain.retrieval import Retrieval
+from memory_service.domain.save_command import SaveCommand
 from memory_service.domain.states import States
 from memory_service.embedders.base import Embedder
 from memory_service.llms.base import Llm
 from memory_service.server.admin_servicer import AdminServicer, ServerInfo
 from memory_service.server.call_guard import CallGuard
+from memory_service.server.documents import document_bytes
 from memory_service.server.interaction_servicer import InteractionServicer
 from memory_service.server.items import item_bytes
+from memory_service.server.knowledge_servicer import KnowledgeServicer
 from memory_service.server.memory_servicer import MemoryServicer
 from memory_service.server.overseer_servicer import OverseerServicer
 from memory_service.server.reflection import Reflection
@@ -52,6 +58,7 @@ from memory_service.stores.base import Store
 from memory_service.v1 import (
     admin_pb2_grpc,
     interaction_pb2_grpc,
+    knowledge_pb2_grpc,
     memory_pb2_grpc,
     overseer_pb2_grpc,
     state_pb2_grpc,
@@ -65,6 +72,7 @@ SERVICES = (
     "memory_service.v1.InteractionService",
     "memory_service.v1.OverseerService",
     "memory_service.v1.UserMemoryService",
+    "memory_service.v1.KnowledgeService",
 )
 _STREAMS_GRACE_S = 0.5
 _log = structlog.get_logger(__name__)
@@ -191,6 +199,9 @@ async def build_server(
     user_memory_pb2_grpc.add_UserMemoryServiceServicer_to_server(
         _user_memories(store, memories, retrieval, embedding, checks, tokens, llm), guarded
     )
+    knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server(
+        _knowledge(store, memories, embedding, checks, tokens), guarded
+    )
     health = health_aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
     if config.reflection:
@@ -224,6 +235,17 @@ def _user_memories(
         FactConsolidating(saving, reading, judging, checks, llm, locks),
         reading,
         judging,
+    )
+
+
+def _knowledge(
+    store: Store, memories: Memories, embedding: TextEmbedding, checks: Checks, tokens: PageTokens
+) -> KnowledgeServicer:
+    knowledge = Knowledge(store, embedding, checks, tokens, document_bytes)
+    return KnowledgeServicer(
+        knowledge,
+        FragmentSearch(store, knowledge.retrieval, checks, tokens, document_bytes),
+        SaveCommand(store, memories, knowledge, checks),
     )
 
 

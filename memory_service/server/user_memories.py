@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from memory_service.clock import now_us
 from memory_service.domain.facts.categories import Category
 from memory_service.domain.facts.importance import Importance
 from memory_service.domain.facts.memory import Fact, Memory, Source
+from memory_service.domain.facts.outcomes import FactDraft, OnContradiction
 from memory_service.domain.facts.reading import MemoryReading, Wanted
-from memory_service.domain.facts.saving import FactDraft, OnContradiction
 from memory_service.errors import InvalidArgument
 from memory_service.server.values import fill_struct, fill_time, to_dict, to_us, ttl_us
 from memory_service.v1 import user_memory_pb2 as pb
@@ -116,6 +117,7 @@ class MemoryFilling:
 
     def fill(self, target: pb.UserMemory, memory: Memory) -> None:
         """Set a protobuf memory."""
+        memory = memory.settled(now_us())
         fact = memory.fact
         target.id, target.content, target.reasoning = memory.id, memory.content, fact.reasoning
         target.category = int(fact.category)  # type: ignore[assignment]

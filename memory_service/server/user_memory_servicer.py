@@ -8,10 +8,12 @@ import grpc
 
 from memory_service.domain.facts.consolidating import Consolidated, FactConsolidating
 from memory_service.domain.facts.correcting import CORRECTABLE, Correction, FactCorrecting
-from memory_service.domain.facts.extracting import Extracted, Extraction, FactExtracting, Found, Said
+from memory_service.domain.facts.extracting import Extracted, FactExtracting
+from memory_service.domain.facts.finding import Extraction, Found, Said
 from memory_service.domain.facts.judging import Judging
+from memory_service.domain.facts.outcomes import Outcome, Saved
 from memory_service.domain.facts.reading import MemoryReading
-from memory_service.domain.facts.saving import FactSaving, Outcome, Saved
+from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.search_text import search_text
 from memory_service.errors import InvalidArgument
 from memory_service.records import RetrieveMode
@@ -221,13 +223,11 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
 
     def _fill_extracted(self, response: pb.ExtractMemoriesResponse, extracted: Extracted) -> None:
         fill_decision(response, extracted.deciding.failures, extracted.deciding.usage)
-        told = set()
+        told = list(extracted.degraded)
         for found, saved in extracted.results:
             self._fill_result(response.results.add(), found, saved)
-            for degradation in saved.degraded:
-                if degradation not in told:
-                    told.add(degradation)
-                    response.degraded.extend(degradations([degradation]))
+            told += [degradation for degradation in saved.degraded if degradation not in told]
+        response.degraded.extend(degradations(told))
 
     def _fill_result(self, target: pb.ExtractedMemory, found: Found, saved: Saved) -> None:
         target.outcome = int(saved.outcome)  # type: ignore[assignment]
@@ -259,12 +259,13 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
         )
         response = pb.ConsolidateMemoriesResponse(
             decided_by=from_decided_by(done.decided_by),
-            reason=done.reason,
+            reason=done.reason[:500],
             examined_count=done.examined_count,
             more=done.more,
             revision=done.revision,
         )
         fill_decision(response, done.deciding.failures, done.deciding.usage)
+        response.degraded.extend(degradations(done.degraded))
         self._fill_groups(response, done)
         return response
 

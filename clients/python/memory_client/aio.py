@@ -7,13 +7,25 @@ from types import TracebackType
 from typing import Self
 
 from memory_client._aio.admin import AdminMethods
+from memory_client._aio.interactions import InteractionMethods
+from memory_client._aio.knowledge import KnowledgeMethods
 from memory_client._aio.memory import MemoryMethods
+from memory_client._aio.overseer import OverseerMethods
 from memory_client._aio.state import StateMethods
 from memory_client._aio.transport import Transport
+from memory_client._aio.user_memories import UserMemoryMethods
 from memory_client.options import MIB, ClientOptions
 
 
-class AsyncMemoryClient(MemoryMethods, StateMethods, AdminMethods):
+class AsyncMemoryClient(
+    MemoryMethods,
+    StateMethods,
+    UserMemoryMethods,
+    InteractionMethods,
+    KnowledgeMethods,
+    OverseerMethods,
+    AdminMethods,
+):
     """A client of one memory server, bound to one namespace. For use in one event loop.
 
         async with AsyncMemoryClient(namespace="ada") as memory:

@@ -7,13 +7,25 @@ from types import TracebackType
 from typing import Self
 
 from memory_client._sync.admin import AdminMethods
+from memory_client._sync.interactions import InteractionMethods
+from memory_client._sync.knowledge import KnowledgeMethods
 from memory_client._sync.memory import MemoryMethods
+from memory_client._sync.overseer import OverseerMethods
 from memory_client._sync.state import StateMethods
 from memory_client._sync.transport import Transport
+from memory_client._sync.user_memories import UserMemoryMethods
 from memory_client.options import MIB, ClientOptions
 
 
-class MemoryClient(MemoryMethods, StateMethods, AdminMethods):
+class MemoryClient(
+    MemoryMethods,
+    StateMethods,
+    UserMemoryMethods,
+    InteractionMethods,
+    KnowledgeMethods,
+    OverseerMethods,
+    AdminMethods,
+):
     """A client of one memory server, bound to one namespace. Safe for use from many threads.
 
         with MemoryClient(namespace="ada") as memory:

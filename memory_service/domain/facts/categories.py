@@ -19,11 +19,6 @@ class Category(enum.IntEnum):
         """The importance of a fact of this category, before anything about its wording counts."""
         return _BASE_IMPORTANCE[self]
 
-    @property
-    def preloaded(self) -> bool:
-        """Whether facts of this category belong into every system prompt."""
-        return self in (Category.IDENTITY, Category.PREFERENCE, Category.RELATIONSHIP)
-
 
 _BASE_IMPORTANCE = {
     Category.IDENTITY: 10.0,

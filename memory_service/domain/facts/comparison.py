@@ -110,6 +110,8 @@ def _difference(one: Reading, other: Reading) -> str:
         return f"other words: {_shown(here.elements())} and {_shown(there.elements())}"
     if one.past != other.past:
         return f"another time: {_shown(one.past ^ other.past)}"
+    if one.ended != other.ended:
+        return "only one of them tells of an end"
     if one.links != other.links:
         return f"other roles: {_shown(one.links)} and {_shown(other.links)}"
     if not _same_order(one, other):
@@ -118,8 +120,8 @@ def _difference(one: Reading, other: Reading) -> str:
 
 
 def _same_order(one: Reading, other: Reading) -> bool:
-    """Whether the words stand in the same order, but for a part that moved from one end to the other."""
-    if one.parts == other.parts:
+    """Whether the words stand in the same order, but for what moved as a whole."""
+    if one.parts and one.parts == other.parts:
         return True
     doubled, count = other.tokens * 2, len(one.tokens)
     turns = count if count > 2 else 1
@@ -147,7 +149,7 @@ def _opposite_polarity(one: Reading, other: Reading) -> str:
     if negated.scoped and not affirmed.scoped:
         return ""
     bare, plain = _without(negated, NEGATION, "alway"), _without(affirmed, "alway")
-    if bare != plain or negated.past - affirmed.past or one.links != other.links or _other_spouse(one, other):
+    if bare != plain or one.past != other.past or one.links != other.links or _other_spouse(one, other):
         return ""
     return "one says the opposite of the other"
 
@@ -157,17 +159,12 @@ def _without(reading: Reading, *tokens: str) -> list[str]:
 
 
 def _opposite_values(one: Reading, other: Reading) -> str:
-    if (
-        len(one.tokens) != len(other.tokens)
-        or one.tokens[:1] != ("user",)
-        or one.negations
-        or other.negations
-    ):
+    preferred = {"prefer", "prefers", "wants"} & one.words & other.words
+    if not preferred or one.negations or other.negations or one.past != other.past:
+        return ""
+    if len(one.tokens) != len(other.tokens) or one.tokens[0] != "user":
         return ""
     changed = [(a, b) for a, b in zip(one.tokens, other.tokens, strict=True) if a != b]
-    preferred = {"prefer", "prefers", "wants"} & one.words & other.words
-    if not preferred or one.past != other.past:
-        return ""
     if len(changed) == 2 and changed[0] == changed[1][::-1] and {"over", "than"} & set(one.tokens):
         return f"the other way round: {_shown(changed[0])}"
     if len(changed) == 1 and frozenset(changed[0]) in _OPPOSITE_STEMS:

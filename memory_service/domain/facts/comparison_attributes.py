@@ -37,14 +37,14 @@ _MAIN = re.compile(
 )
 _NAME = re.compile(
     r"^(?P<subject>user(?:'s (?:"
-    + "|".join(sorted(SINGLE_RELATIONS | {"spouse"}))
+    + "|".join(sorted(SINGLE_RELATIONS))
     + r"))?) is (?P<value>[\w-]+(?: [\w-]+){0,3})$"
 )
 _AGE = re.compile(_SUBJECT + r" is (?P<value>\d{1,3})$")
 _BORN = re.compile(_SUBJECT + r" (?:was|is) born (?:on|in) (?P<value>.*\d.*)$")
 _MEASURE = re.compile(
     _SUBJECT
-    + r" (?P<key>weighs|earns|is) (?P<value>\d[\d.]* (?:kg|lbs?|pounds|cm|m|euros|dollars|pounds|eur|usd).*)$"
+    + r" (?P<key>weighs|earns|is) (?P<value>\d[\d.]* (?:kg|lbs?|pounds|cm|m|euros|dollars|eur|usd).*)$"
 )
 _HABIT = re.compile(
     _SUBJECT + r" (?:usually |always |normally )?"
@@ -161,23 +161,37 @@ def _exclude(new: Attribute, known: Attribute) -> bool:
     new_words, known_words = (set(re.findall(r"\w+", attribute.value)) for attribute in (new, known))
     if new_words <= known_words or known_words <= new_words:
         return False
-    if new.key == "home":
-        return bool(new_words & REGIONS) == bool(known_words & REGIONS)
-    if new.key == "name":
-        # A short form of a name is the same name.
-        first, second = new.value.split()[0], known.value.split()[0]
-        return not (first.startswith(second[:3]) or second.startswith(first[:3]))
-    if new.key == "birthday":
-        # A day tells nothing against a year, and dates in figures have many forms.
-        both = (new_words, known_words)
-        return all(words & _MONTHS for words in both) or all(_YEAR.fullmatch(a.value) for a in (new, known))
-    if new.key == "job":
-        heads = {new.value.split()[-1], known.value.split()[-1]}
-        return len(heads) == 2 and not any(heads <= family for family in PROFESSION_FAMILIES)
-    return any(map(str.isdigit, new.value)) == any(map(str.isdigit, known.value))
+    match new.key:
+        case "home":
+            return bool(new_words & REGIONS) == bool(known_words & REGIONS)
+        case "name":
+            # A short form of a name is the same name.
+            first, second = new.value.split()[0], known.value.split()[0]
+            return not (first.startswith(second[:3]) or second.startswith(first[:3]))
+        case "birthday":
+            # A day tells nothing against a year, and dates in figures have many forms.
+            if all(words & _MONTHS for words in (new_words, known_words)):
+                return True
+            return all(_YEAR.fullmatch(attribute.value) for attribute in (new, known))
+        case "job":
+            heads = {new.value.split()[-1], known.value.split()[-1]}
+            return len(heads) == 2 and not any(heads <= family for family in PROFESSION_FAMILIES)
+    return _other_number(new.value, known.value)
+
+
+def _other_number(new: str, known: str) -> bool:
+    """Whether two values have no number at all, or others of the same unit."""
+    digits, known_digits = ("".join(filter(str.isdigit, value)) for value in (new, known))
+    if not digits and not known_digits:
+        return True
+    # A phone number may be written with a prefix or without, an amount in euros or thousands of them.
+    units, known_units = (set(re.findall(r"[^\W\d]+", value)) for value in (new, known))
+    same = digits[-_DIGITS_TOLD:] == known_digits[-_DIGITS_TOLD:]
+    return bool(digits and known_digits) and not same and (units == known_units or "@" in new)
 
 
 _MONTHS = frozenset(MONTHS)
+_DIGITS_TOLD = 6
 _YEAR = re.compile(r"\d{4}")
 _EVENT_STEMS = frozenset(map(stem, EVENTS))
 _NUMERIC_STEMS = frozenset(map(stem, NUMERIC))

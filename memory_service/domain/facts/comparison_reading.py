@@ -8,7 +8,9 @@ import unicodedata
 import msgspec
 
 from memory_service.domain.facts.comparison_words import (
+    CLAUSES,
     DATED,
+    ENDED,
     FILLERS,
     IRREGULAR,
     JOINTS,
@@ -36,6 +38,7 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _UNIT = re.compile(
     r"\b(\d+(?:[.,]\d+)?)(?=(?:km|kg|cm|mm|mi|lbs?|gb|mb|tb|eur|usd|min|hrs?|h|am|pm|k|m|g|l)\b)"
 )
+_CUT = " | "
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
 _VERSION = re.compile(r"v\d[\d.]*")
 _COMPOUND = re.compile(r"\b(twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)[- ](\w+)\b")
@@ -53,13 +56,15 @@ class Reading(msgspec.Struct, frozen=True):
     tokens: tuple[str, ...]
     """The words that count, in order and in one form each; NEGATION among them."""
     parts: tuple[tuple[str, ...], ...]
-    """The same with all prepositions, cut before each of these."""
+    """The same with all prepositions, cut before each of these and sorted; none if there may be clauses."""
     links: tuple[str, ...]
     """Prepositions that are not among the tokens, sorted."""
     words: frozenset[str]
     """The words as they are, in lower case."""
     past: frozenset[str]
     """The stems of the words that are in a form of the past."""
+    ended: bool
+    """Whether it tells that something came to an end."""
     names: frozenset[str]
     """The capitalised words that begin no sentence, in lower case."""
 
@@ -110,8 +115,7 @@ def _read(text: str, names: frozenset[str], either: frozenset[str]) -> Reading:
     lower = _THOUSANDS.sub("", text.lower())
     folded = " ".join(word for word in _WORD.findall(lower.replace("'", "")) if word != ",")
     plain = _phrases(lower)
-    # A comma, so that it still begins a part.
-    words = _WORD.findall(_POSSESSIVE.sub(r"\1\2 ", DATED.sub(", ", plain)))
+    words = _WORD.findall(_POSSESSIVE.sub(r"\1\2 ", DATED.sub(_CUT, plain)))
     tokens: list[str] = []
     parts: list[list[str]] = [[]]
     past = set()
@@ -119,8 +123,8 @@ def _read(text: str, names: frozenset[str], either: frozenset[str]) -> Reading:
     for word in words:
         if word in either:
             token = word
-        elif word in JOINTS or word in LINKS or word in ROLES or word == ",":
-            parts.append([] if word == "," else [word])
+        elif word in JOINTS or word in LINKS or word in ROLES or word in (",", "|"):
+            parts.append([word])
             if word in ROLES:
                 tokens.append(word)
             continue
@@ -132,9 +136,16 @@ def _read(text: str, names: frozenset[str], either: frozenset[str]) -> Reading:
             tokens.append(token)
             parts[-1].append(token)
     return Reading(
-        folded, " ".join(plain.split()), tuple(tokens), tuple(sorted(tuple(p) for p in parts if p)),
-        tuple(sorted(LINKS.intersection(words))), frozenset(_WORD.findall(lower)), frozenset(past), names,
+        folded, " ".join(plain.split()), tuple(tokens), _movable(parts),
+        tuple(sorted(LINKS.intersection(words))), frozenset(_WORD.findall(lower)), frozenset(past),
+        bool(ENDED.search(lower)), names,
     )  # fmt: skip
+
+
+def _movable(parts: list[list[str]]) -> tuple[tuple[str, ...], ...]:
+    if any(part and (part[0] in CLAUSES or part[0] == ",") for part in parts):
+        return ()
+    return tuple(sorted(tuple(word for word in part if word != "|") for part in parts))
 
 
 def _phrases(lower: str) -> str:

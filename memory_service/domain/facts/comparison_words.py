@@ -74,7 +74,8 @@ PHRASES = tuple(
         (r"\b(?:has|have) an? ([\w-]+) allergy\b", r"is allergic to \1"),
         (r"\b(?:goes|going|go) (running|swimming|hiking|cycling|climbing|skiing|jogging|sailing)\b", r"\1"),
         (r"\b(?:commutes|travels|goes) to (?:work|the office) by (?:bike|bicycle)\b", "cycles to work"),
-        (r"\bto play (?:the )?", ""),
+        (r"\b(learn(?:s|ed|ing)?) to play (?:the )?", r"\1 "),
+        (r"\b(\d{1,2}):00\b", r"\1"),
         (r"(?:'s age is| is aged) (?=\d)", " is "),
         (r"\bis (\d+) years? (?:old|of age)\b", r"is \1"),
     )
@@ -112,11 +113,16 @@ ORDINALS = {
 FILLERS = frozenset(
     _words(
     """
-    a an the is are am be been being do does that which who this these very really also just
+    a an the is are be been being do does that which who this these very really also just
     currently now so s any there
     """
     )
 )  # fmt: skip
+
+# What holds no longer did hold before, unlike what never did.
+ENDED = re.compile(
+    r"\b(?:no longer|any ?more|any longer|stop(?:s|ped)? \w+ing|quit|gave up|given up|ceased)\b"
+)
 
 # Before a day or a year a preposition tells nothing: "is on 3 May" is "is 3 May".
 DATED = re.compile(
@@ -138,6 +144,9 @@ ROLES = frozenset(
     """
     )
 )
+
+# These join clauses, of which each may have parts of its own.
+CLAUSES = frozenset(_words("and but or if unless because when while until before after since than"))
 
 # A wrong pair here loses a fact: only words that say the same of a person belong here.
 _SYNONYMS = """like love enjoy prefer adore

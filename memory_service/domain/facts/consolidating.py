@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import os
-import re
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -14,26 +13,30 @@ from memory_service.clock import now_us
 from memory_service.decisions import DecidedBy, Failure, FailureReason
 from memory_service.domain.checks import Checks
 from memory_service.domain.deciding import Deciding
+from memory_service.domain.embedding import Degradation
 from memory_service.domain.facts.categories import Category
 from memory_service.domain.facts.comparison import Relation, Verdict
+from memory_service.domain.facts.comparison_reading import read_pair
 from memory_service.domain.facts.importance import importance
-from memory_service.domain.facts.judging import Judging, Neighbour
+from memory_service.domain.facts.judging import OUT_OF_REACH, Judging, Neighbour
 from memory_service.domain.facts.memory import Fact, Memory, Origin, Source, Status
 from memory_service.domain.facts.reading import MemoryReading, Wanted
-from memory_service.domain.facts.saving import FactSaving, Locks
-from memory_service.domain.facts.wording import CONTENT_CHARS_MIN, REPHRASED_CHARS_MAX
+from memory_service.domain.facts.saving import FactSaving
+from memory_service.domain.facts.settling import Locks
+from memory_service.domain.facts.wording import CONTENT_CHARS_MIN, REPHRASED_CHARS_MAX, invented
 from memory_service.errors import Conflict, InvalidArgument
 from memory_service.llms.base import Llm
-from memory_service.records import Receipt, RequestKey
+from memory_service.records import RequestKey
 
 _GROUPS = 50
+_TRIES = 5
 _GROUPS_MAX = 500
 _GROUP_MEMORIES_MAX = 8
-_NUMBER = re.compile(r"\d+")
 _INSTRUCTIONS = (
     "The statements are facts about one user, and similar to each other. Decide: `merge` if they say much "
     "the same, and then word one fact in the third person that says all of it, with every name, number and "
-    "date; `keep` if they say different things. `reason` in a sentence."
+    "date; `supersede` if they contradict each other, so that only the latest can hold; `keep` if they say "
+    "different things. `reason` in a sentence."
 )
 
 
@@ -75,6 +78,7 @@ class Consolidated(msgspec.Struct):
     more: bool = False
     revision: int = 0
     reason: str = ""
+    degraded: Sequence[Degradation] = ()
 
     @property
     def decided_by(self) -> DecidedBy:
@@ -119,19 +123,23 @@ class FactConsolidating:
         """Group similar memories, and merge or end them; all groups in one write."""
         self._check(namespace, memory_ids, similarity_threshold, limit, request)
         done = Consolidated([], Deciding(self._llm, decide_by), reason="compared in pairs")
-        if (receipt := await self._saving.earlier(namespace, request)) is not None:
-            return await self._repeated(namespace, receipt, done)
-        async with self._locks.hold(namespace):
-            memories = await self._reading.all(namespace, Wanted(categories=categories))
-            if memory_ids:
-                memories = [m for m in memories if m.id in set(memory_ids)]
-            done.examined_count = len(memories)
-            groups = await self._groups(namespace, memories, similarity_threshold)
-            most = limit or _GROUPS
-            done.more, done.groups = len(groups) > most, groups[:most]
+        if await self._repeated(namespace, request, done):
+            return done
+        memories = await self._reading.all(namespace, Wanted(categories=categories))
+        if memory_ids:
+            memories = [m for m in memories if m.id in set(memory_ids)]
+        done.examined_count = len(memories)
+        groups = await self._groups(namespace, memories, similarity_threshold, done)
+        most = limit or _GROUPS
+        done.more, done.groups = len(groups) > most, groups[:most]
+        for group in done.groups:
+            await self._decide(group, done.deciding, similarity_threshold)
+        if dry_run:
+            done.revision = await self._reading.revision(namespace)
             for group in done.groups:
-                await self._decide(group, done.deciding, similarity_threshold)
-            await self._write(namespace, done, dry_run, request)
+                _as_would_be(group)
+            return done
+        await self._settle(namespace, done, request)
         return done
 
     def _check(
@@ -154,13 +162,13 @@ class FactConsolidating:
     # --- groups ---------------------------------------------------------------------------------
 
     async def _groups(
-        self, namespace: str, memories: Sequence[Memory], threshold: float | None
+        self, namespace: str, memories: Sequence[Memory], threshold: float | None, done: Consolidated
     ) -> list[Group]:
         """Return groups of similar memories of one category, the most similar first."""
         by_id = {memory.id: memory for memory in memories}
         links: list[tuple[float, str, str]] = []
         for memory in memories:
-            near, _ = await self._judging.neighbours(namespace, memory.content, at_us=now_us())
+            near, done.degraded = await self._judging.neighbours(namespace, memory.content, at_us=now_us())
             for neighbour in near:
                 other = by_id.get(neighbour.memory.id)
                 if other is None or other.id == memory.id or other.fact.category != memory.fact.category:
@@ -185,37 +193,57 @@ class FactConsolidating:
             )
             for one, other in combinations(group.sources, 2)
         }
-        found = [verdict.relation for verdict in relations.values()]
+        answer = await self._asked(group, deciding, relations)
         contradiction = next((v for v in relations.values() if v.relation is Relation.CONTRADICTION), None)
-        if contradiction is not None:
+        if answer is not None:
+            group.decided_by, group.reason = DecidedBy.LLM, answer.reason
+            if answer.action == "merge":
+                self._merge(group, answer.content, deciding.model)
+            elif answer.action == "supersede":
+                self._supersede(group, relations, whole_pair=True)
+        elif contradiction is not None:
             group.reason = contradiction.reason
             self._supersede(group, relations)
-            return
-        answer = await deciding.ask(
-            _INSTRUCTIONS, {m.id: m.content for m in group.sources}, GroupAnswer, output_tokens_max=500
-        )
-        if answer is not None and not (problem := _problem(answer, group.sources)):
-            group.decided_by, group.reason = DecidedBy.LLM, answer.reason[:500]
-            if answer.action.strip().lower() == "merge":
-                self._merge(group, " ".join(answer.content.split()), deciding.model)
-            return
-        if answer is not None:
-            deciding.failures.append(Failure(FailureReason.INVALID_VALUE, problem, group.sources[0].id))
-        if all(relation is Relation.DUPLICATE for relation in found):
+        elif all(verdict.relation is Relation.DUPLICATE for verdict in relations.values()):
             group.reason = "they say the same"
             self._merge(group, max((m.content for m in group.sources), key=len), "")
         else:
             group.reason = next(v.reason for v in relations.values() if v.relation is Relation.DIFFERENT)
 
     @staticmethod
-    def _supersede(group: Group, relations: dict[tuple[str, str], Verdict]) -> None:
-        """End what the one that began last contradicts."""
+    async def _asked(
+        group: Group, deciding: Deciding, relations: dict[tuple[str, str], Verdict]
+    ) -> GroupAnswer | None:
+        """Return what the model decides, if that can be done; None: rules have to decide."""
+        if any(failure.reason in OUT_OF_REACH for failure in deciding.failures):
+            return None
+        answer = await deciding.ask(
+            _INSTRUCTIONS, {m.id: m.content for m in group.sources}, GroupAnswer, output_tokens_max=500
+        )
+        if answer is None:
+            return None
+        answer.action, answer.content = answer.action.strip().lower(), " ".join(answer.content.split())
+        problem = _problem(answer, [m.content for m in group.sources])
+        if not problem and answer.action == "supersede" and len(group.sources) > 2:
+            contrary = any(v.relation is Relation.CONTRADICTION for v in relations.values())
+            problem = "" if contrary else "does not tell which of them contradict each other"
+        if not problem:
+            return answer
+        deciding.failures.append(Failure(FailureReason.INVALID_VALUE, problem, group.sources[0].id))
+        return None
+
+    @staticmethod
+    def _supersede(
+        group: Group, relations: dict[tuple[str, str], Verdict], *, whole_pair: bool = False
+    ) -> None:
+        """End what the one that began last contradicts; of a pair, with `whole_pair`, the other one."""
+        whole_pair = whole_pair and len(group.sources) == 2
         ordered = sorted(group.sources, key=lambda m: (m.fact.valid_from_us, m.revision))
         last = ordered[-1]
         ended = []
         for memory in ordered[:-1]:
             verdict = relations.get((memory.id, last.id)) or relations.get((last.id, memory.id))
-            if verdict is not None and verdict.relation is Relation.CONTRADICTION:
+            if whole_pair or (verdict is not None and verdict.relation is Relation.CONTRADICTION):
                 begins = max(last.fact.valid_from_us, memory.fact.valid_from_us + 1)
                 ended.append(
                     memory.changed(status=Status.SUPERSEDED, valid_until_us=begins, superseded_by=last.id)
@@ -263,42 +291,74 @@ class FactConsolidating:
 
     # --- writing --------------------------------------------------------------------------------
 
-    async def _write(
-        self, namespace: str, done: Consolidated, dry_run: bool, request: RequestKey | None
-    ) -> None:
-        acted = [g for g in done.groups if g.action is not Action.KEEP]
-        done.revision = await self._reading.revision(namespace)
-        if dry_run or not acted:
-            for group in acted:
-                if group.action is Action.MERGE and group.memory is not None:
-                    group.memory.id, group.memory.fact.version = "", 0
-            return
-        new = [g.memory for g in acted if g.action is Action.MERGE and g.memory is not None]
-        changed = [memory for group in acted for memory in group.changed]
-        try:
-            added = await self._saving.write_all(namespace, new, changed, request)
-        except Conflict as conflict:
-            # Somebody deleted or replaced one of them: all is as it was, and the next call looks again.
-            changed_id = conflict.metadata.get("id", "")
-            done.deciding.failures.append(
-                Failure(FailureReason.CHANGED_MEANWHILE, "a memory was changed by another call", changed_id)
-            )
-            return
-        done.revision = added.receipt.revision
-        for group in acted:
-            group.applied = True
+    async def _settle(self, namespace: str, done: Consolidated, request: RequestKey | None) -> None:
+        """Write what was decided, but for the groups that were changed by another call meanwhile."""
+        async with self._locks.hold(namespace):
+            for _ in range(_TRIES):
+                # Also here: the first call may have been under way when this one came.
+                if await self._repeated(namespace, request, done):
+                    return
+                acted = await self._unchanged(namespace, done)
+                done.revision = await self._reading.revision(namespace)
+                if not acted:
+                    return
+                new = [g.memory for g in acted if g.action is Action.MERGE and g.memory is not None]
+                changed = [memory for group in acted for memory in group.changed]
+                try:
+                    added = await self._saving.write_all(namespace, new, changed, request)
+                except Conflict as error:
+                    conflict = error
+                    continue
+                done.revision = added.receipt.revision
+                done.degraded = [*done.degraded, *(d for d in added.degraded if d not in done.degraded)]
+                for group in acted:
+                    group.applied = True
+                return
+            raise conflict
 
-    async def _repeated(self, namespace: str, receipt: Receipt, done: Consolidated) -> Consolidated:
-        """Return the answer to a request that was applied before."""
-        done.reason, done.revision = "the request was applied before", receipt.revision
+    async def _unchanged(self, namespace: str, done: Consolidated) -> list[Group]:
+        """Return the groups to act on; what is to become of the changed ones is only told."""
+        acted = [g for g in done.groups if g.action is not Action.KEEP]
+        ids = [m.id for group in acted for m in group.sources]
+        current = {m.id: m.revision for m in await self._reading.by_ids(namespace, ids)}
+        unchanged = []
+        for group in acted:
+            changed = next((m.id for m in group.sources if current.get(m.id) != m.revision), None)
+            if changed is None:
+                unchanged.append(group)
+                continue
+            failure = Failure(
+                FailureReason.CHANGED_MEANWHILE, "the memory was changed by another call", changed
+            )
+            if failure not in done.deciding.failures:
+                done.deciding.failures.append(failure)
+            _as_would_be(group)
+        return unchanged
+
+    async def _repeated(self, namespace: str, request: RequestKey | None, done: Consolidated) -> bool:
+        """Give the answer to a request that was applied before; return whether it was."""
+        receipt = await self._saving.earlier(namespace, request)
+        if receipt is None:
+            return False
+        done.reason, done.revision, done.groups = "the request was applied before", receipt.revision, []
         memories = await self._reading.by_ids(namespace, [stamp.id for stamp in receipt.items])
         for memory in memories:
             sources = [m for m in memories if m.fact.superseded_by == memory.id]
-            if sources:
-                merged = sources[0].fact.status is Status.MERGED
-                action = Action.MERGE if merged else Action.SUPERSEDE
-                done.groups.append(Group(sources, 0.0, action, memory, applied=True, reason=done.reason))
-        return done
+            if not sources:
+                continue
+            merged = sources[0].fact.status is Status.MERGED
+            group = Group(sources, 0.0, Action.MERGE if merged else Action.SUPERSEDE, memory, applied=True)
+            group.reason = done.reason
+            group.decided_by = DecidedBy.LLM if memory.fact.source.model and merged else DecidedBy.RULES
+            done.groups.append(group)
+        done.examined_count = sum(len(group.sources) for group in done.groups)
+        return True
+
+
+def _as_would_be(group: Group) -> None:
+    """Tell of a group that is not written: a merged memory that only would be has no id."""
+    if group.action is Action.MERGE and group.memory is not None:
+        group.memory.id, group.memory.fact.version = "", 0
 
 
 def _linked(links: Sequence[tuple[float, str, str]], by_id: dict[str, Memory]) -> list[Group]:
@@ -320,15 +380,23 @@ def _linked(links: Sequence[tuple[float, str, str]], by_id: dict[str, Memory]) -
     return groups
 
 
-def _problem(answer: GroupAnswer, sources: Sequence[Memory]) -> str:
+def _problem(answer: GroupAnswer, sources: Sequence[str]) -> str:
     """Return what is wrong with an answer of the model; empty: nothing that can be told."""
-    action = answer.action.strip().lower()
-    if action == "keep":
+    if answer.action in ("keep", "supersede"):
         return ""
-    if action != "merge":
+    if answer.action != "merge":
         return f"unknown action {answer.action[:40]!r}"
-    content = " ".join(answer.content.split())
-    if not CONTENT_CHARS_MIN <= len(content) <= REPHRASED_CHARS_MAX:
-        return f"the merged text has {len(content)} characters"
-    numbers = {number for memory in sources for number in _NUMBER.findall(memory.content)}
-    return "" if numbers == set(_NUMBER.findall(content)) else "the merged text has other numbers"
+    if not CONTENT_CHARS_MIN <= len(answer.content) <= REPHRASED_CHARS_MAX:
+        return f"the merged text has {len(answer.content)} characters"
+    together = ". ".join(sources)
+    if problem := invented(answer.content, together, together):
+        return f"the merged text {problem}"
+    if problem := invented(together, answer.content, answer.content):
+        return f"what is merged {problem}"
+    if any(_negated(answer.content, source) != _negated(source, answer.content) for source in sources):
+        return "the merged text says the contrary of one of them"
+    return ""
+
+
+def _negated(text: str, other: str) -> bool:
+    return read_pair(text, other)[0].negations % 2 == 1

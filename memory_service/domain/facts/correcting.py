@@ -11,18 +11,13 @@ from memory_service.clock import now_us
 from memory_service.decisions import DecidedBy
 from memory_service.domain.checks import Checks
 from memory_service.domain.deciding import Deciding
-from memory_service.domain.facts.importance import Adjustment, Importance, importance
+from memory_service.domain.facts.importance import EXPLICIT_REQUEST, Adjustment, Importance, importance
 from memory_service.domain.facts.judging import Judging
-from memory_service.domain.facts.memory import Memory
+from memory_service.domain.facts.memory import Memory, Status
+from memory_service.domain.facts.outcomes import Outcome, Planned, Saved
 from memory_service.domain.facts.reading import KINDS, MemoryReading
-from memory_service.domain.facts.saving import (
-    FactSaving,
-    Locks,
-    Outcome,
-    Saved,
-    check_content,
-    check_reasoning,
-)
+from memory_service.domain.facts.saving import FactSaving, check_content, check_reasoning
+from memory_service.domain.facts.settling import Locks, settle
 from memory_service.domain.facts.wording import reworded
 from memory_service.domain.retrieval import Selection
 from memory_service.errors import Conflict, InvalidArgument
@@ -45,6 +40,7 @@ CORRECTABLE = frozenset(
     )
 )
 _TRIES = 10
+_BY_HAND = "manual"
 
 
 class Correction(msgspec.Struct):
@@ -87,28 +83,35 @@ class FactCorrecting:
         """Correct a memory. Raises NotFound, Conflict."""
         self._check(namespace, correction, request)
         deciding = Deciding(self._llm, decide_by)
-        if (receipt := await self._saving.earlier(namespace, request)) is not None:
-            memory = await self._reading.get(namespace, correction.memory.id)
-            return Saved(
-                Outcome.SAVED, "the request was applied before", memory, revision=receipt.revision,
-                deciding=deciding,
-            )  # fmt: skip
+        repeated = await self._repeated(namespace, correction, request)
         content, rephrased_by = correction.memory.content, DecidedBy.UNSPECIFIED
-        if "content" in correction.fields and not correction.keep_wording:
+        if repeated is None and "content" in correction.fields and not correction.keep_wording:
             content, rephrased_by = await reworded(content, deciding)
-        async with self._locks.hold(namespace):
-            for _ in range(_TRIES):
-                try:
-                    saved = await self._update_once(namespace, correction, content, deciding, request)
-                    break
-                except Conflict as error:
-                    if error.reason == "VERSION_MISMATCH":
-                        raise
-                    conflict = error
-            else:
-                raise conflict
+
+        async def plan() -> Planned:
+            earlier = repeated or await self._repeated(namespace, correction, request)
+            return earlier or await self._plan(namespace, correction, content, deciding)
+
+        async def write(planned: Planned) -> Saved:
+            return await self._write(namespace, planned, request)
+
+        slow = bool(deciding.model) and "content" in correction.fields and repeated is None
+        saved = await settle(self._store, self._locks, namespace, plan, write, slow=slow)
         saved.rephrased_by, saved.deciding = rephrased_by, deciding
         return saved
+
+    async def _repeated(
+        self, namespace: str, correction: Correction, request: RequestKey | None
+    ) -> Planned | None:
+        """Return the answer to a request that was applied before; None: it was not."""
+        receipt = await self._saving.earlier(namespace, request)
+        if receipt is None:
+            return None
+        memories = await self._reading.by_ids(namespace, [correction.memory.id])
+        saved = Saved(Outcome.SAVED, "the request was applied before", revision=receipt.revision)
+        saved.memory = memories[0] if memories else None
+        saved.decided_by = DecidedBy.RULES if "content" in correction.fields else DecidedBy.UNSPECIFIED
+        return Planned(saved, repeated=True)
 
     def _check(self, namespace: str, correction: Correction, request: RequestKey | None) -> None:
         checks, new, fields = self._checks, correction.memory, correction.fields
@@ -131,32 +134,36 @@ class FactCorrecting:
         ttl = correction.ttl_us if "ttl" in fields else None
         checks.expiry("memory", new.expire_us if "expire_time" in fields else None, ttl, now_us())
 
-    async def _update_once(
-        self,
-        namespace: str,
-        correction: Correction,
-        content: str,
-        deciding: Deciding,
-        request: RequestKey | None,
-    ) -> Saved:
+    async def _plan(
+        self, namespace: str, correction: Correction, content: str, deciding: Deciding
+    ) -> Planned:
         current = await self._reading.get(namespace, correction.memory.id)
         _check_version(current, correction.expected_version)
         saved = Saved(Outcome.SAVED, "corrected", decided_by=DecidedBy.UNSPECIFIED)
         if "content" in correction.fields and content != current.content:
             judgement = await self._judging.judge(
-                namespace, content, deciding, at_us=now_us(), leave_out=current.id
+                namespace, content, deciding, at_us=now_us(), leave_out=[current.id]
             )
             saved.decided_by = DecidedBy.LLM if judgement.by_model else DecidedBy.RULES
             if judgement.duplicate is not None:
                 saved.outcome, saved.existing = Outcome.DUPLICATE, judgement.duplicate
                 saved.reason, saved.memory = judgement.reason, current
-                saved.revision = await self._reading.revision(namespace)
-                return saved
-        changed = _corrected(current, correction, content)
-        same_content = changed.content == current.content
-        new, kept = ([], [changed]) if same_content else ([changed], [])
+                return Planned(saved)
+        saved.memory = _corrected(current, correction, content)
+        return Planned(saved, [current])
+
+    async def _write(self, namespace: str, planned: Planned, request: RequestKey | None) -> Saved:
+        """Write what was planned: over the memory in `planned.ended`; empty: nothing is to be written."""
+        saved = planned.saved
+        if planned.repeated:
+            return saved
+        if not planned.ended or saved.memory is None:
+            saved.revision = await self._reading.revision(namespace)
+            return saved
+        same_content = saved.memory.content == planned.ended[0].content
+        new, kept = ([], [saved.memory]) if same_content else ([saved.memory], [])
         added = await self._saving.write_all(namespace, new, kept, request)
-        saved.memory, saved.revision, saved.degraded = changed, added.receipt.revision, added.degraded
+        saved.revision, saved.degraded = added.receipt.revision, added.degraded
         return saved
 
     # --- deleting -------------------------------------------------------------------------------
@@ -175,10 +182,11 @@ class FactCorrecting:
         self._checks.item_id(memory_id)
         if request is not None:
             self._checks.request_id(request.id)
-        if (receipt := await self._saving.earlier(namespace, request)) is not None:
-            return receipt
         async with self._locks.hold(namespace):
             for _ in range(_TRIES):
+                # Also here: the first call may have been under way when this one came.
+                if (receipt := await self._saving.earlier(namespace, request)) is not None:
+                    return receipt
                 memory = await self._reading.get(namespace, memory_id)
                 _check_version(memory, expected_version)
                 removed = await self._history(namespace, memory) if include_history else {memory_id}
@@ -237,12 +245,9 @@ def _corrected(current: Memory, correction: Correction, content: str) -> Memory:
     fact = changed.fact
     if fact.valid_until_us is not None and fact.valid_until_us <= fact.valid_from_us:
         raise InvalidArgument("memory.valid_until_time", "must lie after valid_from_time")
-    if "content" in fields:
+    if changed.content != current.content:
         fact.original_content = "" if content == new.content else new.content
-    if {"content", "category"} & fields:
-        fact.importance = importance(changed.content, fact.category, fact.source.quote, False)
-    if "importance" in fields:
-        fact.importance = _by_hand(fact.importance, correction.importance_score)
+    fact.importance = _rated(current, changed, correction)
     if "labels" in fields:
         changed.labels = new.labels
     if "metadata" in fields:
@@ -251,21 +256,43 @@ def _corrected(current: Memory, correction: Correction, content: str) -> Memory:
         changed.expire_us = now_us() + correction.ttl_us
     elif "expire_time" in fields:
         changed.expire_us = new.expire_us
-    return changed
+    return _resettled(changed) if "valid_until_time" in fields else changed
+
+
+def _resettled(changed: Memory) -> Memory:
+    """Return a memory whose end was set or taken away with the status that this gives it."""
+    if changed.fact.valid_until_us is None and changed.fact.status is Status.SUPERSEDED:
+        changed.fact.superseded_by = ""
+    return changed.settled(now_us())
+
+
+def _rated(current: Memory, changed: Memory, correction: Correction) -> Importance:
+    """Return the importance of a corrected memory. What the user asked to be remembered stays asked for."""
+    rated, before = current.fact.importance, current.fact.importance
+    if {"content", "category"} & correction.fields:
+        fact = changed.fact
+        asked_for = any(boost.name == EXPLICIT_REQUEST for boost in before.boosts)
+        rated = importance(changed.content, fact.category, fact.source.quote, asked_for)
+        by_hand = any(a.name == _BY_HAND for a in (*before.boosts, *before.reductions))
+        if by_hand and changed.content == current.content:
+            rated = _by_hand(rated, before.score)
+    if "importance" in correction.fields:
+        rated = _by_hand(rated, correction.importance_score)
+    return rated
 
 
 def _by_hand(rated: Importance, score: float) -> Importance:
     """Return an importance of this score, with what somebody added or took off as an adjustment."""
     rated = _without_hand(rated)
     difference = score - rated.score
-    by_hand = Adjustment("manual", difference, "set by hand")
+    by_hand = Adjustment(_BY_HAND, difference, "set by hand")
     boosts = rated.boosts + ((by_hand,) if difference > 0 else ())
     reductions = rated.reductions + ((by_hand,) if difference < 0 else ())
     return Importance(rated.base, boosts, reductions, score)
 
 
 def _without_hand(rated: Importance) -> Importance:
-    boosts = tuple(a for a in rated.boosts if a.name != "manual")
-    reductions = tuple(a for a in rated.reductions if a.name != "manual")
+    boosts = tuple(a for a in rated.boosts if a.name != _BY_HAND)
+    reductions = tuple(a for a in rated.reductions if a.name != _BY_HAND)
     score = rated.base + sum(a.amount for a in (*boosts, *reductions))
     return Importance(rated.base, boosts, reductions, max(score, 0.0))

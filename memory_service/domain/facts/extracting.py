@@ -7,94 +7,25 @@ from collections.abc import Sequence
 import msgspec
 
 from memory_service.clock import now_us
-from memory_service.decisions import DecidedBy, Failure, FailureReason
+from memory_service.decisions import DecidedBy
 from memory_service.domain.checks import Checks
 from memory_service.domain.deciding import Deciding
-from memory_service.domain.facts.categories import Category
-from memory_service.domain.facts.extraction import extract
-from memory_service.domain.facts.memory import Memory, Origin, Source
-from memory_service.domain.facts.prompt_block import without_recalled
+from memory_service.domain.embedding import Degradation
+from memory_service.domain.facts.finding import Extraction, Found, Said, find_facts
+from memory_service.domain.facts.memory import Memory
+from memory_service.domain.facts.outcomes import FactDraft, Outcome, Planned, Saved
 from memory_service.domain.facts.reading import MemoryReading
-from memory_service.domain.facts.rephrasing import third_person
-from memory_service.domain.facts.saving import (
-    FactDraft,
-    FactSaving,
-    Locks,
-    OnContradiction,
-    Outcome,
-    Planned,
-    Saved,
-)
+from memory_service.domain.facts.saving import FactSaving
+from memory_service.domain.facts.settling import Locks, settle
 from memory_service.domain.facts.wording import CONTENT_CHARS_MAX, CONTENT_CHARS_MIN
 from memory_service.domain.retrieval import Selection
 from memory_service.domain.search_text import search_text
-from memory_service.errors import Conflict, InvalidArgument
+from memory_service.errors import InvalidArgument
 from memory_service.llms.base import Llm
 from memory_service.records import ChatMessage, Item, Receipt, RequestKey, Role
 from memory_service.stores.base import Store
 
-_TRIES = 5
 _ITEMS = 100
-_REASONING_CHARS = 200
-_INSTRUCTIONS = (
-    "Find lasting facts about the user in the conversation: who they are, what they prefer, whom they know, "
-    "what they work on, and what they ask to be remembered. Take only what the user says of themselves and "
-    "means; the other lines help to understand it. Leave out questions, requests, guesses, plans that are "
-    'not sure, passing states, and general knowledge. Word each fact in the third person, as in "User '
-    'prefers TypeScript", in 10 to 500 characters, with every name, number and date that was said. `message` '
-    "is the number of the line, `quote` the words of the user from that line, to the letter. `category` is "
-    "identity, preference, relationship, project or context. `reasoning` tells in a sentence why it matters "
-    "later. `confidence` is 0 to 1. No facts: an empty list."
-)
-
-
-class Said(msgspec.Struct):
-    """One message of a conversation; `id` is that of its item, or the message's own."""
-
-    role: Role
-    text: str
-    id: str = ""
-
-
-class ExtractedFact(msgspec.Struct):
-    """A fact as the model found it."""
-
-    content: str
-    category: str
-    reasoning: str
-    message: int
-    quote: str
-    confidence: float | None = None
-
-
-class ExtractedFacts(msgspec.Struct):
-    """All facts that the model found."""
-
-    facts: list[ExtractedFact]
-
-
-class Found(msgspec.Struct):
-    """A fact that was found, before anybody looked whether it is known."""
-
-    draft: FactDraft
-    content: str
-    confidence: float | None = None
-    decided_by: DecidedBy = DecidedBy.RULES
-
-
-class Extraction(msgspec.Struct):
-    """What is asked of an extraction."""
-
-    said: Sequence[Said] = ()
-    session_id: str = ""
-    after_revision: int = 0
-    limit: int | None = None
-    recalled_ids: Sequence[str] = ()
-    categories: Sequence[Category] = ()
-    dry_run: bool = False
-    on_contradiction: OnContradiction = OnContradiction.SUPERSEDE
-    actor: str = ""
-    labels: dict[str, str] = {}
 
 
 class Extracted(msgspec.Struct):
@@ -108,6 +39,10 @@ class Extracted(msgspec.Struct):
     examined_revision: int = 0
     more: bool = False
     revision: int = 0
+    degraded: Sequence[Degradation] = ()
+
+
+Plans = list[tuple[Found, Planned]]
 
 
 class FactExtracting:
@@ -136,19 +71,26 @@ class FactExtracting:
         self._check(namespace, asked, request)
         deciding = Deciding(self._llm, decide_by)
         extracted = Extracted([], DecidedBy.RULES, "", deciding)
-        if (receipt := await self._saving.earlier(namespace, request)) is not None:
-            return await self._repeated(namespace, receipt, extracted)
+        receipt = await self._saving.earlier(namespace, request)
+        if receipt is not None:
+            return await self._repeated(namespace, receipt, asked, extracted)
         said = await self._said(namespace, asked, extracted)
-        found = await self._find(said, asked, deciding, extracted)
-        async with self._locks.hold(namespace):
-            for _ in range(_TRIES):
-                plans = await self._plan(namespace, found, asked, deciding)
-                try:
-                    await self._write(namespace, plans, asked, request, extracted)
-                    return extracted
-                except Conflict as error:
-                    conflict = error
-            raise conflict
+        found, extracted.decided_by = await find_facts(said, asked, deciding)
+        by_model = extracted.decided_by is DecidedBy.LLM
+        extracted.reason = f"{'the language model' if by_model else 'patterns of rules'} found them"
+
+        async def plan() -> Plans | Receipt:
+            # Also here: the first call may have been under way when this one came.
+            earlier = await self._saving.earlier(namespace, request)
+            return earlier or await self._plan(namespace, found, asked, deciding)
+
+        async def write(plans: Plans | Receipt) -> Extracted:
+            if isinstance(plans, Receipt):
+                return await self._repeated(namespace, plans, asked, extracted)
+            await self._write(namespace, plans, asked, request, extracted)
+            return extracted
+
+        return await settle(self._store, self._locks, namespace, plan, write, slow=bool(deciding.model))
 
     def _check(self, namespace: str, asked: Extraction, request: RequestKey | None) -> None:
         checks = self._checks
@@ -170,12 +112,14 @@ class FactExtracting:
 
     # --- what was said --------------------------------------------------------------------------
 
-    async def _said(self, namespace: str, asked: Extraction, extracted: Extracted) -> list[Said]:
+    async def _said(
+        self, namespace: str, asked: Extraction, extracted: Extracted, last_revision: int | None = None
+    ) -> list[Said]:
         if asked.said:
             extracted.examined_count = len(asked.said)
             return list(asked.said)
         limit = asked.limit or _ITEMS
-        wanted = Selection(asked.session_id).to_filter(min_position=asked.after_revision + 1)
+        wanted = Selection(asked.session_id).to_filter(asked.after_revision + 1, last_revision)
         positions = await self._store.scan(namespace, wanted, limit + 1, newest=False)
         extracted.more = len(positions) > limit
         positions = positions[:limit]
@@ -184,55 +128,23 @@ class FactExtracting:
         extracted.examined_count = len(items)
         return [_said_in(item) for item in items]
 
-    async def _find(
-        self, said: Sequence[Said], asked: Extraction, deciding: Deciding, extracted: Extracted
-    ) -> list[Found]:
-        lines = [msgspec.structs.replace(line, text=without_recalled(line.text)) for line in said]
-        found = await self._by_model(lines, asked, deciding)
-        if found is None:
-            extracted.reason = "patterns of rules found them"
-            found = [f for line in lines if line.role is Role.USER for f in _by_rules(line, asked)]
-        else:
-            extracted.decided_by, extracted.reason = DecidedBy.LLM, "the language model found them"
-        return [f for f in found if not asked.categories or f.draft.category in asked.categories]
-
-    async def _by_model(
-        self, lines: Sequence[Said], asked: Extraction, deciding: Deciding
-    ) -> list[Found] | None:
-        if not any(line.role is Role.USER and line.text.strip() for line in lines):
-            return []
-        conversation = "\n".join(f"[{at}] {line.role.value}: {line.text}" for at, line in enumerate(lines))
-        answer = await deciding.ask(
-            _INSTRUCTIONS, {"conversation": conversation}, ExtractedFacts, output_tokens_max=2000
-        )
-        if answer is None:
-            return None
-        found = []
-        for fact in answer.facts:
-            problem, category = _problem(fact, lines)
-            if problem or category is None:
-                deciding.failures.append(Failure(FailureReason.INVALID_VALUE, problem, fact.content[:100]))
-                continue
-            draft = _draft(asked, lines[fact.message], fact.content, category, fact.reasoning, fact.quote)
-            draft.source.model = deciding.model
-            found.append(Found(draft, " ".join(fact.content.split()), fact.confidence, DecidedBy.LLM))
-        return found
-
     # --- what becomes of it ---------------------------------------------------------------------
 
     async def _plan(
         self, namespace: str, found: Sequence[Found], asked: Extraction, deciding: Deciding
-    ) -> list[tuple[Found, Planned]]:
+    ) -> Plans:
         """Judge each fact, the ones before it included."""
         recalled = set(asked.recalled_ids)
-        plans: list[tuple[Found, Planned]] = []
+        plans: Plans = []
         for fact in found:
-            if not CONTENT_CHARS_MIN <= len(fact.content) <= CONTENT_CHARS_MAX:
-                rejected = Saved(Outcome.REJECTED, f"has {len(fact.content)} characters")
-                plans.append((fact, Planned(rejected)))
+            if problem := fact.rejected or _length_problem(fact.content):
+                plans.append((fact, Planned(Saved(Outcome.REJECTED, problem))))
                 continue
             pending = [p.saved.memory for _, p in plans if p.saved.memory is not None]
-            planned = await self._saving.plan(namespace, fact.draft, fact.content, deciding, pending)
+            ended = {memory.id for _, p in plans for memory in p.ended}
+            planned = await self._saving.plan(
+                namespace, fact.draft, fact.content, deciding, pending, leave_out=ended
+            )
             saved = planned.saved
             if saved.outcome is Outcome.DUPLICATE and saved.existing and saved.existing.id in recalled:
                 saved.outcome = Outcome.RECALLED
@@ -242,43 +154,54 @@ class FactExtracting:
     async def _write(
         self,
         namespace: str,
-        plans: Sequence[tuple[Found, Planned]],
+        plans: Plans,
         asked: Extraction,
         request: RequestKey | None,
         extracted: Extracted,
     ) -> None:
         new = [p.saved.memory for _, p in plans if p.saved.memory is not None]
         by_id = {memory.id: memory for memory in new}
-        ended: dict[str, Memory] = {}
+        ended: list[Memory] = []
         for _, planned in plans:
             for memory in planned.saved.superseded:
                 if memory.id in by_id:
                     # It began and ended within what was said.
                     by_id[memory.id].fact = msgspec.structs.replace(memory.fact, version=1)
                 else:
-                    ended.setdefault(memory.id, memory)
+                    ended.append(memory)
         extracted.results = [(fact, planned.saved) for fact, planned in plans]
         if new and not asked.dry_run:
-            added = await self._saving.write_all(namespace, new, list(ended.values()), request)
-            extracted.revision = added.receipt.revision
-            return
-        extracted.revision = await self._reading.revision(namespace)
-        if asked.dry_run:
-            for fact, planned in plans:
-                _as_would_be(fact, planned)
+            added = await self._saving.write_all(namespace, new, ended, request)
+            extracted.revision, extracted.degraded = added.receipt.revision, added.degraded
+        else:
+            extracted.revision = await self._reading.revision(namespace)
+        for fact, planned in plans:
+            if asked.dry_run or planned.saved.memory is None:
+                _as_would_be(fact, planned, set(by_id) if asked.dry_run else set())
 
-    async def _repeated(self, namespace: str, receipt: Receipt, extracted: Extracted) -> Extracted:
-        """Return the answer to a request that was applied before."""
+    async def _repeated(
+        self, namespace: str, receipt: Receipt, asked: Extraction, extracted: Extracted
+    ) -> Extracted:
+        """Return the answer to a request that was applied before, as far as what was written tells it."""
+        await self._said(namespace, asked, extracted, receipt.revision)
         extracted.reason, extracted.revision = "the request was applied before", receipt.revision
-        memories = await self._reading.by_ids(namespace, [stamp.id for stamp in receipt.items])
-        new = [m for m in memories if m.fact.source.origin is Origin.EXTRACTED and m.fact.version == 1]
-        for memory in new:
-            ended = [m for m in memories if m.id in memory.fact.supersedes]
-            outcome = Outcome.SUPERSEDED if ended else Outcome.SAVED
+        memories = {m.id: m for m in await self._reading.by_ids(namespace, [s.id for s in receipt.items])}
+        new = [s.id for s in receipt.items if s.revision == s.position and s.id in memories]
+        for memory in (memories[i] for i in new):
+            ended = [memories[i] for i in memory.fact.supersedes if i in memories]
+            saved = Saved(Outcome.SUPERSEDED if ended else Outcome.SAVED, extracted.reason, memory)
+            saved.superseded = ended
+            decided_by = DecidedBy.LLM if memory.fact.source.model else DecidedBy.RULES
             draft = FactDraft(memory.content, memory.fact.category, memory.fact.reasoning)
-            saved = Saved(outcome, extracted.reason, memory, superseded=ended)
-            extracted.results.append((Found(draft, memory.content), saved))
+            extracted.results.append((Found(draft, memory.content, decided_by=decided_by), saved))
+        if new and all(found.decided_by is DecidedBy.LLM for found, _ in extracted.results):
+            extracted.decided_by = DecidedBy.LLM
         return extracted
+
+
+def _length_problem(content: str) -> str:
+    fits = CONTENT_CHARS_MIN <= len(content) <= CONTENT_CHARS_MAX
+    return "" if fits else f"has {len(content)} characters"
 
 
 def _said_in(item: Item) -> Said:
@@ -287,62 +210,21 @@ def _said_in(item: Item) -> Said:
     text = search_text(item.content)
     if isinstance(item.content, ChatMessage) and item.content.name:
         text = text.removeprefix(f"{item.content.name}: ")
-    return Said(role, text, item.id)
+    return Said(role, text, item.id, min(item.create_us, now_us()))
 
 
-def _by_rules(line: Said, asked: Extraction) -> list[Found]:
-    found = []
-    for candidate in extract(line.text):
-        draft = _draft(
-            asked, line, candidate.content, candidate.category, candidate.reasoning, candidate.content
-        )
-        found.append(Found(draft, third_person(candidate.content).strip().rstrip(".! ")))
-    return found
+def _as_would_be(fact: Found, planned: Planned, pending: set[str]) -> None:
+    """Tell of a fact that was not written: the memory that it would be has no id, what would end is as it is.
 
-
-def _draft(
-    asked: Extraction, line: Said, content: str, category: Category, reasoning: str, quote: str
-) -> FactDraft:
-    source = Source(Origin.EXTRACTED, [line.id] if line.id else [], quote[:500], asked.actor)
-    return FactDraft(
-        content,
-        category,
-        _fitting(reasoning),
-        source,
-        asked.session_id,
-        on_contradiction=asked.on_contradiction,
-        labels=asked.labels,
-    )
-
-
-def _fitting(reasoning: str) -> str:
-    """Return a reasoning of an allowed length."""
-    reasoning = " ".join(reasoning.split())[:_REASONING_CHARS]
-    return reasoning if len(reasoning) >= 10 else "Found in what the user said"
-
-
-def _problem(fact: ExtractedFact, lines: Sequence[Said]) -> tuple[str, Category | None]:
-    """Return what is wrong with a fact of the model, and its category."""
-    try:
-        category = Category[fact.category.strip().upper()]
-    except KeyError:
-        return f"unknown category {fact.category[:40]!r}", None
-    if not 0 <= fact.message < len(lines) or lines[fact.message].role is not Role.USER:
-        return "names a message that is not the user's", None
-    if not fact.quote.strip() or _plain(fact.quote) not in _plain(lines[fact.message].text):
-        return "quotes what the user did not say", None
-    return "", category
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.lower().split())
-
-
-def _as_would_be(fact: Found, planned: Planned) -> None:
-    """Make the result of a dry run: what would be saved has no id, what would end is as it is."""
+    `pending` are the ids of memories that are not written either.
+    """
     saved = planned.saved
     if saved.memory is None:
         now = now_us()
-        saved.memory = FactSaving.new_memory(fact.draft, fact.content, now, now)
+        begins = now if fact.draft.valid_from_us is None else fact.draft.valid_from_us
+        saved.memory = FactSaving.new_memory(fact.draft, fact.content, now, begins)
     saved.memory.id, saved.memory.fact.version = "", 0
+    if saved.memory.fact.superseded_by in pending:
+        saved.memory.fact.superseded_by = ""
+    saved.memory.fact.supersedes = [i for i in saved.memory.fact.supersedes if i not in pending]
     saved.superseded = planned.ended

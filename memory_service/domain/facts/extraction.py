@@ -51,7 +51,8 @@ _SUPPOSED = phrases(
 )
 _ASKED = phrases(
     r"""
-    \?\W*$|[,;–—-]\s*(?:can|could|would|will) you\b|^\W*(?:can|could|would|will|do|does|did|is|are|should|may) (?:you|I|we)\b
+    \?\W*$|[,;–—-]\s*(?:can|could|would|will) you\b
+    |^\W*(?:can|could|would|will|do|does|did|is|are|should|may) (?:you|I|we)\b
     |^\W*(?:please|tell|show|give|write|help|explain|translate|make|create|summari[sz]e|find|generate|list
     |draft)\b(?! (?:remember|note|call))
     """

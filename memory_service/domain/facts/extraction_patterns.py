@@ -56,7 +56,7 @@ _PREFERENCE = [
     |(?:don['’]?t|do not) (?:really )?(?:like|eat|drink|enjoy|use|want you to))\b{_LASTING}
     """,
     rf"""
-    {_AM}(?:allergic to|intolerant|(?:not )?a (?:\w+ )?fan of|fond of|into \w|keen on|interested in
+    {_AM}(?:allergic to|intolerant|(?:not )?a (?:\w+ )?fan of|fond of|into|keen on|interested in
     |passionate about|(?:a )?vegetarian|(?:a )?vegan|\w+-intolerant)\b
     """,
     rf"{_START}I(?:['’]d| would) (?:always |much )?(?:rather|prefer)\b{_LASTING}",
@@ -70,8 +70,8 @@ _PREFERENCE = [
 _PROJECT = [
     rf"""
     {_ARE_DOING}(?:building|developing|working on|writing|creating|designing|launching|founding|starting
-    |researching|renovating|organi[sz]ing|migrating|rewriting|porting|prototyping|learning|studying for
-    |training for|preparing for|planning|saving (?:up )?for|making(?= (?:an?|the|my)\b))
+    |researching|renovating|organi[sz]ing|migrating|rewriting|porting|prototyping|learning(?: to)?
+    |studying for|training for|preparing for|planning|saving (?:up )?for|making(?= (?:an?|the|my)\b))
     \s+(?!(?:it|this|that|you|to|something)\b|an? (?:\w+ )?(?:e-?mail|message|mail|reply|text)\b)\w
     """,
     rf"""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 import numpy as np
 
+from memory_service.decisions import FailureReason
 from memory_service.domain.deciding import Deciding
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.facts.comparison import Relation, Verdict, compare
@@ -18,6 +19,8 @@ from memory_service.records import RetrieveMode, Vector
 from memory_service.stores.base import Store
 
 _NEIGHBOURS = 12
+OUT_OF_REACH = (FailureReason.LLM_UNAVAILABLE, FailureReason.LLM_TIMEOUT, FailureReason.LLM_PAUSED)
+"""After one of these the model is not asked again in the same call."""
 # The share of common words that takes the place of the cosine where there are no vectors.
 _COMMON_WORDS_MIN = 0.8
 
@@ -62,15 +65,15 @@ class Judging:
         *,
         at_us: int,
         pending: Sequence[Memory] = (),
-        leave_out: str = "",
+        leave_out: Collection[str] = (),
     ) -> Judgement:
         """Return what a fact is to the memories that hold at a time, and to those that are about to be saved.
 
-        `leave_out` is the id of a memory that is not compared with: the one that changes.
+        `leave_out` are the ids of memories that are not compared with, such as the one that changes.
         """
         near, degraded = await self.neighbours(namespace, content, at_us=at_us)
         near += await self._pending(namespace, content, pending)
-        near = [n for n in near if n.memory.id != leave_out]
+        near = [n for n in near if n.memory.id not in leave_out]
         near.sort(key=lambda n: -1.0 if n.similarity is None else n.similarity, reverse=True)
         verdicts = [self.compare(content, n) for n in near]
         by_model = await self._ask(content, near, verdicts, deciding)
@@ -121,18 +124,29 @@ class Judging:
     async def _ask(
         self, content: str, near: Sequence[Neighbour], verdicts: list[Verdict], deciding: Deciding
     ) -> bool:
-        """Have the model decide on the nearest, where there is one; return whether it did."""
+        """Have the model decide on the nearest, where there is one; return whether it did.
+
+        It is not asked about a fact that is known word for word, nor after it failed to answer in time:
+        a call waits for it once, not once for each fact.
+        """
         asked = near[:KNOWN_MAX]
-        if not asked or not deciding.model:
+        if not asked or not deciding.model or any(f.reason in OUT_OF_REACH for f in deciding.failures):
+            return False
+        if any(_same_words(content, n.memory.content) for n in near):
             return False
         known = {n.memory.id: n.memory.content for n in asked}
         compared = await compare_by_model(deciding, content, known)
         if compared is None:
             return False
-        deciding.failures += compared.failures
+        deciding.failures += [f for f in compared.failures if f not in deciding.failures]
         for at, neighbour in enumerate(asked):
             verdicts[at] = compared.verdicts.get(neighbour.memory.id, verdicts[at])
-        return True
+        return bool(compared.verdicts)
+
+
+def _same_words(one: str, other: str) -> bool:
+    # Without vectors, and with all words to be shared, nothing else is a duplicate.
+    return compare(one, other, None, 1.0).relation is Relation.DUPLICATE
 
 
 def _cosine(one: Vector | None, other: Vector | None) -> float | None:

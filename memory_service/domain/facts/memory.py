@@ -81,6 +81,17 @@ class Memory(msgspec.Struct):
             return False
         return fact.valid_until_us is None or time_us < fact.valid_until_us
 
+    def settled(self, time_us: int) -> Memory:
+        """Return it with the status that it has at a time. One that is to end later is still active."""
+        fact = self.fact
+        if fact.status is Status.MERGED:
+            return self
+        ended = fact.valid_until_us is not None and fact.valid_until_us <= time_us
+        status = Status.SUPERSEDED if ended else Status.ACTIVE
+        if status is fact.status:
+            return self
+        return msgspec.structs.replace(self, fact=msgspec.structs.replace(fact, status=status))
+
     def changed(self, content: str | None = None, **changes: Any) -> Memory:
         """Return the next version of it."""
         fact = msgspec.structs.replace(self.fact, version=self.fact.version + 1, **changes)

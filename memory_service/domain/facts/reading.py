@@ -238,7 +238,8 @@ class MemoryReading:
         options = RetrieveOptions(
             wanted.selection(), -1, query, min_score=min_score, mode=mode, explain=explain
         )
-        found = await self._search_all(namespace, options, wanted)
+        enough = limit if max_tokens is None else -1
+        found = await self._search_all(namespace, options, wanted, enough)
         _pack(found, limit, max_tokens)
         scope = (
             "search",
@@ -253,9 +254,13 @@ class MemoryReading:
         )
         return self._cut(found, scope, page_size, page_token)
 
-    async def _search_all(self, namespace: str, options: RetrieveOptions, wanted: Wanted) -> MemoryPage:
-        """Return everything that fits, in order."""
+    async def _search_all(
+        self, namespace: str, options: RetrieveOptions, wanted: Wanted, enough: int
+    ) -> MemoryPage:
+        """Return what fits, in order: at least so many, if there are, -1: everything."""
         found = MemoryPage([], 0)
+        if enough >= 0:
+            options.page_size = 2 * enough + 1
         while True:
             page = await self._retrieval.retrieve(namespace, options)
             shares = page.shares or [()] * len(page.items)
@@ -266,9 +271,9 @@ class MemoryReading:
                     found.scores.append(score)
                     found.shares.append(share)
             found.revision, found.degraded = page.revision, page.degraded
-            if not page.next_page_token:
+            if not page.next_page_token or 0 <= enough <= len(found.memories):
                 return found
-            options = msgspec.structs.replace(options, page_token=page.next_page_token)
+            options = msgspec.structs.replace(options, page_token=page.next_page_token, page_size=0)
 
     def _cut(
         self, found: MemoryPage, scope: tuple[object, ...], page_size: int, page_token: str

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 
 from memory_service.domain.facts import verbs
-from memory_service.domain.facts.kinship import name_after, relation_at
+from memory_service.domain.facts.kinship import is_relation, name_after, relation_at
 from memory_service.domain.facts.requests import without_request
 from memory_service.domain.facts.sentences import KEPT, sentences
 from memory_service.domain.facts.word_lists import words
@@ -208,7 +208,8 @@ class _Sentence:
                 infinitive = True
             start = at + 1 if low in _COORDINATORS else at if "," in self._words[at].before else 0
             found = self._after_adverbs(start) if start else 0
-            if low in ("but", "yet") or {self._low(k) for k in range(start, found)} & _NEW_TIME:
+            between = {self._low(k) for k in range(start, found)}
+            if (low in ("but", "yet") and "not" not in between) or between & _NEW_TIME:
                 bare = infinitive = False
             free = not bare and (not infinitive or self._low(found) in _SELDOM_INFINITIVE)
             if found and self._is_finite(found, adjacent=start <= last + 2, free=free, past=past):
@@ -227,7 +228,8 @@ class _Sentence:
         if not free or (past and verbs.is_ambiguous_past(low)):
             return False
         if low not in verbs.VERBS:
-            return following in _OBJECTS and verbs.may_be_base(low) and low not in _FOLLOWERS | _COORDINATORS
+            known = low in _FOLLOWERS | _COORDINATORS or not verbs.may_be_base(low)
+            return not known and following in (_FOLLOWERS if adjacent else _OBJECTS)
         return adjacent or low in verbs.SURE_VERBS or following in _FOLLOWERS or verbs.is_adverb(following)
 
     def _after_insertion(self, at: int) -> int:
@@ -334,7 +336,8 @@ class _Sentence:
         if any(self._words[k].text.split()[0] == "User" for k in before):
             return False
         # "My sister plays and I sing" is two sentences.
-        return not any(verbs.is_verb_form(self._low(k)) for k in before if self._low(k) not in _NO_VERBS_HERE)
+        lows = [self._low(k) for k in before if self._low(k) not in _NO_VERBS_HERE]
+        return not any(verbs.is_verb_form(low) for low in lows if not is_relation(low))
 
     def _starts(self, at: int) -> bool:
         """Tell whether a word begins a sentence, or a line of a list."""

@@ -11,23 +11,33 @@ _LEAD = r"""
 (?:(?:can|could|would|will) you |i(?:['’]d| would)? (?:just )?(?:want|like|need) you to |you should )?
 (?:please,? |just |always )*
 """
-_VERB = r"""
-(?:remember|(?:don['’]?t|do not|never) forget|keep in mind|bear in mind|note|save|store|memori[sz]e
-|make a (?:mental )?note|take note|know|record|write down)
+_MIND = (
+    r"(?:remember|(?:don['’]?t|do not|never) forget|keep in mind|bear in mind|note"
+    r"|make a (?:mental )?note|take note)"
+)
+_KEEP = r"(?:save|store|memori[sz]e|record|write down|know)"
+_WHERE = r"(?: (?:to (?:your )?memory|for (?:later|me|next time)))?"
+_COLON = r"\s*(?::|\s[-–—]\s)\s*(?:that )?"
+_COMMA = r"\s*(?:[:,]|\s[-–—]\s)\s*(?:that )?"
+_REMARK = rf"""
+(?:fyi,? |(?:for (?:the|your) (?:record|information|future reference)|(?:just )?so you know|important
+|note to self){_COMMA}|it(?:['’]s| is) important to (?:know|remember) that )
 """
-_OBJECT = r"(?: (?:this|it|the following|down))?(?: (?:to (?:your )?memory|for (?:later|me|next time)))?"
-_REST = r"""
-(?:\s*(?::|,|\s[-–—])\s*(?:that )?| (?:that|the fact that) (?!is\b|was\b)| (?=(?:I|my|we|our)\b))
-"""
-_REMARK = r"""
-(?:fyi|for (?:the|your) (?:record|information|future reference)|(?:just )?so you know|important
-|note to self|it(?:['’]s| is) important (?:to (?:know|remember) )?that|(?:remember|save|note) this)
-\s*(?:[:,]|\s[-–—])?\s*(?:that )?
-"""
-_COMMAND = phrases(rf"^\s*(?:{_LEAD}{_VERB}{_OBJECT}{_REST}|{_REMARK})(?=\S)")
+_COMMAND = phrases(
+    rf"""
+    ^\s*(?:{_LEAD}(?:
+    {_MIND}(?: (?:this|it|the following))?{_WHERE}{_COMMA}
+    |{_MIND}{_WHERE} (?:that|the fact that) (?!(?:is|was|one|time|day|for|to|please)\b)
+    |{_MIND} (?=(?:I|my|we|our)\b)
+    |{_KEEP} (?:this|it|the following|that)(?: down)?{_WHERE}{_COMMA}
+    |{_KEEP}(?: down)?{_WHERE}{_COLON}
+    |{_KEEP}(?: down)?{_WHERE} that (?=(?:I|my|we|our|the|all)\b)
+    )|{_REMARK})(?=\S)
+    """
+)
 _AFTERTHOUGHT = phrases(
     r"""
-    (?:[,.;!]\s*|\s(?<!\s\s))(?:[-–—]\s*)?(?:so |and )?(?:please,? )?
+    (?:[,.;!]\s*(?:[-–—]\s*)?(?:so |and )?(?:please,? )?|\s[-–—]\s(?:please )?|\s(?:so |and )?please,? )
     (?:remember|save|note|memori[sz]e|keep|don['’]?t forget) (?:this|that|it)
     (?: in mind)?(?:,? please)?[.!]*\s*$
     """

@@ -2,113 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
-import enum
 import os
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from weakref import WeakValueDictionary
-
-import msgspec
+from collections.abc import Collection, Sequence
 
 from memory_service.clock import now_us
 from memory_service.decisions import DecidedBy
 from memory_service.domain.checks import Checks
 from memory_service.domain.deciding import Deciding
-from memory_service.domain.embedding import Degradation
-from memory_service.domain.facts.categories import Category
 from memory_service.domain.facts.importance import importance
 from memory_service.domain.facts.judging import Judgement, Judging
-from memory_service.domain.facts.memory import Fact, Memory, Source, Status, draft_of
+from memory_service.domain.facts.memory import Fact, Memory, draft_of
+from memory_service.domain.facts.outcomes import FactDraft, OnContradiction, Outcome, Planned, Saved
 from memory_service.domain.facts.reading import MemoryReading
+from memory_service.domain.facts.settling import Locks, settle
 from memory_service.domain.facts.wording import CONTENT_CHARS_MAX, CONTENT_CHARS_MIN, reworded
 from memory_service.domain.memories import Added, Memories
-from memory_service.errors import Conflict, InvalidArgument
+from memory_service.errors import InvalidArgument
 from memory_service.llms.base import Llm
-from memory_service.records import Json, OnDuplicate, Receipt, RequestKey
+from memory_service.records import OnDuplicate, Receipt, RequestKey
 from memory_service.stores.base import Store
 
-_TRIES = 10
 _REASONING_CHARS_MIN, _REASONING_CHARS_MAX = 10, 200
-
-
-class OnContradiction(enum.IntEnum):
-    """What becomes of a fact that contradicts a known one; the numbers equal the proto's."""
-
-    SUPERSEDE = 1
-    KEEP_BOTH = 2
-    REFUSE = 3
-
-
-class Outcome(enum.IntEnum):
-    """What became of a fact; the numbers equal the proto's."""
-
-    SAVED = 1
-    DUPLICATE = 2
-    SUPERSEDED = 3
-    CONTRADICTION = 4
-    RECALLED = 5
-    REJECTED = 6
-
-
-class FactDraft(msgspec.Struct):
-    """A fact as a caller asks for it."""
-
-    content: str
-    category: Category
-    reasoning: str
-    source: Source = msgspec.field(default_factory=Source)
-    session_id: str = ""
-    explicit_request: bool = False
-    on_contradiction: OnContradiction = OnContradiction.SUPERSEDE
-    valid_from_us: int | None = None
-    ttl_us: int | None = None
-    labels: dict[str, str] = {}
-    metadata: dict[str, Json] | None = None
-    keep_wording: bool = False
-
-
-class Saved(msgspec.Struct):
-    """What became of a fact, and who decided."""
-
-    outcome: Outcome
-    reason: str
-    memory: Memory | None = None
-    existing: Memory | None = None
-    superseded: list[Memory] = []
-    similarity: float | None = None
-    decided_by: DecidedBy = DecidedBy.RULES
-    rephrased_by: DecidedBy = DecidedBy.UNSPECIFIED
-    degraded: Sequence[Degradation] = ()
-    revision: int = 0
-    deciding: Deciding | None = None
-
-
-class Planned(msgspec.Struct):
-    """A fact that was judged: what is to be written for it, if anything."""
-
-    saved: Saved
-    ended: list[Memory] = []
-    """The known memories as they were, whose next versions are in `saved.superseded`."""
-
-
-class Locks:
-    """One lock per namespace, for as long as somebody holds or awaits it.
-
-    A process has its data folder for itself, so a lock of its own is enough.
-    """
-
-    def __init__(self) -> None:
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-
-    @asynccontextmanager
-    async def hold(self, namespace: str) -> AsyncIterator[None]:
-        """Hold the lock of a namespace."""
-        lock = self._locks.get(namespace)
-        if lock is None:
-            lock = self._locks[namespace] = asyncio.Lock()
-        async with lock:
-            yield
 
 
 class FactSaving:
@@ -140,24 +54,21 @@ class FactSaving:
         """Save a fact, unless it is known already. Raises LLM_REQUIRED, LLM_UNAVAILABLE if insisted on."""
         self._check(namespace, draft, request)
         deciding = Deciding(self._llm, decide_by)
-        if (receipt := await self.earlier(namespace, request)) is not None:
-            saved = await self._repeated(namespace, receipt)
-            saved.deciding = deciding
-            return saved
+        repeated = await self._repeated(namespace, request)
         content, rephrased_by = draft.content, DecidedBy.UNSPECIFIED
-        if not draft.keep_wording:
+        if repeated is None and not draft.keep_wording:
             content, rephrased_by = await reworded(draft.content, deciding)
-        async with self._locks.hold(namespace):
-            for _ in range(_TRIES):
-                planned = await self.plan(namespace, draft, content, deciding)
-                try:
-                    saved = await self._write(namespace, planned, request)
-                    break
-                except Conflict as error:
-                    # Something else changed one of the memories: look again.
-                    conflict = error
-            else:
-                raise conflict
+
+        async def plan() -> Planned:
+            # Also here: the first call may have been under way when the second one came.
+            earlier = repeated or await self._repeated(namespace, request)
+            return earlier or await self.plan(namespace, draft, content, deciding)
+
+        async def write(planned: Planned) -> Saved:
+            return await self._write(namespace, planned, request)
+
+        slow = bool(deciding.model) and repeated is None
+        saved = await settle(self._store, self._locks, namespace, plan, write, slow=slow)
         saved.rephrased_by, saved.deciding = rephrased_by, deciding
         return saved
 
@@ -165,16 +76,18 @@ class FactSaving:
         """Return the receipt of a request that was applied before."""
         return None if request is None else await self._store.find_receipt(namespace, request)
 
-    async def _repeated(self, namespace: str, receipt: Receipt) -> Saved:
-        """Return the answer to a request that was applied before."""
+    async def _repeated(self, namespace: str, request: RequestKey | None) -> Planned | None:
+        """Return the answer to a request that was applied before; None: it was not."""
+        receipt = await self.earlier(namespace, request)
+        if receipt is None:
+            return None
         ids = [stamp.id for stamp in receipt.items]
-        memories = await self._reading.by_ids(namespace, ids)
-        first = next((m for m in memories if ids and m.id == ids[0]), None)
-        ended = [m for m in memories if m is not first]
+        memories = {m.id: m for m in await self._reading.by_ids(namespace, ids)}
+        ended = [memories[i] for i in ids[1:] if i in memories]
         outcome = Outcome.SUPERSEDED if len(ids) > 1 else Outcome.SAVED
-        return Saved(
-            outcome, "the request was applied before", first, superseded=ended, revision=receipt.revision
-        )
+        saved = Saved(outcome, "the request was applied before", superseded=ended, revision=receipt.revision)
+        saved.memory = memories.get(ids[0]) if ids else None
+        return Planned(saved, repeated=True)
 
     def _check(self, namespace: str, draft: FactDraft, request: RequestKey | None) -> None:
         self._checks.namespace(namespace)
@@ -204,12 +117,13 @@ class FactSaving:
         content: str,
         deciding: Deciding,
         pending: Sequence[Memory] = (),
+        leave_out: Collection[str] = (),
     ) -> Planned:
-        """Judge a fact, and return what is to be written for it. Call with the lock held."""
+        """Judge a fact, and return what is to be written for it; see `Judging.judge`."""
         now = now_us()
         begins = now if draft.valid_from_us is None else draft.valid_from_us
         judgement = await self._judging.judge(
-            namespace, content, deciding, at_us=max(begins, now), pending=pending
+            namespace, content, deciding, at_us=max(begins, now), pending=pending, leave_out=leave_out
         )
         saved = Saved(Outcome.SAVED, judgement.reason, similarity=judgement.similarity)
         saved.decided_by = DecidedBy.LLM if judgement.by_model else DecidedBy.RULES
@@ -230,9 +144,8 @@ class FactSaving:
     @staticmethod
     def new_memory(draft: FactDraft, content: str, now: int, begins: int) -> Memory:
         """Return the memory that a fact would be."""
-        rated = importance(
-            content, draft.category, draft.source.quote or draft.content, draft.explicit_request
-        )
+        said = f"{draft.source.quote}\n{draft.content}"
+        rated = importance(content, draft.category, said, draft.explicit_request)
         fact = Fact(
             draft.category,
             draft.reasoning,
@@ -257,10 +170,11 @@ class FactSaving:
         later = [m for m in judgement.contradicted if m.fact.valid_from_us > begins]
         if later:
             first = min(later, key=lambda m: m.fact.valid_from_us)
-            new.fact.status, new.fact.superseded_by = Status.SUPERSEDED, first.id
+            new.fact.superseded_by = first.id
             new.fact.valid_until_us = first.fact.valid_from_us
+            new = saved.memory = new.settled(now_us())
         for known in older:
-            ended = known.changed(status=Status.SUPERSEDED, valid_until_us=begins, superseded_by=new.id)
+            ended = known.changed(valid_until_us=begins, superseded_by=new.id).settled(now_us())
             saved.superseded.append(ended)
             new.fact.supersedes.append(known.id)
         if older:
@@ -269,6 +183,8 @@ class FactSaving:
 
     async def _write(self, namespace: str, planned: Planned, request: RequestKey | None) -> Saved:
         saved = planned.saved
+        if planned.repeated:
+            return saved
         if saved.memory is None:
             saved.revision = await self._reading.revision(namespace)
             return saved
@@ -297,6 +213,7 @@ class FactSaving:
             removals=removals,
             on_duplicate=OnDuplicate.REPLACE,
             request=request,
+            bounded=True,
         )
         for memory, item in zip((*new, *changed), added.items, strict=True):
             memory.revision, memory.update_us = item.revision, item.update_us

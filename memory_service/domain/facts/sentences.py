@@ -19,7 +19,7 @@ KEPT = re.compile(
 
 _END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)\]]*\s+|\n\s*")
 _ABBREVIATION = re.compile(
-    r"\b(?:[A-HJ-Z]|Dr|Mr|Mrs|Ms|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|a\.m|p\.m|Inc|Ltd|Co|Corp|No|approx|cf)\.$"
+    r"\b(?:[A-HJ-Z]|Dr|Mr|Mrs|Ms|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|a\.m|p\.m|Inc|Ltd|Co|Corp|approx|cf)\.$"
 )
 _ABBREVIATION_CHARS_MAX = 8
 
@@ -32,7 +32,7 @@ def sentences(text: str) -> list[str]:
     begin = 0
     for end in _END.finditer(text):
         at = bisect.bisect_left(starts, end.start()) - 1
-        if at >= 0 and end.start() < kept[at][1] - 1:
+        if at >= 0 and end.end() <= kept[at][1]:
             continue
         first = max(begin, end.start() + 1 - _ABBREVIATION_CHARS_MAX)
         if "\n" not in end.group() and not _between(

@@ -8,6 +8,8 @@ import msgspec
 
 from memory_service.decisions import DecidedBy, Failure, FailureReason
 from memory_service.domain.deciding import Deciding
+from memory_service.domain.facts.comparison import hard_difference
+from memory_service.domain.facts.comparison_reading import read_pair
 from memory_service.domain.facts.rephrasing import third_person
 
 CONTENT_CHARS_MIN = 10
@@ -36,19 +38,33 @@ async def reworded(content: str, deciding: Deciding) -> tuple[str, DecidedBy]:
     answer = await deciding.ask(_INSTRUCTIONS, {"statement": content}, Rephrased, output_tokens_max=300)
     if answer is not None:
         worded = " ".join(answer.content.split())
-        problem = _problem(content, worded)
+        problem = _problem(content, worded, by_rules)
         if not problem:
             return worded, DecidedBy.LLM
         deciding.failures.append(Failure(FailureReason.INVALID_VALUE, f"the model's wording {problem}"))
     return by_rules, DecidedBy.RULES
 
 
-def _problem(said: str, worded: str) -> str:
+def _problem(said: str, worded: str, by_rules: str) -> str:
     """Return what is wrong with a wording; empty: nothing that can be told."""
     if not CONTENT_CHARS_MIN <= len(worded) <= REPHRASED_CHARS_MAX:
         return f"has {len(worded)} characters"
     if _FIRST_PERSON.search(worded) and '"' not in said:
         return "is not in the third person"
-    if set(re.findall(r"\d+", said)) != set(re.findall(r"\d+", worded)):
-        return "has other numbers"
+    if difference := hard_difference(worded, by_rules):
+        return f"says something else: {difference}"
+    return ""
+
+
+def invented(content: str, said: str, near: str) -> str:
+    """Return what a wording of the model has that nobody said; empty: nothing that can be told.
+
+    Names may be taken from anything in `said`, numbers only from `near`: there are too many of them.
+    """
+    worded, read = read_pair(content, said)
+    if names := sorted(name for name in worded.names if name not in read.tokens):
+        return f"names what was not said: {names[0][:40]!r}"
+    worded, read = read_pair(content, near)
+    if numbers := [number for number in worded.numbers if number not in read.numbers]:
+        return f"has a number that was not said: {numbers[0][:40]}"
     return ""

@@ -1,0 +1,241 @@
+"""The methods of a client that keep what was said to an agent, its answers and its reflections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from memory_client._calls import interactions
+from memory_client._calls.fields import found_of
+from memory_client._sync.transport import Bound
+from memory_client.found import Found
+from memory_client.interactions import Interaction, InteractionPair, OriginalMessage, RelevantContext
+from memory_client.models import RetrieveMode
+
+
+class InteractionMethods(Bound):
+    """Messages to an agent, its responses and its reflections: items of the client's namespace."""
+
+    def store_interaction(
+        self,
+        sender: str,
+        content: str,
+        *,
+        session_id: str = "",
+        create_time: datetime | None = None,
+        labels: Mapping[str, str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        ttl: timedelta | float | None = None,
+        id: str = "",
+        request_id: str | None = None,
+    ) -> Interaction:
+        """Write a message that somebody sent to the agent; return it as written.
+
+        Args:
+            sender: Such as a user's id.
+            content: The text of the message.
+            session_id: The conversation that it belongs to.
+            create_time: When it was said, an aware datetime. None: now. It filters, but never orders.
+            labels: For exact matching, as in {"topic": "travel"}.
+            metadata: JSON values to keep with it.
+            ttl: How long it lives, a timedelta or seconds. None: for ever.
+            id: Names the item. Empty: the server makes an id.
+            request_id: Applied once, however often it is sent. None: a new one for this call.
+
+        Raises:
+            AlreadyExists: An item of this id exists.
+        """
+        call = interactions.store_interaction(
+            self._namespace,
+            sender,
+            content,
+            session_id=session_id,
+            create_time=create_time,
+            labels=labels,
+            metadata=metadata,
+            ttl=ttl,
+            id=id,
+            request_id=request_id,
+        )
+        return self._transport.unary(call)
+
+    def store_response(
+        self,
+        content: str,
+        *,
+        in_response_to: str = "",
+        original_message: OriginalMessage | None = None,
+        sender: str = "",
+        session_id: str = "",
+        create_time: datetime | None = None,
+        labels: Mapping[str, str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        ttl: timedelta | float | None = None,
+        id: str = "",
+        request_id: str | None = None,
+    ) -> Interaction:
+        """Write what the agent answered, linked to the message; return it as written.
+
+        Args:
+            content: The text of the response.
+            in_response_to: The id of the message that it answers. Empty: see `original_message`.
+            original_message: What that message said, for one who does not have the id: the newest message
+                that says this is linked. None, and no id either: the response is linked to no message.
+            sender: The agent that answers. Empty: "system".
+            session_id: The conversation that it belongs to. Empty: that of the message.
+            create_time: When it was said, an aware datetime. None: now.
+            labels: For exact matching, as in {"topic": "travel"}.
+            metadata: JSON values to keep with it.
+            ttl: How long it lives, a timedelta or seconds. None: for ever.
+            id: Names the item. Empty: the server makes an id.
+            request_id: Applied once, however often it is sent. None: a new one for this call.
+
+        Raises:
+            NotFound: There is no such message.
+            AlreadyExists: An item of this id exists.
+        """
+        call = interactions.store_response(
+            self._namespace,
+            content,
+            in_response_to=in_response_to,
+            original_message=original_message,
+            sender=sender,
+            session_id=session_id,
+            create_time=create_time,
+            labels=labels,
+            metadata=metadata,
+            ttl=ttl,
+            id=id,
+            request_id=request_id,
+        )
+        return self._transport.unary(call)
+
+    def store_reflection(
+        self,
+        content: str,
+        *,
+        interaction_ids: Sequence[str] = (),
+        sender: str = "",
+        session_id: str = "",
+        create_time: datetime | None = None,
+        labels: Mapping[str, str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        ttl: timedelta | float | None = None,
+        id: str = "",
+        request_id: str | None = None,
+    ) -> Interaction:
+        """Write a thought of the agent about its own doing; return it as written.
+
+        Args:
+            content: The text of the reflection.
+            interaction_ids: What it is about, at most 100. They need not exist.
+            sender: The agent that reflects. Empty: "system".
+            session_id: The conversation that it belongs to.
+            create_time: When it was thought, an aware datetime. None: now.
+            labels: For exact matching, as in {"topic": "travel"}.
+            metadata: JSON values to keep with it.
+            ttl: How long it lives, a timedelta or seconds. None: for ever.
+            id: Names the item. Empty: the server makes an id.
+            request_id: Applied once, however often it is sent. None: a new one for this call.
+
+        Raises:
+            AlreadyExists: An item of this id exists.
+        """
+        call = interactions.store_reflection(
+            self._namespace,
+            content,
+            interaction_ids=interaction_ids,
+            sender=sender,
+            session_id=session_id,
+            create_time=create_time,
+            labels=labels,
+            metadata=metadata,
+            ttl=ttl,
+            id=id,
+            request_id=request_id,
+        )
+        return self._transport.unary(call)
+
+    def retrieve_relevant_context(
+        self,
+        query: str,
+        *,
+        interaction_limit: int = 5,
+        reflection_limit: int = 2,
+        session_id: str = "",
+        sender: str = "",
+        exclude_ids: Sequence[str] = (),
+        labels: Mapping[str, str] | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
+        min_score: float | None = None,
+        mode: RetrieveMode | str | None = None,
+        max_tokens: int | None = None,
+        explain: bool = False,
+    ) -> RelevantContext:
+        """Return the messages and responses that fit a text best, then the reflections that do.
+
+        Args:
+            query: Usually the new message.
+            interaction_limit: The most messages and responses wanted, at most 100.
+            reflection_limit: The most reflections wanted, at most 100.
+            session_id: Only messages and responses of this conversation; reflections of it or of none.
+            sender: Only messages of this sender, with the responses to them. Empty: of any.
+            exclude_ids: Left out, such as the new message's own id when it is stored already. At most 100.
+            labels: Only what has all these labels.
+            start_time: Only what has a create_time at or after it.
+            end_time: Only what has a create_time before it.
+            min_score: Only results that score at least this.
+            mode: By what the query is answered. None: words and vectors together.
+            max_tokens: What the texts may take together, estimated. None: no bound.
+            explain: Add to each result how its score came about.
+        """
+        call = interactions.retrieve_relevant_context(
+            self._namespace,
+            query,
+            interaction_limit=interaction_limit,
+            reflection_limit=reflection_limit,
+            session_id=session_id,
+            sender=sender,
+            exclude_ids=exclude_ids,
+            labels=labels,
+            start_time=start_time,
+            end_time=end_time,
+            min_score=min_score,
+            mode=mode,
+            max_tokens=max_tokens,
+            explain=explain,
+        )
+        return self._transport.unary(call)
+
+    def retrieve_last_interactions(
+        self,
+        limit: int = 5,
+        *,
+        session_id: str = "",
+        sender: str = "",
+        labels: Mapping[str, str] | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
+    ) -> Found[InteractionPair]:
+        """Return the newest messages, the newest first, each with its responses.
+
+        Args:
+            limit: The most messages wanted. -1: all.
+            session_id: Only messages of this conversation. Empty: of any.
+            sender: Only messages of this sender. Empty: of any.
+            labels: Only messages that have all these labels.
+            start_time: Only messages whose create_time is at or after it.
+            end_time: Only messages whose create_time is before it.
+        """
+        call = interactions.retrieve_last_interactions(
+            self._namespace,
+            limit,
+            session_id=session_id,
+            sender=sender,
+            labels=labels,
+            start_time=start_time,
+            end_time=end_time,
+        )
+        return found_of(self._transport.pages(call))

@@ -1,0 +1,242 @@
+"""Finding facts in what a user said: by the language model, or by patterns of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from memory_service.decisions import DecidedBy, Failure, FailureReason
+from memory_service.domain.deciding import Deciding
+from memory_service.domain.facts.categories import Category
+from memory_service.domain.facts.comparison import Relation, compare
+from memory_service.domain.facts.extraction import extract
+from memory_service.domain.facts.importance import temporary_words, vague_words
+from memory_service.domain.facts.memory import Origin, Source
+from memory_service.domain.facts.outcomes import FactDraft, OnContradiction
+from memory_service.domain.facts.prompt_block import without_recalled
+from memory_service.domain.facts.rephrasing import third_person
+from memory_service.domain.facts.requests import without_request
+from memory_service.domain.facts.wording import CONTENT_CHARS_MAX, CONTENT_CHARS_MIN, invented
+from memory_service.domain.tokens import estimate_tokens
+from memory_service.records import Role
+
+_TOKENS_AT_ONCE = 6000
+_ANSWER_TOKENS_MAX = 2000
+_REASONING_CHARS_MIN, _REASONING_CHARS_MAX = 10, 200
+_QUOTE_CHARS_MAX = 500
+_INSTRUCTIONS = (
+    "Find lasting facts about the user in the conversation: who they are, what they prefer, whom they know, "
+    "what they work on, and what they ask to be remembered. Take only what the user says of themselves and "
+    "means; the other lines help to understand it. Leave out questions, requests, guesses, plans that are "
+    'not sure, passing states, and general knowledge. Word each fact in the third person, as in "User '
+    'prefers TypeScript", in 10 to 500 characters, with every name, number and date that was said. `message` '
+    "is the number of the line, `quote` the words of the user from that line, to the letter. `category` is "
+    "identity, preference, relationship, project or context. `reasoning` tells in a sentence why it matters "
+    "later. `confidence` is 0 to 1. No facts: an empty list."
+)
+
+
+class Said(msgspec.Struct):
+    """One message of a conversation; `id` is that of its item, or the message's own.
+
+    `time_us` is when it was said, as far as that is known.
+    """
+
+    role: Role
+    text: str
+    id: str = ""
+    time_us: int | None = None
+
+
+class ExtractedFact(msgspec.Struct):
+    """A fact as the model found it."""
+
+    content: str
+    category: str
+    reasoning: str
+    message: int
+    quote: str
+    confidence: float | None = None
+
+
+class ExtractedFacts(msgspec.Struct):
+    """All facts that the model found."""
+
+    facts: list[ExtractedFact]
+
+
+class Extraction(msgspec.Struct):
+    """What is asked of an extraction."""
+
+    said: Sequence[Said] = ()
+    session_id: str = ""
+    after_revision: int = 0
+    limit: int | None = None
+    recalled_ids: Sequence[str] = ()
+    categories: Sequence[Category] = ()
+    dry_run: bool = False
+    on_contradiction: OnContradiction = OnContradiction.SUPERSEDE
+    actor: str = ""
+    labels: dict[str, str] = {}
+
+
+class Found(msgspec.Struct):
+    """A fact that was found, before anybody looked whether it is known.
+
+    `rejected` tells why it is not worth remembering; empty: it is.
+    """
+
+    draft: FactDraft
+    content: str
+    confidence: float | None = None
+    decided_by: DecidedBy = DecidedBy.RULES
+    rejected: str = ""
+
+
+async def find_facts(
+    said: Sequence[Said], asked: Extraction, deciding: Deciding
+) -> tuple[list[Found], DecidedBy]:
+    """Return the facts in what was said, and who found them: rules also where they had to for a part.
+
+    Only so much is shown to the model at once as it reads well. What was recalled is passed over.
+    """
+    lines = [msgspec.structs.replace(line, text=without_recalled(line.text)) for line in said]
+    found: list[Found] = []
+    by_model = bool(deciding.model)
+    for first, end in _stretches(lines):
+        part = await _by_model(lines, first, end, asked, deciding)
+        if part is None:
+            by_model = False
+            part = [f for line in lines[first:end] if line.role is Role.USER for f in _by_rules(line, asked)]
+        found += part
+    wanted = [f for f in found if not asked.categories or f.draft.category in asked.categories]
+    return wanted, DecidedBy.LLM if by_model else DecidedBy.RULES
+
+
+def _stretches(lines: Sequence[Said]) -> Iterator[tuple[int, int]]:
+    """Yield from where to where the model is shown lines."""
+    first, tokens = 0, 0
+    for at, line in enumerate(lines):
+        cost = estimate_tokens(line.text)
+        if at > first and tokens + cost > _TOKENS_AT_ONCE:
+            yield first, at
+            first, tokens = at, 0
+        tokens += cost
+    if first < len(lines):
+        yield first, len(lines)
+
+
+async def _by_model(
+    lines: Sequence[Said], first: int, end: int, asked: Extraction, deciding: Deciding
+) -> list[Found] | None:
+    """Return what the model finds in some of the lines; None: rules have to look."""
+    if not any(line.role is Role.USER and line.text.strip() for line in lines[first:end]):
+        return []
+    numbered = (f"[{at}] {lines[at].role.value}: {lines[at].text}" for at in range(first, end))
+    answer = await deciding.ask(
+        _INSTRUCTIONS,
+        {"conversation": "\n".join(numbered)},
+        ExtractedFacts,
+        output_tokens_max=_ANSWER_TOKENS_MAX,
+    )
+    if answer is None:
+        return None
+    found = []
+    for fact in answer.facts:
+        fact.content = " ".join(fact.content.split())
+        problem, category = _problem(fact, lines)
+        if problem or category is None:
+            failure = Failure(FailureReason.INVALID_VALUE, problem, fact.content[:100])
+            deciding.failures.append(failure)
+            continue
+        draft = _draft(asked, lines[fact.message], fact.content, category, fact.reasoning, fact.quote)
+        draft.source.model = deciding.model
+        found.append(Found(draft, fact.content, _share(fact.confidence), DecidedBy.LLM, _rejected(fact)))
+    return sorted(found, key=lambda f: _place(f, lines))
+
+
+def _by_rules(line: Said, asked: Extraction) -> list[Found]:
+    found = []
+    for candidate in extract(line.text):
+        quote = candidate.content
+        draft = _draft(asked, line, quote, candidate.category, candidate.reasoning, quote)
+        draft.explicit_request = candidate.explicit
+        found.append(Found(draft, third_person(quote).strip().rstrip(".! ")))
+    return found
+
+
+def _draft(
+    asked: Extraction, line: Said, content: str, category: Category, reasoning: str, quote: str
+) -> FactDraft:
+    ids = [line.id] if line.id else []
+    return FactDraft(
+        content,
+        category,
+        _fitting(reasoning),
+        Source(Origin.EXTRACTED, ids, quote[:_QUOTE_CHARS_MAX], asked.actor),
+        asked.session_id,
+        on_contradiction=asked.on_contradiction,
+        valid_from_us=line.time_us,
+        labels=asked.labels,
+    )
+
+
+def _fitting(reasoning: str) -> str:
+    """Return a reasoning of an allowed length."""
+    reasoning = " ".join(reasoning.split())[:_REASONING_CHARS_MAX]
+    return reasoning if len(reasoning) >= _REASONING_CHARS_MIN else "Found in what the user said"
+
+
+# --- what the model says is checked -------------------------------------------------------------
+
+
+def _problem(fact: ExtractedFact, lines: Sequence[Said]) -> tuple[str, Category | None]:
+    """Return what is wrong with a fact of the model, and its category."""
+    try:
+        category = Category[fact.category.strip().upper()]
+    except KeyError:
+        return f"unknown category {fact.category[:40]!r}", None
+    at = fact.message
+    if not 0 <= at < len(lines) or lines[at].role is not Role.USER:
+        return "names a message that is not the user's", None
+    if not fact.quote.strip() or _plain(fact.quote) not in _plain(lines[at].text):
+        return "quotes what the user did not say", None
+    before = "\n".join(line.text for line in lines[: at + 1])
+    near = "\n".join(line.text for line in lines[max(at - 1, 0) : at + 1])
+    if problem := invented(fact.content, before, near):
+        return problem, None
+    if compare(fact.content, third_person(fact.quote), None, 1.0).relation is Relation.CONTRADICTION:
+        return "says the contrary of what the user said", None
+    return "", category
+
+
+def _rejected(fact: ExtractedFact) -> str:
+    """Return why a fact is not worth remembering; empty: it is."""
+    if not CONTENT_CHARS_MIN <= len(fact.content) <= CONTENT_CHARS_MAX:
+        return f"has {len(fact.content)} characters"
+    said, requested = without_request(fact.quote)
+    if requested:
+        return ""
+    for name, words in (("vague", vague_words(said)), ("temporary", temporary_words(said))):
+        if words:
+            return f'{name}: "{words}"'
+    return ""
+
+
+def _share(confidence: float | None) -> float | None:
+    """Return a confidence from 0 to 1; None where the model gave none that can be one."""
+    return confidence if confidence is not None and 0 <= confidence <= 1 else None
+
+
+def _place(found: Found, lines: Sequence[Said]) -> tuple[int, int]:
+    """Return where a fact was said."""
+    quote, ids = _plain(found.draft.source.quote), found.draft.source.item_ids
+    for at, line in enumerate(lines):
+        if ids in ([], [line.id]) and quote in _plain(line.text):
+            return at, _plain(line.text).index(quote)
+    return len(lines), 0
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split())

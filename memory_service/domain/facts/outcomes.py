@@ -1,0 +1,77 @@
+"""What a caller asks to have saved, and what became of it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+
+import msgspec
+
+from memory_service.decisions import DecidedBy
+from memory_service.domain.deciding import Deciding
+from memory_service.domain.embedding import Degradation
+from memory_service.domain.facts.categories import Category
+from memory_service.domain.facts.memory import Memory, Source
+from memory_service.records import Json
+
+
+class OnContradiction(enum.IntEnum):
+    """What becomes of a fact that contradicts a known one; the numbers equal the proto's."""
+
+    SUPERSEDE = 1
+    KEEP_BOTH = 2
+    REFUSE = 3
+
+
+class Outcome(enum.IntEnum):
+    """What became of a fact; the numbers equal the proto's."""
+
+    SAVED = 1
+    DUPLICATE = 2
+    SUPERSEDED = 3
+    CONTRADICTION = 4
+    RECALLED = 5
+    REJECTED = 6
+
+
+class FactDraft(msgspec.Struct):
+    """A fact as a caller asks for it."""
+
+    content: str
+    category: Category
+    reasoning: str
+    source: Source = msgspec.field(default_factory=Source)
+    session_id: str = ""
+    explicit_request: bool = False
+    on_contradiction: OnContradiction = OnContradiction.SUPERSEDE
+    valid_from_us: int | None = None
+    ttl_us: int | None = None
+    labels: dict[str, str] = {}
+    metadata: dict[str, Json] | None = None
+    keep_wording: bool = False
+
+
+class Saved(msgspec.Struct):
+    """What became of a fact, and who decided."""
+
+    outcome: Outcome
+    reason: str
+    memory: Memory | None = None
+    existing: Memory | None = None
+    superseded: list[Memory] = []
+    similarity: float | None = None
+    decided_by: DecidedBy = DecidedBy.RULES
+    rephrased_by: DecidedBy = DecidedBy.UNSPECIFIED
+    degraded: Sequence[Degradation] = ()
+    revision: int = 0
+    deciding: Deciding | None = None
+
+
+class Planned(msgspec.Struct):
+    """A fact that was judged: what is to be written for it, if anything."""
+
+    saved: Saved
+    ended: list[Memory] = []
+    """The known memories as they were, whose next versions are in `saved.superseded`."""
+    repeated: bool = False
+    """The request was applied before: `saved` is the answer, and nothing is to be written."""

@@ -1,0 +1,310 @@
+"""The command to save: recognising it, choosing the message, saving that, telling the user."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from memory_service.domain.checks import Checks
+from memory_service.domain.documents import Document, DocumentDraft, Fragment, document_of_stamps
+from memory_service.domain.embedding import Degradation
+from memory_service.domain.knowledge import Knowledge, WrittenDocument
+from memory_service.domain.memories import Memories
+from memory_service.domain.retrieval import Selection
+from memory_service.domain.splitting import Split
+from memory_service.errors import AlreadyExists, InvalidArgument, MemoryServiceError, NotFound
+from memory_service.records import ChatMessage, Item, Json, Receipt, RequestKey, Role, TextPart
+from memory_service.stores.base import Store
+
+COMMANDS = ("save_memory", "save this", "remember this")
+RECENT_MESSAGES = 5
+_RECENT_MESSAGES_MAX = 100
+_TRIES = 10
+_SAVE_FAILED = "Sorry, I encountered an error while trying to save that information."
+
+
+class SaveOutcome(enum.IntEnum):
+    """What became of a message; the numbers equal the proto's."""
+
+    NOT_A_COMMAND = 1
+    SAVED = 2
+    ALREADY_SAVED = 3
+    NO_MESSAGE = 4
+    INVALID_STATE = 5
+
+
+_FEEDBACK = {
+    SaveOutcome.NOT_A_COMMAND: "",
+    SaveOutcome.SAVED: "I have saved that information.",
+    SaveOutcome.ALREADY_SAVED: "I had already saved that information.",
+    SaveOutcome.NO_MESSAGE: "No suitable message found to save.",
+    SaveOutcome.INVALID_STATE: "Invalid state for save operation.",
+}
+
+
+@dataclass(slots=True)
+class Spoken:
+    """A message that may be a command, as in the proto."""
+
+    session_id: str
+    text: str
+    message_id: str = ""
+    agent_name: str = ""
+    commands: Sequence[str] = ()
+    max_recent_messages: int | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, Json] | None = None
+    max_characters: int | None = None
+    overlap_characters: int | None = None
+
+
+@dataclass(slots=True)
+class Handled:
+    """What became of a message."""
+
+    outcome: SaveOutcome
+    revision: int
+    command: str = ""
+    message: Item | None = None
+    document: Document | None = None
+    fragments: list[Fragment] = field(default_factory=list)
+    degraded: Sequence[Degradation] = ()
+
+    @property
+    def feedback(self) -> str:
+        """What to tell the user."""
+        return _FEEDBACK[self.outcome]
+
+
+def recognised(text: str, commands: Sequence[str]) -> str:
+    """Return the first of the commands that a text is, or holds; empty when there is none.
+
+    A command with a space may stand anywhere in the text, in any case. One without must be the
+    whole text, in any case, or stand in it in capitals. It never stands inside of a longer word.
+    """
+    text = " ".join(text.split())
+    for command in commands:
+        wanted = " ".join(command.split())
+        if " " in wanted:
+            found = _stands_in(text.casefold(), wanted.casefold())
+        else:
+            found = text.casefold() == wanted.casefold() or _stands_in(text, wanted.upper())
+        if found:
+            return command
+    return ""
+
+
+def _stands_in(text: str, words: str) -> bool:
+    """Whether the words stand in a text. Scripts that put no spaces between words have no bounds."""
+    for match in re.finditer(re.escape(words), text):
+        before, after = text[: match.start()][-1:], text[match.end() :][:1]
+        if not (_joins(before, words[0]) or _joins(words[-1], after)):
+            return True
+    return False
+
+
+def _joins(left: str, right: str) -> bool:
+    """Whether two neighbours are of one word."""
+    return all(c and (c == "_" or c.isdigit() or c.islower() or c.isupper()) for c in (left, right))
+
+
+class SaveCommand:
+    """Handles messages that may be commands to save, each in one step."""
+
+    def __init__(
+        self,
+        store: Store,
+        memories: Memories,
+        knowledge: Knowledge,
+        checks: Checks,
+        *,
+        commands: Sequence[str] = COMMANDS,
+        max_recent_messages: int = RECENT_MESSAGES,
+    ) -> None:
+        self._store = store
+        self._memories = memories
+        self._knowledge = knowledge
+        self._checks = checks
+        self._commands = tuple(commands)
+        self._max_recent_messages = max_recent_messages
+
+    async def handle(self, namespace: str, spoken: Spoken, request: RequestKey | None) -> Handled:
+        """Save the agent's latest message, if the user says so.
+
+        An error carries what to tell the user as "feedback" in its metadata.
+        """
+        try:
+            self._check(namespace, spoken, request)
+            split = self._knowledge.split.changed(spoken.max_characters, spoken.overlap_characters, "split")
+            return await self._handle(namespace, spoken, split, request)
+        except MemoryServiceError as error:
+            error.metadata["feedback"] = _SAVE_FAILED
+            raise
+
+    def _check(self, namespace: str, spoken: Spoken, request: RequestKey | None) -> None:
+        checks = self._checks
+        checks.namespace(namespace)
+        if request is not None:
+            checks.request_id(request.id)
+        if not spoken.session_id:
+            raise InvalidArgument("session_id", "is required")
+        checks.session_id(spoken.session_id)
+        checks.text("text", spoken.text)
+        checks.item_id(spoken.message_id, "message_id", required=False)
+        checks.name("agent_name", spoken.agent_name, checks.limits.session_id_bytes_max, required=False)
+        check_commands(spoken.commands, checks)
+        recent = spoken.max_recent_messages
+        if recent is not None and not 1 <= recent <= _RECENT_MESSAGES_MAX:
+            raise InvalidArgument("max_recent_messages", f"must be 1 to {_RECENT_MESSAGES_MAX}")
+        checks.labels("labels", spoken.labels)
+        if spoken.metadata is not None:
+            checks.metadata("metadata", spoken.metadata)
+
+    async def _handle(
+        self, namespace: str, spoken: Spoken, split: Split, request: RequestKey | None
+    ) -> Handled:
+        commands = spoken.commands or self._commands
+        command = recognised(spoken.text, commands)
+        receipt = await self._store.find_receipt(namespace, request) if request else None
+        if receipt is not None:
+            return await self._repeated(namespace, spoken, command, receipt)
+        info = await self._store.namespace(namespace)
+        if not command:
+            return Handled(SaveOutcome.NOT_A_COMMAND, info.revision if info else 0)
+        for _ in range(_TRIES):
+            decided = await self._decide(namespace, spoken, command, None)
+            if decided.outcome is not SaveOutcome.SAVED:
+                return await self._without_writing(namespace, spoken, decided, request)
+            try:
+                return await self._save(namespace, spoken, split, decided, request)
+            except AlreadyExists as error:
+                # Somebody else saved the message meanwhile.
+                last = error
+        raise last
+
+    async def _decide(
+        self, namespace: str, spoken: Spoken, command: str, last_position: int | None
+    ) -> Handled:
+        """Decide what to do, as things are, or as they were up to a position: SAVED means to save."""
+        info = await self._store.namespace(namespace)
+        revision = info.revision if info else 0
+        message = await self._choose(namespace, spoken, last_position)
+        if message is None:
+            return Handled(SaveOutcome.NO_MESSAGE, revision, command)
+        if recognised(_text_of(message), spoken.commands or self._commands):
+            return Handled(SaveOutcome.INVALID_STATE, revision, command, message)
+        try:
+            document = await self._knowledge.document(namespace, document_id(message))
+        except NotFound:
+            return Handled(SaveOutcome.SAVED, revision, command, message)
+        fragments = await self._knowledge.fragments(namespace, document.fragment_ids())
+        return Handled(SaveOutcome.ALREADY_SAVED, revision, command, message, document, fragments)
+
+    async def _choose(self, namespace: str, spoken: Spoken, last_position: int | None) -> Item | None:
+        """Return the agent's latest message with a text, among the last of the conversation."""
+        selection = Selection(session_id=spoken.session_id)
+        wanted = selection.to_filter(max_position=last_position)
+        count = spoken.max_recent_messages or self._max_recent_messages
+        positions = await self._store.scan(namespace, wanted, count, newest=True)
+        for item in reversed(await self._store.load_items(namespace, positions)):
+            if item is None or item.id == spoken.message_id:
+                continue
+            if _is_of_agent(item, spoken.agent_name) and _text_of(item).strip():
+                return item
+        return None
+
+    async def _without_writing(
+        self, namespace: str, spoken: Spoken, decided: Handled, request: RequestKey | None
+    ) -> Handled:
+        """Remember a request that writes nothing: it is answered alike when more was said since."""
+        if request is None:
+            return decided
+        added = await self._memories.add(namespace, (), fields=(), request=request)
+        if added.receipt.items:
+            # The same request was here at the same time, and saved.
+            return await self._repeated(namespace, spoken, decided.command, added.receipt)
+        return decided
+
+    async def _save(
+        self, namespace: str, spoken: Spoken, split: Split, decided: Handled, request: RequestKey | None
+    ) -> Handled:
+        assert decided.message is not None
+        draft = _draft(spoken, decided.message)
+        self._checks.size("message", len(draft.text.encode()), "document_bytes_max")
+        pieces = await self._knowledge.pieces(draft.text, split, "message")
+        written = await self._knowledge.write_new(namespace, draft, pieces, request)
+        if written.receipt.replayed:
+            return await self._repeated(namespace, spoken, decided.command, written.receipt)
+        return _saved(decided, written)
+
+    async def _repeated(self, namespace: str, spoken: Spoken, command: str, receipt: Receipt) -> Handled:
+        """Answer a request as the first time, also when the agent has spoken since."""
+        if not receipt.items:
+            decided = await self._decide(namespace, spoken, command, receipt.revision)
+            if decided.outcome is SaveOutcome.SAVED:
+                # It had been saved before, and that document was deleted since.
+                decided.outcome = SaveOutcome.ALREADY_SAVED
+            decided.revision = receipt.revision
+            return decided
+        stamp = receipt.items[0]
+        message = await self._choose(namespace, spoken, stamp.position - 1)
+        decided = Handled(SaveOutcome.SAVED, receipt.revision, command, message)
+        try:
+            document = await self._knowledge.document(namespace, stamp.id)
+        except NotFound:
+            document = None
+        if document is None or document.item.revision != stamp.revision:
+            # What was deleted or replaced does not come back: the answer has its particulars alone.
+            gone = document_of_stamps(DocumentDraft("", session_id=spoken.session_id), receipt.items)
+            return _saved(decided, WrittenDocument(gone, [], receipt))
+        fragments = await self._knowledge.fragments(namespace, document.fragment_ids())
+        degraded = await self._knowledge.obstacles(namespace)
+        return _saved(decided, WrittenDocument(document, fragments, receipt, degraded))
+
+
+def check_commands(commands: Sequence[str], checks: Checks) -> None:
+    """Check the commands that a caller, or who configures the server, wants to count."""
+    checks.size("commands", len(commands), "save_commands_max")
+    for at, command in enumerate(commands):
+        if not command.strip():
+            raise InvalidArgument(f"commands[{at}]", "is empty")
+        checks.size(f"commands[{at}]", len(command), "save_command_chars_max")
+
+
+def document_id(message: Item) -> str:
+    """Return the id of the document that a message is saved as: the same each time, so it is one."""
+    return "saved-" + hashlib.blake2b(message.id.encode(), digest_size=16).hexdigest()
+
+
+def _is_of_agent(item: Item, agent_name: str) -> bool:
+    if not isinstance(item.content, ChatMessage):
+        return False
+    return item.content.name == agent_name if agent_name else item.content.role is Role.ASSISTANT
+
+
+def _text_of(item: Item) -> str:
+    """Return what a message says, without its files and calls of tools."""
+    assert isinstance(item.content, ChatMessage)
+    return "\n".join(part.text for part in item.content.parts if isinstance(part, TextPart))
+
+
+def _draft(spoken: Spoken, message: Item) -> DocumentDraft:
+    return DocumentDraft(
+        _text_of(message),
+        document_id(message),
+        source_item_id=message.id,
+        session_id=spoken.session_id,
+        create_us=message.create_us,
+        labels=spoken.labels,
+        metadata=spoken.metadata,
+    )
+
+
+def _saved(decided: Handled, written: WrittenDocument) -> Handled:
+    return Handled(
+        SaveOutcome.SAVED, written.receipt.revision, decided.command, decided.message, written.document,
+        written.fragments, written.degraded,
+    )  # fmt: skip

@@ -1,0 +1,183 @@
+"""KnowledgeService: convert, call, convert."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import grpc
+from google.protobuf.message import Message
+
+from memory_service.domain.embedding import Degradation
+from memory_service.domain.fragment_search import FragmentHit, FragmentQuery, FragmentSearch
+from memory_service.domain.knowledge import Knowledge
+from memory_service.domain.retrieval import Selection
+from memory_service.domain.save_command import SaveCommand, Spoken
+from memory_service.errors import InvalidArgument
+from memory_service.records import RetrieveMode
+from memory_service.server.documents import fill_document, fill_fragment, to_document_draft, to_split
+from memory_service.server.items import fill_item
+from memory_service.server.memory_servicer import request_key
+from memory_service.server.values import to_dict, to_us
+from memory_service.v1 import knowledge_pb2 as pb
+from memory_service.v1 import knowledge_pb2_grpc, memory_pb2
+
+Context = grpc.aio.ServicerContext[Any, Any]
+_MODES = {int(mode): mode for mode in RetrieveMode}
+
+
+class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
+    """Documents over gRPC."""
+
+    def __init__(self, knowledge: Knowledge, search: FragmentSearch, save_command: SaveCommand) -> None:
+        self._knowledge = knowledge
+        self._search = search
+        self._save_command = save_command
+
+    async def HandleMessage(
+        self, request: pb.HandleMessageRequest, context: Context
+    ) -> pb.HandleMessageResponse:
+        spoken = Spoken(
+            request.session_id,
+            request.text,
+            request.message_id,
+            request.agent_name,
+            tuple(request.commands),
+            _optional(request, "max_recent_messages"),
+            dict(request.labels),
+            to_dict("metadata", request.metadata) if request.HasField("metadata") else None,
+            _optional(request.split, "max_characters"),
+            _optional(request.split, "overlap_characters"),
+        )
+        key = request_key(request.request_id, request)
+        handled = await self._save_command.handle(request.namespace, spoken, key)
+        response = pb.HandleMessageResponse(
+            outcome=int(handled.outcome),  # type: ignore[arg-type]
+            feedback=handled.feedback,
+            command=handled.command,
+            revision=handled.revision,
+            degraded=_degraded(handled.degraded),
+        )
+        if handled.message is not None:
+            fill_item(response.message, handled.message)
+        if handled.document is not None:
+            fill_document(response.document, handled.document, with_text=True)
+        for fragment in handled.fragments:
+            fill_fragment(response.fragments.add(), fragment)
+        return response
+
+    async def AddDocument(self, request: pb.AddDocumentRequest, context: Context) -> pb.AddDocumentResponse:
+        if not request.HasField("document"):
+            raise InvalidArgument("document", "is required")
+        written = await self._knowledge.add(
+            request.namespace,
+            to_document_draft("document", request.document),
+            to_split(request.split, self._knowledge.split),
+            replace=request.replace,
+            expected_version=_optional(request, "expected_version"),
+            request=request_key(request.request_id, request),
+        )
+        response = pb.AddDocumentResponse(
+            revision=written.receipt.revision, degraded=_degraded(written.degraded)
+        )
+        fill_document(response.document, written.document)
+        return response
+
+    async def GetDocument(self, request: pb.GetDocumentRequest, context: Context) -> pb.GetDocumentResponse:
+        found = await self._knowledge.get(
+            request.namespace,
+            request.id,
+            include_fragments=request.include_fragments,
+            page_size=request.page_size,
+            page_token=request.page_token,
+        )
+        response = pb.GetDocumentResponse(revision=found.revision, next_page_token=found.next_page_token)
+        fill_document(response.document, found.document, with_text=not request.page_token)
+        for fragment in found.fragments:
+            fill_fragment(response.fragments.add(), fragment)
+        return response
+
+    async def ListDocuments(
+        self, request: pb.ListDocumentsRequest, context: Context
+    ) -> pb.ListDocumentsResponse:
+        page = await self._knowledge.list_documents(
+            request.namespace,
+            _selection(request),
+            page_size=request.page_size,
+            page_token=request.page_token,
+            newest_first=request.newest_first,
+        )
+        response = pb.ListDocumentsResponse(revision=page.revision, next_page_token=page.next_page_token)
+        for document in page.documents:
+            fill_document(response.documents.add(), document, with_preview=True)
+        return response
+
+    async def DeleteDocument(
+        self, request: pb.DeleteDocumentRequest, context: Context
+    ) -> pb.DeleteDocumentResponse:
+        count, revision = await self._knowledge.delete(
+            request.namespace,
+            request.id,
+            expected_version=_optional(request, "expected_version"),
+            request=request_key(request.request_id, request),
+        )
+        return pb.DeleteDocumentResponse(removed_fragment_count=count, revision=revision)
+
+    async def SearchFragments(
+        self, request: pb.SearchFragmentsRequest, context: Context
+    ) -> pb.SearchFragmentsResponse:
+        mode = _MODES.get(request.mode)
+        if mode is None:
+            raise InvalidArgument("mode", f"has no value {request.mode}")
+        query = FragmentQuery(
+            request.query,
+            _selection(request),
+            _optional(request, "limit"),
+            tuple(request.document_ids),
+            request.min_score if request.HasField("min_score") else None,
+            mode,
+            _optional(request, "max_tokens"),
+            request.explain,
+            request.page_size,
+            request.page_token,
+        )
+        page = await self._search.search(request.namespace, query)
+        response = pb.SearchFragmentsResponse(
+            revision=page.revision, next_page_token=page.next_page_token, degraded=_degraded(page.degraded)
+        )
+        for hit in page.hits:
+            _fill_result(response.results.add(), hit, explain=request.explain)
+        return response
+
+
+def _optional(request: Message, field: str) -> int | None:
+    return getattr(request, field) if request.HasField(field) else None
+
+
+def _selection(request: pb.ListDocumentsRequest | pb.SearchFragmentsRequest) -> Selection:
+    return Selection(
+        request.session_id,
+        dict(request.labels),
+        to_us("start_time", request.start_time) if request.HasField("start_time") else None,
+        to_us("end_time", request.end_time) if request.HasField("end_time") else None,
+    )
+
+
+def _fill_result(target: pb.FragmentResult, hit: FragmentHit, *, explain: bool) -> None:
+    fill_fragment(target.fragment, hit.fragment)
+    fill_document(target.document, hit.document, with_preview=True)
+    target.score = hit.score
+    if explain:
+        target.explanation.SetInParent()
+    for share in hit.shares or ():
+        target.explanation.contributions.add(
+            channel=share.channel,
+            raw_score=share.raw_score,
+            weight=share.weight,
+            scale=share.scale,
+            contribution=share.value,
+        )
+
+
+def _degraded(degradations: Sequence[Degradation]) -> list[memory_pb2.Degradation]:
+    return [memory_pb2.Degradation(reason=int(d.reason), message=d.message) for d in degradations]  # type: ignore[arg-type]
