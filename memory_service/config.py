@@ -45,6 +45,8 @@ class Config:
     """Tokens that questions and answers may use in any minute; 0 is no cap."""
     llm_input_tokens_max: int = 12_000
     """Tokens of a question, estimated as a quarter of its characters."""
+    overseer_skip_tools: tuple[str, ...] = ("getCurrentDate", "calculateTimestamp", "llm_analyze")
+    """Tools whose results the overseer never keeps."""
     drain_s: float = 10.0
     """Seconds that calls under way have to finish when the server is told to stop."""
     log_level: str = "info"

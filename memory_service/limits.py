@@ -43,6 +43,7 @@ class Limits:
     search_documents_max: int = 100
     save_commands_max: int = 32
     save_command_chars_max: int = 64
+    goal_bytes_max: int = 16 * KIB
     quote_bytes_max: int = 2 * KIB
     source_ids_max: int = 100
     extracted_messages_max: int = 200

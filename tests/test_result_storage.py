@@ -202,6 +202,14 @@ def test_tools_of_the_configuration_are_skipped_without_a_model(
     assert not evaluate(llm_api, namespace, tool_name=tool.upper(), goal=goal).skipped
 
 
+def test_which_tools_are_skipped_is_configuration(connect: Connect, namespace: str) -> None:
+    flags = ["--store", "memory", "--embedder", "none", "--overseer-skip-tools", "noise, getActivityKudos"]
+    with ServerProcess(flags=flags) as process:
+        api = connect(process)
+        assert evaluate(api, namespace).skipped
+        assert not evaluate(api, namespace, tool_name="getCurrentDate").skipped
+
+
 def test_the_result_of_a_failure_is_never_kept(
     llm_api: Api, llm: ScriptedOpenAI, namespace: str, goal: str
 ) -> None:

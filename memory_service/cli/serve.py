@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,11 @@ _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "
     default=12_000,
     help="Tokens of a question, estimated as a quarter of its characters.",
 )
+@option(
+    "--overseer-skip-tools",
+    default="getCurrentDate,calculateTimestamp,llm_analyze",
+    help="Tools whose results the overseer never keeps, comma separated.",
+)
 @option("--drain", "drain_s", default=10.0, help="Seconds that calls under way have to finish at the end.")
 @option(
     "--log-level",
@@ -90,6 +96,9 @@ def serve(**settings: Any) -> None:
     from memory_service.server.server import configure_logging, run
     from memory_service.stores.base import CannotOpen
 
+    settings["overseer_skip_tools"] = tuple(
+        filter(None, re.split(r"[,\s]+", settings["overseer_skip_tools"]))
+    )
     index = IndexSettings(**{name: settings.pop(name) for name in _INDEX_SETTINGS})
     try:
         config = Config(**settings, index=index).verify()

@@ -118,10 +118,10 @@ class Knowledge:
             self._checks.count("expected_version", expected_version)
             if not replace:
                 raise InvalidArgument("expected_version", "is for a replacement only: set replace")
-        pieces = await self.pieces(draft.text, split, "document.text")
         async with self._lock(namespace, draft.id or new_id()):
             if request and (receipt := await self._store.find_receipt(namespace, request)):
                 return await self._repeated(namespace, draft, receipt)
+            pieces = await self.pieces(draft.text, split, "document.text")
             if not replace:
                 return await self.write_new(namespace, draft, pieces, request)
             return await self._replace(namespace, draft, pieces, expected_version, request)

@@ -18,12 +18,11 @@ from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.ranking import Contribution
 from memory_service.domain.relevance import Candidate, KeySearch, Words, rank, relevant
 from memory_service.domain.relevance_question import INSTRUCTIONS, RelevantKeys, listing_of
-from memory_service.errors import InvalidArgument, LimitExceeded, Unavailable
+from memory_service.errors import InvalidArgument, Unavailable
 from memory_service.llms.base import Llm
 from memory_service.records import DegradationReason, StateEntry, Vector
 from memory_service.stores.base import Store
 
-GOAL_BYTES_MAX = 16 * 1024
 REASON_CHARS_MAX = 500
 _LIMIT, _LIMIT_MAX = 10, 100
 _TOKENS = 2000
@@ -129,7 +128,7 @@ class Overseer:
     def _check(self, query: RelevanceQuery) -> tuple[int, int, int]:
         """Return limit, budget of tokens (-1: none) and number of candidates."""
         self._checks.namespace(query.namespace)
-        check_goal(query.goal)
+        self._checks.size("goal", len(query.goal.encode()), "goal_bytes_max")
         if not query.goal.strip():
             raise InvalidArgument("goal", "is required")
         bytes_max = self._checks.limits.pattern_bytes_max
@@ -227,13 +226,6 @@ async def live_entry(store: Store, namespace: str, key: str) -> StateEntry | Non
     entry = (await store.load_states(namespace, [key])).get(key)
     expired = entry is not None and entry.expire_us is not None and entry.expire_us <= now_us()
     return None if expired else entry
-
-
-def check_goal(goal: str) -> None:
-    """Raise LimitExceeded for a goal of more than 16 KiB."""
-    nbytes = len(goal.encode())
-    if nbytes > GOAL_BYTES_MAX:
-        raise LimitExceeded("goal", "goal_bytes_max", GOAL_BYTES_MAX, nbytes)
 
 
 def told_reason(text: str, otherwise: str) -> str:

@@ -14,7 +14,7 @@ from memory_service.clock import now_us
 from memory_service.decisions import DecidedBy, Failure, FailureReason, Usage
 from memory_service.domain.checks import Checks
 from memory_service.domain.deciding import Deciding
-from memory_service.domain.overseer import check_goal, live_entry, told_reason
+from memory_service.domain.overseer import live_entry, told_reason
 from memory_service.domain.states import States
 from memory_service.domain.storage_rules import Verdict, evaluate
 from memory_service.errors import (
@@ -25,7 +25,7 @@ from memory_service.errors import (
     Unavailable,
 )
 from memory_service.llms.base import Llm
-from memory_service.records import ChangeType, Json, Receipt, RequestKey, StateEntry, StateWrite
+from memory_service.records import ChangeType, Json, Receipt, RequestKey, StateEntry
 from memory_service.stores.base import Store
 
 SKIPPED_TOOLS = ("getCurrentDate", "calculateTimestamp", "llm_analyze")
@@ -35,7 +35,6 @@ _TOOL_NAME_BYTES_MAX = 256
 _RESULT_CHARS_SHOWN = 2000
 _ARGUMENTS_CHARS_SHOWN = 1000
 _REMEMBERED_MAX = 1000
-_NO_VERSION = -1
 _HOUR_US = 3_600_000_000
 
 _RequestName = tuple[str, str]
@@ -153,7 +152,7 @@ class ResultStorage:
         checks.name("tool_name", asked.tool_name, _TOOL_NAME_BYTES_MAX)
         encoded = checks.encoded("result", asked.result, "state_value_bytes_max")
         checks.size("result", asked.nbytes, "state_encoded_bytes_max")
-        check_goal(asked.goal)
+        checks.size("goal", len(asked.goal.encode()), "goal_bytes_max")
         if asked.arguments is not None:
             checks.encoded("arguments", asked.arguments, "metadata_bytes_max")
         checks.name("key", asked.key, checks.limits.state_key_bytes_max, required=False)
@@ -276,11 +275,9 @@ class ResultStorage:
             if digest != request.digest:
                 raise FailedPrecondition.request_id_reused(request.id)
             return known
-        # What was saved is the store's to tell. No key has this version, so this writes nothing.
-        probe = StateWrite("?", b"null", now_us(), expected_version=_NO_VERSION)
-        try:
-            receipt = await self._store.save_state(asked.namespace, probe, request=request)
-        except Conflict:
+        # What was saved is the store's to tell.
+        receipt = await self._store.find_receipt(asked.namespace, request)
+        if receipt is None:
             return None
         if known is not None and known.entry is not None and _stamp(known.entry) == _stamp(receipt):
             return known

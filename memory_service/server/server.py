@@ -188,7 +188,8 @@ async def build_server(
     admin = AdminServicer(administration, ServerInfo(config.store, embedder, llm, config.limits))
     admin_pb2_grpc.add_AdminServiceServicer_to_server(admin, guarded)
     overseer = OverseerServicer(
-        Overseer(store, embedding, checks, llm, state_bytes), ResultStorage(store, states, checks, llm)
+        Overseer(store, embedding, checks, llm, state_bytes),
+        ResultStorage(store, states, checks, llm, config.overseer_skip_tools),
     )
     overseer_pb2_grpc.add_OverseerServiceServicer_to_server(overseer, guarded)
     interactions = Interactions(store, memories, retrieval, checks, tokens, item_bytes)

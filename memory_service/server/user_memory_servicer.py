@@ -302,11 +302,14 @@ def _corrected_fields(request: pb.UpdateMemoryRequest) -> frozenset[str]:
     paths = list(request.update_mask.paths)
     if paths == ["*"]:
         # A full replacement has one time of expiry: either of the two fields gives it.
-        return CORRECTABLE - {"expire_time" if request.memory.HasField("ttl") else "ttl"}
+        unset = {"expire_time" if request.memory.HasField("ttl") else "ttl"}
+        return CORRECTABLE - unset - (set() if request.memory.HasField("importance") else {"importance"})
     if not paths:
         paths = [field.name for field, _ in request.memory.ListFields() if field.name in CORRECTABLE]
     if unknown := set(paths) - CORRECTABLE:
         raise InvalidArgument("update_mask", f"cannot change {sorted(unknown)[0]!r}")
+    if "importance" in paths and not request.memory.HasField("importance"):
+        raise InvalidArgument("memory.importance", "is required")
     return frozenset(paths)
 
 
