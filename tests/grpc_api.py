@@ -23,10 +23,14 @@ from memory_service.v1 import (
     admin_pb2,
     admin_pb2_grpc,
     error_reason_pb2,
+    interaction_pb2,
+    knowledge_pb2,
     memory_pb2,
     memory_pb2_grpc,
+    overseer_pb2,
     state_pb2,
     state_pb2_grpc,
+    user_memory_pb2,
 )
 from server_process import ServerProcess
 
@@ -38,6 +42,10 @@ SERVICES = (
     memory_pb2.DESCRIPTOR.services_by_name["MemoryService"],
     state_pb2.DESCRIPTOR.services_by_name["StateService"],
     admin_pb2.DESCRIPTOR.services_by_name["AdminService"],
+    overseer_pb2.DESCRIPTOR.services_by_name["OverseerService"],
+    interaction_pb2.DESCRIPTOR.services_by_name["InteractionService"],
+    user_memory_pb2.DESCRIPTOR.services_by_name["UserMemoryService"],
+    knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
 )
 METHODS: tuple[MethodDescriptor, ...] = tuple(method for service in SERVICES for method in service.methods)
 
@@ -222,6 +230,22 @@ def valid_request(method: MethodDescriptor, namespace: str) -> Message:
         "LoadState": {"key": "old"},
         "DeleteState": {"key": "old"},
         "SearchState": {"pattern": "*"},
+        "CheckRelevance": {"goal": "x"},
+        "EvaluateForStorage": {"tool_name": "t", "result": json_value(1)},
+        "StoreInteraction": {"sender": "ada", "content": "x"},
+        "StoreResponse": {"content": "x"},
+        "StoreReflection": {"content": "x"},
+        "RetrieveRelevantContext": {"query": "x"},
+        "SaveMemory": {"content": "User likes tea", "category": 2, "reasoning": "A lasting preference"},
+        "SearchMemories": {"query": "x"},
+        "UpdateMemory": {"memory": user_memory_pb2.UserMemory(id="fact", content="User likes green tea")},
+        "DeleteMemory": {"id": "fact"},
+        "ExtractMemories": {"session_id": "s"},
+        "HandleMessage": {"session_id": "s", "text": "hello"},
+        "AddDocument": {"document": knowledge_pb2.Document(text="x")},
+        "GetDocument": {"id": "book"},
+        "DeleteDocument": {"id": "book"},
+        "SearchFragments": {"query": "x"},
     }
     request: Any = GetMessageClass(method.input_type)(**fields.get(method.name, {}))
     if "namespace" in method.input_type.fields_by_name:

@@ -619,6 +619,9 @@ def test_fragments_without_their_document_are_never_found(library: Library) -> N
     found = other.search("otters", limit=-1).results
     assert [result.fragment.text for result in found if "another kind" in result.fragment.text] == []
     assert len(other.get("d").fragments) == len(found) == 3
+    # But they go with the document.
+    assert other.delete("d").removed_fragment_count == 4
+    assert other.api.stats(other.namespace).item_count == 0
 
 
 @pytest.mark.parametrize(

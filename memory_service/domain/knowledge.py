@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
 from memory_service.domain.documents import (
+    DOCUMENT_TAG,
     Document,
     DocumentDraft,
     Fragment,
@@ -29,6 +30,7 @@ from memory_service.records import Item, ItemKind, OnDuplicate, Receipt, Request
 from memory_service.stores.base import Store
 
 _TRIES = 10
+_FRAGMENTS = frozenset({ItemKind.FRAGMENT})
 _FRAGMENT_BYTES = 200
 """About how many bytes a fragment takes in an answer, without its text."""
 
@@ -201,7 +203,7 @@ class Knowledge:
             namespace,
             drafts,
             fields=["document", *(f"document.fragments[{at}]" for at in range(len(pieces)))],
-            removals=current.fragment_ids() if current else (),
+            removals=await self._fragment_ids(namespace, current) if current else (),
             on_duplicate=OnDuplicate.REPLACE if replace else OnDuplicate.FAIL,
             request=request,
             bounded=True,
@@ -240,12 +242,25 @@ class Knowledge:
                 version = document.kept.version
                 if expected_version is not None and expected_version != version:
                     raise Conflict.document_version(document_id, expected_version, version)
-                removals = [document_id, *document.fragment_ids()]
+                removals = [document_id, *await self._fragment_ids(namespace, document)]
                 removed = await self._memories.add(
                     namespace, (), fields=(), removals=removals, request=request
                 )
                 receipt = removed.receipt
         return receipt.removed_count - 1, receipt.revision
+
+    async def _fragment_ids(self, namespace: str, document: Document) -> list[str]:
+        """Return the ids of all fragments that go with a document.
+
+        Where an import wrote over it, those of the version before are still there.
+        """
+        ids = document.fragment_ids()
+        kept = Selection(kinds=_FRAGMENTS, tags=((DOCUMENT_TAG, document.item.id),)).to_filter()
+        positions = await self._store.scan(namespace, kept, -1, newest=False)
+        if len(positions) > len(ids):
+            items = await self._store.load_items(namespace, positions)
+            ids = list(dict.fromkeys([*ids, *(item.id for item in items if item is not None)]))
+        return ids
 
     # --- reading ------------------------------------------------------------------------------
 
