@@ -290,20 +290,18 @@ def test_facts_are_extracted_from_a_session_step_by_step(client: Any) -> None:
 
 
 def test_similar_memories_are_consolidated(client: Any) -> None:
-    for content in ("User likes green tea", "User likes green tea a lot"):
-        client.save_memory(content, "preference", WHY)
-    before = list(client.list_memories())
-    assert len(before) == 2
-    tried = client.consolidate_memories(dry_run=True, similarity_threshold=0.5)
-    assert (tried.examined_count, tried.more, len(tried.consolidations)) == (2, False, 1)
+    for content in ("User lives in London", "User lives in Paris"):
+        client.save_memory(content, "identity", WHY, on_contradiction="keep_both")
+    london, paris = client.list_memories()
+    tried = client.consolidate_memories(dry_run=True, similarity_threshold=0.3)
+    assert (tried.examined_count, tried.more) == (2, False)
     (group,) = tried.consolidations
-    assert {memory.id for memory in group.sources} == {memory.id for memory in before}
-    assert group.applied is False
-    assert group.similarity > 0.5
-    done = client.consolidate_memories(
-        similarity_threshold=0.5, memory_ids=[memory.id for memory in before], categories=["preference"]
-    )
+    assert {memory.id for memory in group.sources} == {london.id, paris.id}
+    assert (group.action, group.applied) == (ConsolidationAction.SUPERSEDE, False)
+    assert 0.3 < group.similarity < 1
+    assert list(client.list_memories()) == [london, paris]
+    assert client.consolidate_memories(categories=["context"]).examined_count == 0
+    done = client.consolidate_memories(similarity_threshold=0.3, memory_ids=[london.id, paris.id])
     (group,) = done.consolidations
-    assert (group.action, group.applied) == (ConsolidationAction.MERGE, True)
+    assert (group.applied, group.memory.supersedes) == (True, (london.id,))
     assert list(client.list_memories()) == [group.memory]
-    assert set(group.memory.source.memory_ids) == {memory.id for memory in before}
