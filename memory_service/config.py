@@ -47,6 +47,16 @@ class Config:
     """Tokens of a question, estimated as a quarter of its characters."""
     overseer_skip_tools: tuple[str, ...] = ("getCurrentDate", "calculateTimestamp", "llm_analyze")
     """Tools whose results the overseer never keeps."""
+    save_commands: tuple[str, ...] = ("save_memory", "save this", "remember this")
+    """Messages that are commands to save."""
+    save_recent_messages: int = 5
+    """How many of the last messages of a conversation are looked at for one to save."""
+    fragment_characters: int = 1000
+    """The most characters of a document's fragment."""
+    fragment_overlap: int = 100
+    """The most characters that a fragment repeats of the one before."""
+    memory_half_life_days: float = 0.0
+    """Days in which the importance of a memory halves; 0: it does not."""
     drain_s: float = 10.0
     """Seconds that calls under way have to finish when the server is told to stop."""
     log_level: str = "info"
@@ -79,6 +89,18 @@ class Config:
                 (self.llm_retries < 0, "llm_retries must not be negative"),
                 (self.llm_tokens_per_minute_max < 0, "llm_tokens_per_minute_max must not be negative"),
                 (self.llm_input_tokens_max < 1, "llm_input_tokens_max must be positive"),
+                (
+                    not 1 <= len(self.save_commands) <= 32
+                    or not all(c.strip() and len(c) <= 64 for c in self.save_commands),
+                    "save_commands must be 1 to 32 texts of 1 to 64 characters",
+                ),
+                (not 1 <= self.save_recent_messages <= 100, "save_recent_messages must be 1 to 100"),
+                (not 100 <= self.fragment_characters <= 8000, "fragment_characters must be 100 to 8000"),
+                (
+                    not 0 <= self.fragment_overlap <= self.fragment_characters // 2,
+                    "fragment_overlap must be 0 to half of fragment_characters",
+                ),
+                (not 0 <= self.memory_half_life_days < 1e6, "memory_half_life must be 0 to a million days"),
                 (self.drain_s < 0, "drain must not be negative"),
                 (self.index.views_bytes_max < 0, "views_bytes_max must not be negative"),
                 (self.index.items_bytes_max < 0, "items_bytes_max must not be negative"),

@@ -93,7 +93,7 @@ def test_what_the_user_asks_to_remember_is_more_important(user: User) -> None:
 
 def test_a_known_fact_is_not_saved_again_and_the_answer_tells_what_it_would_be(user: User) -> None:
     known = user.save(PEANUTS, PREFERENCE).memory
-    [result] = user.extract("Mind that I am allergic to peanuts.").results
+    [result] = user.extract("By the way, I am allergic to peanuts.").results
     assert (result.outcome, result.existing) == (DUPLICATE, known)
     assert (result.memory.content, result.memory.id, result.memory.version) == (PEANUTS, "", 0)
     assert result.similarity == pytest.approx(1, abs=0.01)

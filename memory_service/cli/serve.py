@@ -66,6 +66,26 @@ _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "
     default="getCurrentDate,calculateTimestamp,llm_analyze",
     help="Tools whose results the overseer never keeps, comma separated.",
 )
+@option(
+    "--save-commands",
+    default="save_memory,save this,remember this",
+    help="Messages that are commands to save, comma separated.",
+)
+@option(
+    "--save-recent-messages",
+    default=5,
+    help="Last messages of a conversation that are looked at for one to save.",
+)
+@option("--fragment-characters", default=1000, help="The most characters of a document's fragment.")
+@option(
+    "--fragment-overlap", default=100, help="The most characters that a fragment repeats of the one before."
+)
+@option(
+    "--memory-half-life",
+    "memory_half_life_days",
+    default=0.0,
+    help="Days in which the importance of a memory halves; 0: it does not.",
+)
 @option("--drain", "drain_s", default=10.0, help="Seconds that calls under way have to finish at the end.")
 @option(
     "--log-level",
@@ -96,6 +116,8 @@ def serve(**settings: Any) -> None:
     from memory_service.server.server import configure_logging, run
     from memory_service.stores.base import CannotOpen
 
+    commands = settings["save_commands"].split(",")
+    settings["save_commands"] = tuple(command.strip() for command in commands if command.strip())
     settings["overseer_skip_tools"] = tuple(
         filter(None, re.split(r"[,\s]+", settings["overseer_skip_tools"]))
     )

@@ -19,61 +19,14 @@ from grpc_health.v1.health import aio as health_aio
 
 from memory_service.config import BadConfig, Config
 from memory_service.domain.administration import Administration
-from memory_service.domain.checks import Checks
-from memory_service.domain.embedding import TextEmbedding
-from memory_service.domain.facts.consolidating import FactConsolidating
-from memory_service.domain.facts.correcting import FactCorrecting
-from memory_service.domain.facts.extracting import FactExtracting
-from memory_service.domain.facts.judging import Judging
-from memory_service.domain.facts.reading import MemoryReading
-from memory_service.domain.facts.saving import FactSaving
-from memory_service.domain.facts.settling import Locks
-from memory_service.domain.fragment_search import FragmentSearch
-from memory_service.domain.interaction_context import InteractionContext
-from memory_service.domain.interactions import Interactions
-from memory_service.domain.knowledge import Knowledge
-from memory_service.domain.memories import Memories
-from memory_service.domain.overseer import Overseer
 from memory_service.domain.page_tokens import PageTokens
-from memory_service.domain.result_storage import ResultStorage
-from memory_service.domain.retrieval import Retrieval
-from memory_service.domain.save_command import SaveCommand
-from memory_service.domain.states import States
 from memory_service.embedders.base import Embedder
 from memory_service.llms.base import Llm
-from memory_service.server.admin_servicer import AdminServicer, ServerInfo
 from memory_service.server.call_guard import CallGuard
-from memory_service.server.documents import document_bytes
-from memory_service.server.interaction_servicer import InteractionServicer
-from memory_service.server.items import item_bytes
-from memory_service.server.knowledge_servicer import KnowledgeServicer
-from memory_service.server.memory_servicer import MemoryServicer
-from memory_service.server.overseer_servicer import OverseerServicer
 from memory_service.server.reflection import Reflection
-from memory_service.server.state_servicer import StateServicer
-from memory_service.server.states import state_bytes
-from memory_service.server.user_memories import memory_bytes
-from memory_service.server.user_memory_servicer import UserMemoryServicer
+from memory_service.server.services import SERVICES, Services
 from memory_service.stores.base import Store
-from memory_service.v1 import (
-    admin_pb2_grpc,
-    interaction_pb2_grpc,
-    knowledge_pb2_grpc,
-    memory_pb2_grpc,
-    overseer_pb2_grpc,
-    state_pb2_grpc,
-    user_memory_pb2_grpc,
-)
 
-SERVICES = (
-    "memory_service.v1.MemoryService",
-    "memory_service.v1.StateService",
-    "memory_service.v1.AdminService",
-    "memory_service.v1.InteractionService",
-    "memory_service.v1.OverseerService",
-    "memory_service.v1.UserMemoryService",
-    "memory_service.v1.KnowledgeService",
-)
 _STREAMS_GRACE_S = 0.5
 _log = structlog.get_logger(__name__)
 
@@ -172,37 +125,10 @@ async def build_server(
     config: Config, store: Store, embedder: Embedder | None, llm: Llm | None = None
 ) -> tuple[Server, Administration]:
     """Build a server over an open store, and bind its port. Raises BadConfig when the port is taken."""
-    checks = Checks(config.limits)
-    tokens = PageTokens(_page_token_key(config))
-    embedding = TextEmbedding(embedder)
-    retrieval = Retrieval(store, embedding, checks, tokens, item_bytes)
-    memories = Memories(store, embedding, retrieval, checks, tokens)
-    administration = Administration(store, checks, tokens)
+    services = Services(config, store, embedder, llm, PageTokens(_page_token_key(config)))
     guard = CallGuard(config.limits)
     server = grpc.aio.server(options=_options(config))
-    guarded = guard.guarding(server)
-    servicer = MemoryServicer(memories, retrieval, config.limits.page_bytes_max)
-    memory_pb2_grpc.add_MemoryServiceServicer_to_server(servicer, guarded)
-    states = States(store, checks, tokens, state_bytes)
-    state_pb2_grpc.add_StateServiceServicer_to_server(StateServicer(states), guarded)
-    admin = AdminServicer(administration, ServerInfo(config.store, embedder, llm, config.limits))
-    admin_pb2_grpc.add_AdminServiceServicer_to_server(admin, guarded)
-    overseer = OverseerServicer(
-        Overseer(store, embedding, checks, llm, state_bytes),
-        ResultStorage(store, states, checks, llm, config.overseer_skip_tools),
-    )
-    overseer_pb2_grpc.add_OverseerServiceServicer_to_server(overseer, guarded)
-    interactions = Interactions(store, memories, retrieval, checks, tokens, item_bytes)
-    interaction_context = InteractionContext(store, embedding, retrieval, interactions, checks, item_bytes)
-    interaction_pb2_grpc.add_InteractionServiceServicer_to_server(
-        InteractionServicer(interactions, interaction_context), guarded
-    )
-    user_memory_pb2_grpc.add_UserMemoryServiceServicer_to_server(
-        _user_memories(store, memories, retrieval, embedding, checks, tokens, llm), guarded
-    )
-    knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server(
-        _knowledge(store, memories, embedding, checks, tokens), guarded
-    )
+    services.register(guard.guarding(server))
     health = health_aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
     if config.reflection:
@@ -213,41 +139,7 @@ async def build_server(
         raise BadConfig(f"cannot listen on {config.address}: is another server running there?") from error
     for service in ("", *SERVICES):
         await health.set(service, health_pb2.HealthCheckResponse.SERVING)
-    return Server(port, server, guard, health), administration
-
-
-def _user_memories(
-    store: Store,
-    memories: Memories,
-    retrieval: Retrieval,
-    embedding: TextEmbedding,
-    checks: Checks,
-    tokens: PageTokens,
-    llm: Llm | None,
-) -> UserMemoryServicer:
-    locks = Locks()
-    reading = MemoryReading(store, retrieval, checks, tokens, memory_bytes)
-    judging = Judging(store, retrieval, embedding)
-    saving = FactSaving(store, memories, reading, judging, checks, llm, locks)
-    return UserMemoryServicer(
-        saving,
-        FactCorrecting(store, saving, reading, judging, checks, llm, locks),
-        FactExtracting(store, saving, reading, checks, llm, locks),
-        FactConsolidating(saving, reading, judging, checks, llm, locks),
-        reading,
-        judging,
-    )
-
-
-def _knowledge(
-    store: Store, memories: Memories, embedding: TextEmbedding, checks: Checks, tokens: PageTokens
-) -> KnowledgeServicer:
-    knowledge = Knowledge(store, embedding, checks, tokens, document_bytes)
-    return KnowledgeServicer(
-        knowledge,
-        FragmentSearch(store, knowledge.retrieval, checks, tokens, document_bytes),
-        SaveCommand(store, memories, knowledge, checks),
-    )
+    return Server(port, server, guard, health), services.administration
 
 
 def configure_logging(level: str) -> None:

@@ -104,6 +104,9 @@ class FactExtracting:
         checks.size("messages", nbytes, "extracted_text_bytes_max")
         checks.session_id(asked.session_id)
         checks.count("after_revision", asked.after_revision)
+        for field, given in (("after_revision", asked.after_revision), ("limit", asked.limit is not None)):
+            if asked.said and given:
+                raise InvalidArgument(field, "is for a session, and cannot be given together with messages")
         if asked.limit is not None and not 1 <= asked.limit <= checks.limits.page_items_max:
             raise InvalidArgument("limit", f"must be 1 to {checks.limits.page_items_max}")
         checks.size("recalled_memory_ids", len(asked.recalled_ids), "batch_items_max")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -25,6 +26,12 @@ _TOKENS_AT_ONCE = 6000
 _ANSWER_TOKENS_MAX = 2000
 _REASONING_CHARS_MIN, _REASONING_CHARS_MAX = 10, 200
 _QUOTE_CHARS_MAX = 500
+# What goes before a statement without being a part of it.
+_INTERJECTIONS = re.compile(
+    r"^\W*(?:(?:yes|yeah|yep|no|nope|ok|okay|sure|well|oh|hi|hello|hey|thanks|thank you|so|and|but|also|btw|by the way"
+    r"|actually)\b[,.!:;]*\s+)+(?=(?:I|my|we|our)\b)",
+    re.IGNORECASE,
+)
 _INSTRUCTIONS = (
     "Find lasting facts about the user in the conversation: who they are, what they prefer, whom they know, "
     "what they work on, and what they ask to be remembered. Take only what the user says of themselves and "
@@ -162,7 +169,7 @@ def _by_rules(line: Said, asked: Extraction) -> list[Found]:
         quote = candidate.content
         draft = _draft(asked, line, quote, candidate.category, candidate.reasoning, quote)
         draft.explicit_request = candidate.explicit
-        found.append(Found(draft, third_person(quote).strip().rstrip(".! ")))
+        found.append(Found(draft, third_person(_INTERJECTIONS.sub("", quote)).strip().rstrip(".! ")))
     return found
 
 

@@ -1,0 +1,137 @@
+"""Puts the services together from the domain, and registers them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memory_service.config import Config
+from memory_service.domain.administration import Administration
+from memory_service.domain.checks import Checks
+from memory_service.domain.embedding import TextEmbedding
+from memory_service.domain.facts.consolidating import FactConsolidating
+from memory_service.domain.facts.correcting import FactCorrecting
+from memory_service.domain.facts.extracting import FactExtracting
+from memory_service.domain.facts.judging import Judging
+from memory_service.domain.facts.reading import MemoryReading
+from memory_service.domain.facts.saving import FactSaving
+from memory_service.domain.facts.settling import Locks
+from memory_service.domain.fragment_search import FragmentSearch
+from memory_service.domain.interaction_context import InteractionContext
+from memory_service.domain.interactions import Interactions
+from memory_service.domain.knowledge import Knowledge
+from memory_service.domain.memories import Memories
+from memory_service.domain.overseer import Overseer
+from memory_service.domain.page_tokens import PageTokens
+from memory_service.domain.result_storage import ResultStorage
+from memory_service.domain.retrieval import Retrieval
+from memory_service.domain.save_command import SaveCommand
+from memory_service.domain.splitting import Split
+from memory_service.domain.states import States
+from memory_service.embedders.base import Embedder
+from memory_service.llms.base import Llm
+from memory_service.server.admin_servicer import AdminServicer, ServerInfo
+from memory_service.server.documents import document_bytes
+from memory_service.server.interaction_servicer import InteractionServicer
+from memory_service.server.items import item_bytes
+from memory_service.server.knowledge_servicer import KnowledgeServicer
+from memory_service.server.memory_servicer import MemoryServicer
+from memory_service.server.overseer_servicer import OverseerServicer
+from memory_service.server.state_servicer import StateServicer
+from memory_service.server.states import state_bytes
+from memory_service.server.user_memories import memory_bytes
+from memory_service.server.user_memory_servicer import UserMemoryServicer
+from memory_service.stores.base import Store
+from memory_service.v1 import (
+    admin_pb2_grpc,
+    interaction_pb2_grpc,
+    knowledge_pb2_grpc,
+    memory_pb2_grpc,
+    overseer_pb2_grpc,
+    state_pb2_grpc,
+    user_memory_pb2_grpc,
+)
+
+SERVICES = (
+    "memory_service.v1.MemoryService",
+    "memory_service.v1.StateService",
+    "memory_service.v1.AdminService",
+    "memory_service.v1.OverseerService",
+    "memory_service.v1.InteractionService",
+    "memory_service.v1.UserMemoryService",
+    "memory_service.v1.KnowledgeService",
+)
+
+
+class Services:
+    """The services of one server, over one store."""
+
+    def __init__(
+        self, config: Config, store: Store, embedder: Embedder | None, llm: Llm | None, tokens: PageTokens
+    ) -> None:
+        self._config, self._store, self._embedder, self._llm = config, store, embedder, llm
+        self._tokens = tokens
+        self._checks = Checks(config.limits)
+        self._embedding = TextEmbedding(embedder)
+        self._retrieval = Retrieval(store, self._embedding, self._checks, tokens, item_bytes)
+        self._memories = Memories(store, self._embedding, self._retrieval, self._checks, tokens)
+        self._states = States(store, self._checks, tokens, state_bytes)
+        self.administration = Administration(store, self._checks, tokens)
+
+    def register(self, server: Any) -> None:
+        """Register every one of SERVICES with a server, or with what stands in its place."""
+        page_bytes_max = self._config.limits.page_bytes_max
+        memories = MemoryServicer(self._memories, self._retrieval, page_bytes_max)
+        memory_pb2_grpc.add_MemoryServiceServicer_to_server(memories, server)
+        state_pb2_grpc.add_StateServiceServicer_to_server(StateServicer(self._states), server)
+        info = ServerInfo(self._config.store, self._embedder, self._llm, self._config.limits)
+        admin_pb2_grpc.add_AdminServiceServicer_to_server(AdminServicer(self.administration, info), server)
+        overseer_pb2_grpc.add_OverseerServiceServicer_to_server(self._overseer(), server)
+        interaction_pb2_grpc.add_InteractionServiceServicer_to_server(self._interactions(), server)
+        user_memory_pb2_grpc.add_UserMemoryServiceServicer_to_server(self._user_memories(), server)
+        knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server(self._knowledge(), server)
+
+    def _overseer(self) -> OverseerServicer:
+        skipped = self._config.overseer_skip_tools
+        return OverseerServicer(
+            Overseer(self._store, self._embedding, self._checks, self._llm, state_bytes),
+            ResultStorage(self._store, self._states, self._checks, self._llm, skipped),
+        )
+
+    def _interactions(self) -> InteractionServicer:
+        interactions = Interactions(
+            self._store, self._memories, self._retrieval, self._checks, self._tokens, item_bytes
+        )
+        context = InteractionContext(
+            self._store, self._embedding, self._retrieval, interactions, self._checks, item_bytes
+        )
+        return InteractionServicer(interactions, context)
+
+    def _user_memories(self) -> UserMemoryServicer:
+        store, checks, llm, locks = self._store, self._checks, self._llm, Locks()
+        half_life_days = self._config.memory_half_life_days or None
+        reading = MemoryReading(store, self._retrieval, checks, self._tokens, memory_bytes, half_life_days)
+        judging = Judging(store, self._retrieval, self._embedding)
+        saving = FactSaving(store, self._memories, reading, judging, checks, llm, locks)
+        return UserMemoryServicer(
+            saving,
+            FactCorrecting(store, saving, reading, judging, checks, llm, locks),
+            FactExtracting(store, saving, reading, checks, llm, locks),
+            FactConsolidating(saving, reading, judging, checks, llm, locks),
+            reading,
+            judging,
+        )
+
+    def _knowledge(self) -> KnowledgeServicer:
+        config, store, checks, tokens = self._config, self._store, self._checks, self._tokens
+        split = Split(config.fragment_characters, config.fragment_overlap)
+        knowledge = Knowledge(store, self._embedding, checks, tokens, document_bytes, split)
+        command = SaveCommand(
+            store,
+            self._memories,
+            knowledge,
+            checks,
+            commands=config.save_commands,
+            max_recent_messages=config.save_recent_messages,
+        )
+        search = FragmentSearch(store, knowledge.retrieval, checks, tokens, document_bytes)
+        return KnowledgeServicer(knowledge, search, command)

@@ -1,0 +1,318 @@
+"""The commands on facts about a user and on documents, against a real server."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from memory_client import MemoryCategory, MemoryClient, OnContradiction, chat_message
+from memory_service.cli import main
+from memory_service.cli.memories import Moment, memories
+from server_process import ServerProcess
+
+Run = Callable[..., Result]
+WHY = "It is worth remembering for long"
+
+
+@pytest.fixture
+def run(server: ServerProcess, namespace: str) -> Run:
+    """Runs a command in the test's namespace; what it prints must not be an error unless that is expected."""
+    environment = {"MEMORY_SERVICE_ADDRESS": server.address, "MEMORY_SERVICE_NAMESPACE": namespace}
+
+    def run(*arguments: str, stdin: str | bytes | None = None, exit_code: int = 0) -> Result:
+        result = CliRunner(env=environment).invoke(main, arguments, input=stdin)
+        assert result.exit_code == exit_code, (result.stderr, result.exception)
+        return result
+
+    return run
+
+
+def json_lines(result: Result) -> list[Any]:
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def save(run: Run, content: str, category: str, *options: str) -> Any:
+    arguments = ("memories", "save", content, "--category", category, "--reasoning", WHY, "--json", *options)
+    (saved,) = json_lines(run(*arguments))
+    return saved
+
+
+def moved(run: Run) -> tuple[str, str]:
+    """Has the user move; returns the ids of both memories."""
+    london = save(run, "User lives in London", "identity", "--valid-from", "2025-01-01")
+    paris = save(run, "User lives in Paris", "identity", "--valid-from", "2026-01-31T12:00:00Z")
+    return london["memory"]["id"], paris["memory"]["id"]
+
+
+def test_the_commands_that_there_are() -> None:
+    names = {
+        group: command.list_commands(click.Context(command))
+        for group in ("memories", "documents")
+        if isinstance(command := main.get_command(click.Context(main), group), click.Group)
+    }
+    assert set(names["memories"]) == {"save", "search", "list", "delete", "preload", "extract", "export"}
+    assert set(names["documents"]) == {"add", "list", "get", "search", "delete"}
+
+
+def test_the_choices_are_those_of_the_client() -> None:
+    assert isinstance(memories, click.Group)
+    choices = {
+        option.name: set(option.type.choices)
+        for option in memories.commands["save"].params
+        if isinstance(option.type, click.Choice)
+    }
+    assert choices["category"] == set(MemoryCategory) - {"unspecified"}
+    assert choices["on_contradiction"] == set(OnContradiction)
+
+
+def test_the_commands_load_no_server_and_help_no_grpc() -> None:
+    heavy = {"numpy", "openai", "hnswlib", "apsw", "uvloop", "memory_service.server", "grpc"}
+    modules = "memory_service.cli.memories, memory_service.cli.documents"
+    code = f"import sys, {modules}; print({heavy!r} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "set()"
+
+
+def test_a_memory_is_saved_once_and_its_outcome_told(run: Run) -> None:
+    arguments = ("memories", "save", "I prefer dark mode", "--category", "preference", "--reasoning", WHY)
+    first = run(*arguments).stdout
+    assert re.fullmatch(r"saved +\S+ +User prefers dark mode\n", first)
+    assert run(*arguments).stdout == first.replace("saved    ", "duplicate"), "the known one is shown"
+    short = run("memories", "save", "tea", "--category", "context", "--reasoning", WHY, exit_code=1)
+    assert re.fullmatch(r"error: .*content.*\(INVALID_FIELD\)\n", short.stderr)
+    assert "--reasoning" in run("memories", "save", "tea", "--category", "context", exit_code=2).stderr
+
+
+def test_every_option_of_save_arrives(run: Run) -> None:
+    saved = save(
+        run,
+        "Me and Ann started Acme in 2019",
+        "project",
+        *("--session", "s", "--quote", "We did", "--actor", "bot", "--explicit-request", "--ttl", "1h"),
+        *("--valid-from", "2025-01-01", "--label", "a=b", "--metadata", '{"n": 1}', "--keep-wording"),
+        *("--on-contradiction", "keep_both", "--decide-by", "rules"),
+    )
+    memory = saved["memory"]
+    assert memory["content"] == "Me and Ann started Acme in 2019"
+    source = memory["source"]
+    assert (source["session_id"], source["quote"], source["actor"]) == ("s", "We did", "bot")
+    assert "explicit_request" in {boost["name"] for boost in memory["importance"]["boosts"]}
+    assert memory["valid_from_time"] == "2025-01-01T00:00:00Z"
+    assert (memory["labels"], memory["metadata"]) == ({"a": "b"}, {"n": 1})
+    assert "expire_time" in memory
+
+
+def test_a_contradiction_shows_what_ended(run: Run) -> None:
+    save(run, "User lives in London", "identity")
+    arguments = ("--category", "identity", "--reasoning", WHY)
+    refused = run("memories", "save", "User lives in Rome", *arguments, "--on-contradiction", "refuse").stdout
+    assert re.fullmatch(r"contradiction +\S+ +User lives in London\n", refused)
+    rows = run("memories", "save", "User lives in Paris", *arguments).stdout
+    assert re.fullmatch(r"superseded +\S+ +User lives in Paris\nended +\S+ +User lives in London\n", rows)
+
+
+def test_memories_are_searched_and_listed_as_of_a_time(run: Run) -> None:
+    london, paris = moved(run)
+    save(run, "User likes green tea", "preference", "--label", "topic=food", "--session", "s")
+    (row,) = run("memories", "search", "where does the user live?", "--limit", "1").stdout.splitlines()
+    assert re.fullmatch(
+        rf" 1\.0000  {paris} +2026-01-31 12:00:00Z +identity +\d+\.\d\d  User lives in Paris", row
+    )
+
+    def listed(*options: str) -> list[str]:
+        found = json_lines(run("memories", "list", "--json", *options))
+        return [memory["content"].rsplit(maxsplit=1)[-1] for memory in found]
+
+    assert listed() == ["Paris", "tea"]
+    assert listed("--newest-first", "--limit", "1") == ["tea"]
+    assert listed("--history") == ["London", "Paris", "tea"]
+    assert listed("--as-of", "2025-06-01") == ["London"]
+    assert listed("--category", "identity", "--category", "context") == ["Paris"]
+    assert listed("--label", "topic=food") == listed("--session", "s") == ["tea"]
+    assert listed("--min-importance", "9.5") == ["Paris"]
+    ended = run("memories", "list", "--history").stdout.splitlines()[0]
+    assert re.match(rf"{london} +2025-01-01 00:00:00Z  2026-01-31 12:00:00Z  identity", ended)
+    found = json_lines(
+        run("memories", "search", "user", "--json", "--category", "preference", "--mode", "lexical")
+    )
+    assert [result["memory"]["content"] for result in found] == ["User likes green tea"]
+
+
+def test_a_memory_is_deleted_with_its_history(run: Run) -> None:
+    _, paris = moved(run)
+    refused = run("memories", "delete", paris, "--expected-version", "9", exit_code=1)
+    assert "(VERSION_MISMATCH)" in refused.stderr
+    assert run("memories", "delete", paris, "--history").stdout == "deleted 2 memories\n"
+    missing = run("memories", "delete", paris, exit_code=1)
+    assert missing.stderr.endswith("(MEMORY_NOT_FOUND)\n")
+
+
+def test_the_preloaded_text_is_printed_as_it_is(run: Run, server: ServerProcess, namespace: str) -> None:
+    moved(run)
+    save(run, "User builds a boat", "project")
+    with MemoryClient(server.address, namespace=namespace) as client:
+        text = client.get_preloaded_memories().text
+    assert "User lives in Paris" in text
+    assert run("memories", "preload").stdout == text + "\n"
+    assert "User builds a boat" in run("memories", "preload", "--category", "project").stdout
+    cut = run("memories", "preload", "--max-tokens", "1")
+    assert (cut.stdout, cut.stderr) == ("\n", "note: 1 memories were left out\n")
+
+
+def test_facts_are_extracted_from_a_file_or_a_session(
+    run: Run, server: ServerProcess, namespace: str
+) -> None:
+    messages = json.dumps([{"role": "user", "content": "I am allergic to peanuts."}])
+    tried = run("memories", "extract", "-", "--dry-run", stdin=messages).stdout
+    assert re.fullmatch(r"saved +User is allergic to peanuts\n", tried)
+    assert run("memories", "list").stdout == ""
+    (found,) = json_lines(run("memories", "extract", "-", "--json", "--actor", "bot", stdin=messages))
+    assert found["results"][0]["memory"]["source"]["actor"] == "bot"
+    known = run("memories", "extract", "-", stdin=messages).stdout
+    assert re.fullmatch(r"duplicate +\S+ +User is allergic to peanuts\n", known)
+    with MemoryClient(server.address, namespace=namespace) as client:
+        first = client.add(chat_message("user", "I live in Lisbon."), session_id="s")
+        client.add(chat_message("user", "I play the piano."), session_id="s")
+    begun = run("memories", "extract", "--session", "s", "--limit", "1")
+    assert "User lives in Lisbon" in begun.stdout
+    assert begun.stderr == f"note: there is more; go on with --after-revision {first.revision}\n"
+    run("memories", "extract", exit_code=2)
+    run("memories", "extract", "-", "--limit", "1", stdin=messages, exit_code=2)
+
+
+def test_an_export_as_json_has_every_field_and_the_history(run: Run, tmp_path: Path) -> None:
+    moved(run)
+    london, paris = json.loads(run("memories", "export").stdout)
+    assert (london["status"], london["superseded_by"]) == ("superseded", paris["id"])
+    assert (london["valid_until_time"], paris["valid_until_time"]) == ("2026-01-31T12:00:00Z", None)
+    assert paris["importance"]["base"] == 10
+    assert london.keys() == paris.keys() >= {"reasoning", "source", "labels", "metadata", "expire_time"}
+    file = tmp_path / "memories.json"
+    told = run("memories", "export", "--format", "json", "--output", str(file)).stdout
+    assert told == f"exported 2 memories to {file}\n"
+    assert json.loads(file.read_text()) == [london, paris]
+    assert os.listdir(tmp_path) == ["memories.json"]
+
+
+def test_an_export_as_markdown_is_read_by_humans(run: Run, namespace: str, tmp_path: Path) -> None:
+    moved(run)
+    save(run, "User likes [dark_mode] *always*", "preference", "--valid-from", "2026-02-01")
+    expected = rf"""# Memories of {namespace}
+
+## Identity
+
+- User lives in Paris \(importance 11; since 2026-01-31 12:00:00Z\)
+
+## Preferences
+
+- User likes \\\[dark\\_mode\\\] \\\*always\\\* \(importance 9; since 2026-02-01 00:00:00Z\)
+
+## History
+
+- User lives in London \(identity; importance 11; 2025-01-01 00:00:00Z to 2026-01-31 12:00:00Z; """
+    expected += r"superseded by: User lives in Paris\)" + "\n"
+    text = run("memories", "export", "--format", "markdown").stdout
+    assert re.fullmatch(expected, text), text
+    file = tmp_path / "memories.md"
+    run("memories", "export", "--format", "markdown", "--output", str(file))
+    assert file.read_text() == text
+
+
+def test_an_export_that_cannot_be_written_leaves_the_old_file(run: Run, tmp_path: Path) -> None:
+    moved(run)
+    refused = run("memories", "export", "--output", str(tmp_path / "no" / "file.json"), exit_code=1)
+    assert refused.stderr.startswith("error: ")
+    assert run("memories", "export", "--namespace", "test/empty").stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "text,expected",
+    [
+        ("2026-01-31", "2026-01-31T00:00:00+00:00"),
+        ("2026-01-31T12:00:00Z", "2026-01-31T12:00:00+00:00"),
+        ("2026-01-31T12:00:00+02:00", "2026-01-31T12:00:00+02:00"),
+    ],
+)
+def test_times_without_a_zone_are_utc(text: str, expected: str) -> None:
+    assert Moment().convert(text, None, None).isoformat() == expected
+
+
+def test_what_is_no_time_is_refused(run: Run) -> None:
+    assert "is no time" in run("memories", "list", "--as-of", "yesterday", exit_code=2).stderr
+
+
+def test_a_document_is_added_shown_and_removed(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "notes.md"
+    text = "Otters sleep holding hands. 😀\n\nThe train to Lisbon leaves at noon.\n"
+    file.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    document_id = run(
+        *("documents", "add", str(file), "--label", "a=b", "--session", "s", "--metadata", '{"n": 1}'),
+        *("--ttl", "1h", "--max-characters", "100", "--overlap-characters", "0"),
+    ).stdout.strip()
+    (row,) = run("documents", "list").stdout.splitlines()
+    assert re.fullmatch(
+        rf"{document_id} +\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\dZ  v1 +1 fragments +\d+ B  notes\.md", row
+    )
+    assert run("documents", "get", document_id).stdout == text + "\n"
+    (whole,) = json_lines(run("documents", "get", document_id, "--fragments", "--json"))
+    assert (whole["title"], whole["source"], whole["session_id"]) == ("notes.md", str(file), "s")
+    assert (whole["labels"], whole["metadata"]) == ({"a": "b"}, {"n": 1})
+    assert "expire_time" in whole
+    assert [f["start_offset"] for f in whole["fragments"]] == [0]
+    fragments = run("documents", "get", document_id, "--fragments").stdout
+    assert re.match(r" +0 +0-\d+ +Otters sleep holding hands\. 😀  The train", fragments)
+    assert json_lines(run("documents", "list", "--label", "a=c", "--json")) == []
+    assert run("documents", "delete", document_id).stdout == f"deleted {document_id} with 1 fragments\n"
+    assert run("documents", "get", document_id, exit_code=1).stderr.endswith("(DOCUMENT_NOT_FOUND)\n")
+
+
+def test_a_document_of_an_id_is_replaced_only_if_asked_to(run: Run) -> None:
+    run("documents", "add", "-", "--id", "d", "--title", "T", "--source", "web", stdin="First text.")
+    taken = run("documents", "add", "-", "--id", "d", stdin="Second text.", exit_code=1)
+    assert taken.stderr.endswith("(DOCUMENT_ALREADY_EXISTS)\n")
+    stale = ("documents", "add", "-", "--id", "d", "--replace", "--expected-version", "2")
+    assert "(VERSION_MISMATCH)" in run(*stale, stdin="Second text.", exit_code=1).stderr
+    run("documents", "add", "-", "--id", "d", "--replace", stdin="Second text.")
+    (document,) = json_lines(run("documents", "list", "--json"))
+    assert (document["version"], document["preview"], document["title"]) == (2, "Second text.", "")
+
+
+def test_fragments_are_searched(run: Run) -> None:
+    run("documents", "add", "-", "--id", "otters", "--title", "Animals", stdin="Otters sleep holding hands.")
+    run("documents", "add", "-", "--id", "train", stdin="The train leaves at noon.")
+    (row,) = run("documents", "search", "when does the train leave?", "--limit", "1").stdout.splitlines()
+    assert re.fullmatch(r" 1\.0000  train +0-25  The train leaves at noon\.", row)
+    found = json_lines(run("documents", "search", "sleep train", "--document", "otters", "--json"))
+    assert [(each["document"]["title"], each["fragment"]["index"]) for each in found] == [("Animals", 0)]
+
+
+def test_a_file_that_is_no_text_is_refused(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "image.png"
+    file.write_bytes(b"abc\xff\xfe")
+    refused = run("documents", "add", str(file), exit_code=1)
+    assert refused.stderr == f"error: {file} is no text in UTF-8: byte 3 fits nothing\n"
+    assert run("documents", "list").stdout == ""
+
+
+def test_options_come_from_the_environment(server: ServerProcess, namespace: str) -> None:
+    environment = {
+        "MEMORY_SERVICE_ADDRESS": server.address,
+        "MEMORY_SERVICE_NAMESPACE": namespace,
+        "MEMORY_SERVICE_CATEGORY": "project",
+        "MEMORY_SERVICE_REASONING": WHY,
+        "MEMORY_SERVICE_KEEP_WORDING": "true",
+    }
+    result = CliRunner(env=environment).invoke(main, ["memories", "save", "My boat is nearly done"])
+    assert result.exit_code == 0, result.stderr
+    result = CliRunner(env=environment).invoke(main, ["memories", "list"])
+    assert re.fullmatch(r"\S+ .* project .* My boat is nearly done\n", result.stdout)
