@@ -15,6 +15,7 @@ from memory_client import (
     DecidedBy,
     HandleMessageOutcome,
     InteractionKind,
+    InvalidArgument,
     KeyVerdict,
     NotFound,
     OriginalMessage,
@@ -249,6 +250,9 @@ def test_a_message_is_saved_on_command(client: Any) -> None:
     )
     nothing = client.handle_message("empty", "keep it", commands=["keep it"])
     assert (nothing.outcome, nothing.document) == (HandleMessageOutcome.NO_MESSAGE, None)
+    with pytest.raises(InvalidArgument) as refused:
+        client.handle_message("room", "Save this", max_characters=1)
+    assert refused.value.metadata["feedback"]
 
 
 # --- the overseer -----------------------------------------------------------------------------

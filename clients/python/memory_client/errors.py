@@ -2,8 +2,8 @@
 
 MemoryServiceError
 ├── InvalidArgument      the request is wrong; `field` says where
-├── NotFound             no such item, state or namespace
-├── AlreadyExists        an item of this id exists
+├── NotFound             no such item, state, memory, document or namespace
+├── AlreadyExists        an item or document of this id exists
 ├── Conflict             somebody else wrote first: read again, decide again, write again
 ├── FailedPrecondition   not in the present state of the server or namespace
 ├── LimitExceeded        too large, or too much at once (then with `retry_after_s`)
@@ -59,11 +59,11 @@ class InvalidArgument(MemoryServiceError):
 
 
 class NotFound(MemoryServiceError):
-    """There is no such item, state or namespace."""
+    """There is no such item, state, memory, document or namespace; `reason` says which."""
 
 
 class AlreadyExists(MemoryServiceError):
-    """An item of this id exists already."""
+    """An item or a document of this id exists already."""
 
 
 class Conflict(MemoryServiceError):
@@ -71,7 +71,7 @@ class Conflict(MemoryServiceError):
 
 
 class FailedPrecondition(MemoryServiceError):
-    """The call does not fit the present state of the server or of the namespace."""
+    """The call does not fit the server or the present state of the namespace, as LLM_REQUIRED does not."""
 
 
 class LimitExceeded(MemoryServiceError):

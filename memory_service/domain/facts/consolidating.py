@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import enum
-import os
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -17,9 +15,9 @@ from memory_service.domain.embedding import Degradation
 from memory_service.domain.facts.categories import Category
 from memory_service.domain.facts.comparison import Relation, Verdict
 from memory_service.domain.facts.comparison_reading import read_pair
-from memory_service.domain.facts.importance import importance
+from memory_service.domain.facts.grouping import Action, Group, linked, merge, supersede
 from memory_service.domain.facts.judging import OUT_OF_REACH, Judging, Neighbour
-from memory_service.domain.facts.memory import Fact, Memory, Origin, Source, Status
+from memory_service.domain.facts.memory import Memory, Status
 from memory_service.domain.facts.reading import MemoryReading, Wanted
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.facts.settling import Locks
@@ -31,7 +29,6 @@ from memory_service.records import RequestKey
 _GROUPS = 50
 _TRIES = 5
 _GROUPS_MAX = 500
-_GROUP_MEMORIES_MAX = 8
 _INSTRUCTIONS = (
     "The statements are facts about one user, and similar to each other. Decide: `merge` if they say much "
     "the same, and then word one fact in the third person that says all of it, with every name, number and "
@@ -40,32 +37,11 @@ _INSTRUCTIONS = (
 )
 
 
-class Action(enum.IntEnum):
-    """What is done to a group; the numbers equal the proto's."""
-
-    MERGE = 1
-    SUPERSEDE = 2
-    KEEP = 3
-
-
 class GroupAnswer(msgspec.Struct):
     """The model's decision on a group."""
 
     action: str
     content: str = ""
-    reason: str = ""
-
-
-class Group(msgspec.Struct):
-    """Similar memories, and what is done to them. `changed` are their next versions."""
-
-    sources: list[Memory]
-    similarity: float
-    action: Action = Action.KEEP
-    memory: Memory | None = None
-    changed: list[Memory] = []
-    applied: bool = False
-    decided_by: DecidedBy = DecidedBy.RULES
     reason: str = ""
 
 
@@ -176,7 +152,7 @@ class FactConsolidating:
                 if self._alike(memory, neighbour, threshold):
                     links.append((neighbour.similarity or 0.0, memory.id, other.id))
         links.sort(reverse=True)
-        return _linked(links, by_id)
+        return linked(links, by_id)
 
     def _alike(self, memory: Memory, neighbour: Neighbour, threshold: float | None) -> bool:
         least = self._judging.threshold if threshold is None else threshold
@@ -198,15 +174,15 @@ class FactConsolidating:
         if answer is not None:
             group.decided_by, group.reason = DecidedBy.LLM, answer.reason
             if answer.action == "merge":
-                self._merge(group, answer.content, deciding.model)
+                merge(group, answer.content, deciding.model)
             elif answer.action == "supersede":
-                self._supersede(group, relations, whole_pair=True)
+                supersede(group, relations, whole_pair=True)
         elif contradiction is not None:
             group.reason = contradiction.reason
-            self._supersede(group, relations)
+            supersede(group, relations)
         elif all(verdict.relation is Relation.DUPLICATE for verdict in relations.values()):
             group.reason = "they say the same"
-            self._merge(group, max((m.content for m in group.sources), key=len), "")
+            merge(group, max((m.content for m in group.sources), key=len), "")
         else:
             group.reason = next(v.reason for v in relations.values() if v.relation is Relation.DIFFERENT)
 
@@ -231,63 +207,6 @@ class FactConsolidating:
             return answer
         deciding.failures.append(Failure(FailureReason.INVALID_VALUE, problem, group.sources[0].id))
         return None
-
-    @staticmethod
-    def _supersede(
-        group: Group, relations: dict[tuple[str, str], Verdict], *, whole_pair: bool = False
-    ) -> None:
-        """End what the one that began last contradicts; of a pair, with `whole_pair`, the other one."""
-        whole_pair = whole_pair and len(group.sources) == 2
-        ordered = sorted(group.sources, key=lambda m: (m.fact.valid_from_us, m.revision))
-        last = ordered[-1]
-        ended = []
-        for memory in ordered[:-1]:
-            verdict = relations.get((memory.id, last.id)) or relations.get((last.id, memory.id))
-            if whole_pair or (verdict is not None and verdict.relation is Relation.CONTRADICTION):
-                begins = max(last.fact.valid_from_us, memory.fact.valid_from_us + 1)
-                ended.append(
-                    memory.changed(status=Status.SUPERSEDED, valid_until_us=begins, superseded_by=last.id)
-                )
-        if ended:
-            group.action = Action.SUPERSEDE
-            supersedes = [*last.fact.supersedes, *(memory.id for memory in ended)]
-            group.memory = last.changed(supersedes=supersedes)
-            group.changed = [group.memory, *ended]
-
-    @staticmethod
-    def _merge(group: Group, content: str, model: str) -> None:
-        """Put one memory in the place of all."""
-        sources, now = group.sources, now_us()
-        best = max(sources, key=lambda m: m.fact.importance.score)
-        source = Source(Origin.CONSOLIDATED, memory_ids=[m.id for m in sources], model=model)
-        rated = importance(content, best.fact.category, "", False)
-        if rated.score < best.fact.importance.score:
-            rated = best.fact.importance
-        fact = Fact(
-            best.fact.category,
-            best.fact.reasoning,
-            rated,
-            min(m.fact.valid_from_us for m in sources),
-            supersedes=[m.id for m in sources],
-            source=source,
-        )
-        sessions = {m.session_id for m in sources}
-        group.memory = Memory(
-            f"{now:014x}{os.urandom(9).hex()}",
-            content,
-            fact,
-            sessions.pop() if len(sessions) == 1 else "",
-            {key: value for m in sources for key, value in m.labels.items()},
-            best.metadata,
-            now,
-            now,
-            None if any(m.expire_us is None for m in sources) else max(m.expire_us or 0 for m in sources),
-        )
-        group.action = Action.MERGE
-        group.changed = [
-            m.changed(status=Status.MERGED, superseded_by=group.memory.id, valid_until_us=now)
-            for m in sources
-        ]
 
     # --- writing --------------------------------------------------------------------------------
 
@@ -359,25 +278,6 @@ def _as_would_be(group: Group) -> None:
     """Tell of a group that is not written: a merged memory that only would be has no id."""
     if group.action is Action.MERGE and group.memory is not None:
         group.memory.id, group.memory.fact.version = "", 0
-
-
-def _linked(links: Sequence[tuple[float, str, str]], by_id: dict[str, Memory]) -> list[Group]:
-    """Join linked memories to groups, at most so many each; the most similar pairs come first."""
-    groups: list[Group] = []
-    group_of: dict[str, Group] = {}
-    for similarity, one, other in links:
-        first, second = group_of.get(one), group_of.get(other)
-        if first is None and second is None:
-            group = Group([by_id[one], by_id[other]], similarity)
-            groups.append(group)
-            group_of[one] = group_of[other] = group
-        elif first is None or second is None:
-            group = first or second or groups[0]
-            fresh = one if first is None else other
-            if len(group.sources) < _GROUP_MEMORIES_MAX:
-                group.sources.append(by_id[fresh])
-                group_of[fresh] = group
-    return groups
 
 
 def _problem(answer: GroupAnswer, sources: Sequence[str]) -> str:

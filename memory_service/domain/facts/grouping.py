@@ -1,0 +1,111 @@
+"""Groups of similar memories, and what putting one in the place of all, or ending some, makes of them."""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections.abc import Sequence
+
+import msgspec
+
+from memory_service.clock import now_us
+from memory_service.decisions import DecidedBy
+from memory_service.domain.facts.comparison import Relation, Verdict
+from memory_service.domain.facts.importance import importance
+from memory_service.domain.facts.memory import Fact, Memory, Origin, Source, Status
+
+_GROUP_MEMORIES_MAX = 8
+
+
+class Action(enum.IntEnum):
+    """What is done to a group; the numbers equal the proto's."""
+
+    MERGE = 1
+    SUPERSEDE = 2
+    KEEP = 3
+
+
+class Group(msgspec.Struct):
+    """Similar memories, and what is done to them. `changed` are their next versions."""
+
+    sources: list[Memory]
+    similarity: float
+    action: Action = Action.KEEP
+    memory: Memory | None = None
+    changed: list[Memory] = []
+    applied: bool = False
+    decided_by: DecidedBy = DecidedBy.RULES
+    reason: str = ""
+
+
+def supersede(group: Group, relations: dict[tuple[str, str], Verdict], *, whole_pair: bool = False) -> None:
+    """End what the one that began last contradicts; of a pair, with `whole_pair`, the other one."""
+    whole_pair = whole_pair and len(group.sources) == 2
+    ordered = sorted(group.sources, key=lambda m: (m.fact.valid_from_us, m.revision))
+    last = ordered[-1]
+    ended = []
+    for memory in ordered[:-1]:
+        verdict = relations.get((memory.id, last.id)) or relations.get((last.id, memory.id))
+        if whole_pair or (verdict is not None and verdict.relation is Relation.CONTRADICTION):
+            begins = max(last.fact.valid_from_us, memory.fact.valid_from_us + 1)
+            ended.append(
+                memory.changed(status=Status.SUPERSEDED, valid_until_us=begins, superseded_by=last.id)
+            )
+    if ended:
+        group.action = Action.SUPERSEDE
+        supersedes = [*last.fact.supersedes, *(memory.id for memory in ended)]
+        group.memory = last.changed(supersedes=supersedes)
+        group.changed = [group.memory, *ended]
+
+
+def merge(group: Group, content: str, model: str) -> None:
+    """Put one memory in the place of all."""
+    sources, now = group.sources, now_us()
+    best = max(sources, key=lambda m: m.fact.importance.score)
+    source = Source(Origin.CONSOLIDATED, memory_ids=[m.id for m in sources], model=model)
+    rated = importance(content, best.fact.category, "", False)
+    if rated.score < best.fact.importance.score:
+        rated = best.fact.importance
+    fact = Fact(
+        best.fact.category,
+        best.fact.reasoning,
+        rated,
+        min(m.fact.valid_from_us for m in sources),
+        supersedes=[m.id for m in sources],
+        source=source,
+    )
+    sessions = {m.session_id for m in sources}
+    group.memory = Memory(
+        f"{now:014x}{os.urandom(9).hex()}",
+        content,
+        fact,
+        sessions.pop() if len(sessions) == 1 else "",
+        {key: value for m in sources for key, value in m.labels.items()},
+        best.metadata,
+        now,
+        now,
+        None if any(m.expire_us is None for m in sources) else max(m.expire_us or 0 for m in sources),
+    )
+    group.action = Action.MERGE
+    group.changed = [
+        m.changed(status=Status.MERGED, superseded_by=group.memory.id, valid_until_us=now) for m in sources
+    ]
+
+
+def linked(links: Sequence[tuple[float, str, str]], by_id: dict[str, Memory]) -> list[Group]:
+    """Join linked memories to groups, at most so many each; the most similar pairs come first."""
+    groups: list[Group] = []
+    group_of: dict[str, Group] = {}
+    for similarity, one, other in links:
+        first, second = group_of.get(one), group_of.get(other)
+        if first is None and second is None:
+            group = Group([by_id[one], by_id[other]], similarity)
+            groups.append(group)
+            group_of[one] = group_of[other] = group
+        elif first is None or second is None:
+            group = first or second or groups[0]
+            fresh = one if first is None else other
+            if len(group.sources) < _GROUP_MEMORIES_MAX:
+                group.sources.append(by_id[fresh])
+                group_of[fresh] = group
+    return groups
