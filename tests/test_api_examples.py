@@ -1,4 +1,4 @@
-"""The examples of the API document run against a server."""
+"""The examples of the API document, and of the client's README, run against a server."""
 
 from __future__ import annotations
 
@@ -15,8 +15,17 @@ from memory_client import MemoryClient, chat_message
 from memory_service.v1 import interaction_pb2, knowledge_pb2, overseer_pb2, user_memory_pb2
 from server_process import ServerProcess
 
-API = (Path(__file__).parents[1] / "docs" / "api.md").read_text()
-PROGRAMS = re.findall(r"^```python\n(.*?)^```$", API, re.MULTILINE | re.DOTALL)
+ROOT = Path(__file__).parents[1]
+API = (ROOT / "docs" / "api.md").read_text()
+
+
+def programs(text: str) -> list[str]:
+    """The Python examples of a document."""
+    return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+PROGRAMS = programs(API)
+README_PROGRAMS = programs((ROOT / "clients" / "python" / "README.md").read_text())
 REQUESTS = re.findall(
     r"^\$ grpcurl -plaintext -d '([^']+)' \\\n +\S+ memory_service\.v1\.(\w+)/(\w+)$", API, re.M
 )
@@ -72,3 +81,14 @@ def test_a_grpcurl_example_is_answered(
             response_deserializer=answer_type.FromString,
         )
         assert call(request, timeout=30).ByteSize() > 0
+
+
+@pytest.mark.parametrize("call", ["memory.save_memory(", 'memory.store_interaction("ada"'])
+def test_an_example_of_the_readme_of_the_client_runs(
+    server: ServerProcess, namespace: str, call: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (program,) = (program for program in README_PROGRAMS if call in program)
+    with MemoryClient(server.address, namespace=namespace) as memory:
+        exec(program, {"memory": memory})
+    printed = capsys.readouterr().out
+    assert "User lives in Paris" in printed or "How does AI work?" in printed

@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 from memory_client import MemoryCategory, MemoryClient, OnContradiction, chat_message
 from memory_service.cli import main
 from memory_service.cli.memories import Moment, memories
+from scripted_openai import ScriptedOpenAI
 from server_process import ServerProcess
 
 Run = Callable[..., Result]
@@ -91,6 +92,17 @@ def test_a_memory_is_saved_once_and_its_outcome_told(run: Run) -> None:
     short = run("memories", "save", "tea", "--category", "context", "--reasoning", WHY, exit_code=1)
     assert re.fullmatch(r"error: .*content.*\(INVALID_FIELD\)\n", short.stderr)
     assert "--reasoning" in run("memories", "save", "tea", "--category", "context", exit_code=2).stderr
+
+
+def test_a_language_model_that_fails_is_told_on_stderr(namespace: str) -> None:
+    with ScriptedOpenAI() as llm:
+        flags = ["--store", "memory", "--embedder", "none", *llm.flags]
+        with ServerProcess(flags=flags, env=llm.environment()) as process:
+            arguments = ["memories", "save", "I prefer dark mode", "--category", "preference"]
+            arguments += ["--reasoning", WHY, "--address", process.address, "--namespace", namespace]
+            result = CliRunner().invoke(main, arguments)
+    assert re.fullmatch(r"saved +\S+ +User prefers dark mode\n", result.stdout)
+    assert re.search(r"^note: .*\(LLM_UNAVAILABLE\)$", result.stderr, re.MULTILINE)
 
 
 def test_every_option_of_save_arrives(run: Run) -> None:

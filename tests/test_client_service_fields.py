@@ -14,6 +14,7 @@ from google.protobuf.descriptor import Descriptor, MethodDescriptor
 
 from memory_client import (
     AsyncMemoryClient,
+    ClientOptions,
     Consolidation,
     Consolidations,
     DecisionFailure,
@@ -120,6 +121,11 @@ def test_every_rpc_has_a_method_in_both_clients() -> None:
     assert not [
         name for name in names for kind in (MemoryClient, AsyncMemoryClient) if not hasattr(kind, name)
     ]
+
+
+def test_every_rpc_is_retried_while_the_server_is_unavailable() -> None:
+    retried = {name["method"] for name in ClientOptions().service_config()["methodConfig"][0]["name"]}
+    assert {method.name for method in METHODS} <= retried
 
 
 def test_an_update_names_the_fields_that_are_given_and_no_others() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import grpc
@@ -36,6 +37,8 @@ from user_memories import (
 
 # Longer than it takes to start a thread, shorter than a test may take.
 TIMEOUT_S = 1.0
+# What a caller may wait for an answer to which several questions to the model belong.
+DEADLINE_S = 15.0
 MODEL = "openai:gpt-4o-mini"
 
 
@@ -46,20 +49,39 @@ def llm() -> Iterator[ScriptedOpenAI]:
         yield provider
 
 
+def serve(llm: ScriptedOpenAI) -> ServerProcess:
+    flags = ["--store", "memory", *llm.flags, "--llm-timeout", f"{TIMEOUT_S:g}", "--llm-retries", "0"]
+    return ServerProcess(flags=flags, env=llm.environment())
+
+
+@pytest.fixture(scope="module")
+def llm_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
+    """A server that asks it. Equal questions are answered from its cache, so no two tests ask the same."""
+    with serve(llm) as server:
+        yield server
+
+
 @pytest.fixture
-def user(llm: ScriptedOpenAI, connect: Connect, namespace: str) -> Iterator[User]:
+def user(llm_server: ServerProcess, llm: ScriptedOpenAI, connect: Connect, namespace: str) -> User:
+    """A user of that server; what was asked before is forgotten."""
+    llm.requests.clear()
+    return User(connect(llm_server), namespace)
+
+
+@pytest.fixture
+def fresh_user(llm: ScriptedOpenAI, connect: Connect, namespace: str) -> Iterator[User]:
     """A user of a server of the test's own: failures in one test pause the model in no other one."""
     llm.requests.clear()
-    flags = ["--store", "memory", *llm.flags, "--llm-timeout", f"{TIMEOUT_S:g}", "--llm-retries", "0"]
-    with ServerProcess(flags=flags, env=llm.environment()) as server:
+    with serve(llm) as server:
         yield User(connect(server), namespace)
 
 
 def by_question(**answers: Answer | Callable[[ChatRequest], Answer]) -> Callable[[ChatRequest], Answer]:
-    """Answers by the name of the type that is asked for; anything else is a failure of the provider."""
+    """Answers by the name of the type that is asked for; no comparison unless there is one among them."""
+    known: dict[str, Answer | Callable[[ChatRequest], Answer]] = {"FactComparison": {"facts": []}, **answers}
 
     def respond(request: ChatRequest) -> Answer:
-        answer = answers.get(request.schema_name, Reply.broken(503))
+        answer = known.get(request.schema_name, Reply.broken(503))
         return answer(request) if callable(answer) else answer
 
     return respond
@@ -211,35 +233,38 @@ FAILURES = {
 
 @pytest.mark.parametrize("name", FAILURES)
 def test_without_a_good_answer_rules_decide_and_nothing_is_lost(
-    user: User, llm: ScriptedOpenAI, name: str
+    fresh_user: User, llm: ScriptedOpenAI, name: str
 ) -> None:
     llm.answer(FAILURES[name])
-    user.save("User plays the violin", decide_by=DECIDED_BY_RULES)
-    before = time.monotonic()
-    saved = user.save("I'm fond of tea")
-    # Asked to rephrase, and perhaps to compare.
-    assert time.monotonic() - before < 2 * TIMEOUT_S + 5
+    fresh_user.save("User plays the violin", decide_by=DECIDED_BY_RULES)
+    request = pb.SaveMemoryRequest(
+        namespace=fresh_user.namespace, content="I'm fond of tea", category=PREFERENCE, reasoning=REASONING
+    )
+    saved = fresh_user.service.SaveMemory(request, timeout=DEADLINE_S)
     assert (saved.outcome, saved.memory.content) == (SAVED, "User is fond of tea")
     assert (saved.rephrased_by, saved.decided_by) == (DECIDED_BY_RULES, DECIDED_BY_RULES)
     assert saved.failures and all(failure.message for failure in saved.failures)
-    extracted = user.extract("My brother Tom plays chess.", "I am allergic to peanuts.")
+    extracted = fresh_user.extract("My brother Tom plays chess.", "I am allergic to peanuts.")
     assert outcomes(extracted) == [
         ("User's brother Tom plays chess", SAVED), ("User is allergic to peanuts", SAVED),
     ]  # fmt: skip
     assert extracted.decided_by == DECIDED_BY_RULES
     assert extracted.failures
-    consolidated = user.consolidate(similarity_threshold=0.05)
+    consolidated = fresh_user.consolidate(similarity_threshold=0.05)
     assert consolidated.consolidations
     assert consolidated.decided_by == DECIDED_BY_RULES
     assert consolidated.failures
-    assert len(user.memories()) == 4
+    assert len(fresh_user.memories()) == 4
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_who_insists_on_the_model_is_told_that_it_failed(user: User, llm: ScriptedOpenAI, name: str) -> None:
+def test_who_insists_on_the_model_is_told_that_it_failed(
+    fresh_user: User, llm: ScriptedOpenAI, name: str
+) -> None:
     llm.answer(FAILURES[name])
-    known = user.save("User plays the violin", decide_by=DECIDED_BY_RULES).memory
-    common = {"namespace": user.namespace, "decide_by": DECIDED_BY_LLM}
+    known = fresh_user.save("User plays the violin", decide_by=DECIDED_BY_RULES).memory
+    other = fresh_user.save("User plays the cello", decide_by=DECIDED_BY_RULES).memory
+    common = {"namespace": fresh_user.namespace, "decide_by": DECIDED_BY_LLM}
     requests = {
         "SaveMemory": pb.SaveMemoryRequest(
             content="I'm fond of tea", category=PREFERENCE, reasoning=REASONING, **common
@@ -248,19 +273,21 @@ def test_who_insists_on_the_model_is_told_that_it_failed(user: User, llm: Script
             memory=pb.UserMemory(id=known.id, content="I'm fond of tea"), **common
         ),
         "ExtractMemories": pb.ExtractMemoriesRequest(messages=[message("I am allergic to tea")], **common),
+        "ConsolidateMemories": pb.ConsolidateMemoriesRequest(similarity_threshold=0.3, **common),
     }
     for method, request in requests.items():
-        found = refusal(getattr(user.service, method), request)
+        call = partial(getattr(fresh_user.service, method), timeout=DEADLINE_S)
+        found = refusal(call, request)
         assert (found.code, found.reason) == (grpc.StatusCode.UNAVAILABLE, "LLM_UNAVAILABLE"), method
-    assert user.memories() == [known]
+    assert fresh_user.memories() == [known, other]
 
 
 @pytest.mark.parametrize("wrap", [Reply.in_prose, Reply.fenced, Reply.nested])
 def test_an_answer_that_is_only_wrapped_is_taken(
-    user: User, llm: ScriptedOpenAI, wrap: Callable[[object], Reply]
+    fresh_user: User, llm: ScriptedOpenAI, wrap: Callable[[object], Reply]
 ) -> None:
     llm.answer(by_question(Rephrased=wrap(TEA)))
-    response = user.save("I'm fond of tea")
+    response = fresh_user.save("I'm fond of tea")
     assert (response.memory.content, response.rephrased_by) == ("User is fond of tea", DECIDED_BY_LLM)
     assert not response.failures
 
@@ -276,8 +303,8 @@ def test_an_answer_that_is_only_wrapped_is_taken(
         ("I work with Sarah here", "User works with Susan here"),
         ("I was born in May 1990", "User was born in June 1990"),
         ("I prefer dark mode", "I prefer dark mode"),
-        ("I prefer dark mode", "x" * 701),
-        ("I prefer dark mode", "dark"),
+        ("I prefer light mode", "x" * 701),
+        ("I prefer grey mode", "grey"),
     ],
 )
 def test_a_wording_that_changes_the_fact_is_dropped(
@@ -334,15 +361,15 @@ def test_a_verdict_on_an_unknown_memory_is_dropped(user: User, llm: ScriptedOpen
         fact("User is a robot from the moon", "I am a robot from the moon", 1),
         fact("User has 2 cats", "I have 2 cats", category="secrets"),
         fact("User has 2 cats", ""),
-        fact("User hates oranges", "I don't hate oranges"),
+        fact("User likes oranges", "I don't like oranges"),
     ],
 )
 def test_what_nobody_said_is_not_saved(user: User, llm: ScriptedOpenAI, invented: dict[str, Any]) -> None:
     good = fact("User has 2 cats", "I have 2 cats", category="relationship")
     llm.answer(by_question(ExtractedFacts=facts(invented, good)))
     response = user.extract(
-        "I have 2 cats. I don't hate oranges.",
-        message("I am a robot from the moon", memory_pb2.ROLE_ASSISTANT),
+        "I have 2 cats. I don't like oranges.",
+        message(f"I am a robot from the moon {user.namespace}", memory_pb2.ROLE_ASSISTANT),
     )
     assert user.contents() == ["User has 2 cats"]
     assert outcomes(response) == [("User has 2 cats", SAVED)]
@@ -424,18 +451,35 @@ def test_instructions_in_a_fact_reach_the_model_as_data(user: User, llm: Scripte
 # While the model thinks
 
 
-def test_a_save_is_not_held_up_by_another_one_that_waits_for_the_model(
+def test_of_twenty_calls_with_the_same_fact_one_saves_it_though_a_model_is_asked(
     user: User, llm: ScriptedOpenAI
 ) -> None:
     user.save("User plays the violin", decide_by=DECIDED_BY_RULES)
+    llm.answer(by_question(Rephrased={"content": "User loves green tea a lot"}))
+    wordings = ["I love green tea a lot", "User loves green tea a lot"]
+    with ThreadPoolExecutor(20) as threads:
+        answers = list(threads.map(lambda at: user.save(wordings[at % 2]), range(20)))
+    saved = [answer.memory for answer in answers if answer.outcome == SAVED]
+    assert len(saved) == 1
+    assert [answer.existing for answer in answers if answer.outcome == DUPLICATE] == saved * 19
+    assert user.memories()[1:] == saved
+
+
+def test_a_save_is_not_held_up_by_another_one_that_waits_for_the_model(
+    fresh_user: User, llm: ScriptedOpenAI
+) -> None:
+    fresh_user.save("User plays the violin", decide_by=DECIDED_BY_RULES)
     llm.answer(Reply.slow())
     llm.asked.clear()
     request = pb.SaveMemoryRequest(
-        namespace=user.namespace, content="User likes green tea", category=PREFERENCE, reasoning=REASONING
+        namespace=fresh_user.namespace,
+        content="User likes green tea",
+        category=PREFERENCE,
+        reasoning=REASONING,
     )
-    waiting = user.service.SaveMemory.future(request)
+    waiting = fresh_user.service.SaveMemory.future(request)
     assert llm.asked.wait(20)
-    assert user.save("User owns a sailing boat", decide_by=DECIDED_BY_RULES).outcome == SAVED
+    assert fresh_user.save("User owns a sailing boat", decide_by=DECIDED_BY_RULES).outcome == SAVED
     waited = waiting.result()
     assert (waited.outcome, waited.decided_by) == (SAVED, DECIDED_BY_RULES)
     assert waited.memory.revision == 3

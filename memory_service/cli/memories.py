@@ -15,7 +15,7 @@ from memory_service.cli.parameters import Duration, JsonObject, Label
 from memory_service.cli.session import CommandError, Session
 
 if TYPE_CHECKING:
-    from memory_client import ChatMessage
+    from memory_client import ChatMessage, Extraction, SavedMemory
 
 _CATEGORY = click.Choice(["identity", "preference", "relationship", "project", "context"])
 _MODES = click.Choice(["hybrid", "vector", "lexical"])
@@ -125,7 +125,15 @@ def save(
         decide_by=decide_by,
     )
     session.tell(saved, outcome_rows(saved))
-    session.note(saved.degraded)
+    _note(session, saved)
+
+
+def _note(session: Session, answer: SavedMemory | Extraction) -> None:
+    """Tell on stderr what the server could not do, and what went wrong on the way to its decision."""
+    from memory_client import Degradation
+
+    failures = [Degradation(failure.reason, failure.message) for failure in answer.failures]
+    session.note([*answer.degraded, *failures])
 
 
 @memories.command()
@@ -314,7 +322,7 @@ def extract(
         click.echo(outcome_rows(result))
     if found.more:
         click.echo(f"note: there is more; go on with --after-revision {found.examined_revision}", err=True)
-    session.note(found.degraded)
+    _note(session, found)
 
 
 def _messages(file: str) -> list[ChatMessage]:
@@ -329,7 +337,12 @@ def _messages(file: str) -> list[ChatMessage]:
 
 @memories.command()
 @option(
-    "--format", "file_format", type=click.Choice(["json", "markdown"]), default="json", help="Of the export."
+    "--format",
+    "file_format",
+    type=click.Choice(["json", "markdown"]),
+    default="json",
+    variable="MEMORIES_FORMAT",
+    help="Of the export.",
 )
 @option(
     "--output",

@@ -22,7 +22,7 @@ _HEADINGS = {
     "context": "Context",
     "unspecified": "Other",
 }
-_MARKS = re.compile(r"([\\`*_\[\]<>#|~])")
+_MARKS = re.compile(r"([\\`*_\[\]<>#|~&])")
 
 
 def outcome_rows(found: SavedMemory | ExtractedMemory) -> str:

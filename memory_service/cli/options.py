@@ -17,13 +17,14 @@ DEFAULT_ADDRESS = "127.0.0.1:50051"
 DEFAULT_NAMESPACE = "default"
 
 
-def option(*names: str, help: str, **settings: Any) -> Callable[[F], F]:
+def option(*names: str, help: str, variable: str = "", **settings: Any) -> Callable[[F], F]:
     """Return click's option, with the environment variable MEMORY_SERVICE_<NAME>, shown in the help.
 
-    The name is the first one with two dashes: `--on-duplicate` is MEMORY_SERVICE_ON_DUPLICATE.
+    The name is the first one with two dashes: `--on-duplicate` is MEMORY_SERVICE_ON_DUPLICATE. `variable`
+    is another name, where two commands have options of one name that take different values.
     """
     long_name = next(name for name in names if name.startswith("--")).partition("/")[0]
-    variable = "MEMORY_SERVICE_" + long_name[2:].upper().replace("-", "_")
+    variable = "MEMORY_SERVICE_" + (variable or long_name[2:].upper().replace("-", "_"))
     settings.setdefault("show_default", settings.get("default") not in (None, "", False))
     return click.option(*names, help=help, envvar=variable, show_envvar=True, **settings)
 

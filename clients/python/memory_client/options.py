@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from memory_client._gen.memory_service.v1 import admin_pb2, memory_pb2, state_pb2
+from memory_client._gen.memory_service.v1 import (
+    admin_pb2,
+    interaction_pb2,
+    knowledge_pb2,
+    memory_pb2,
+    overseer_pb2,
+    state_pb2,
+    user_memory_pb2,
+)
 
 MIB = 1024 * 1024
 
@@ -89,12 +97,19 @@ class ClientOptions:
         return {"methodConfig": [method], "retryThrottling": throttling}
 
 
+_FILES = (
+    memory_pb2,
+    state_pb2,
+    user_memory_pb2,
+    interaction_pb2,
+    knowledge_pb2,
+    overseer_pb2,
+    admin_pb2,
+)
+
+
 def _retried_methods() -> list[dict[str, str]]:
-    services = [
-        service
-        for file in (memory_pb2.DESCRIPTOR, state_pb2.DESCRIPTOR, admin_pb2.DESCRIPTOR)
-        for service in file.services_by_name.values()
-    ]
+    services = [service for file in _FILES for service in file.DESCRIPTOR.services_by_name.values()]
     return [
         {"service": service.full_name, "method": method.name}
         for service in services

@@ -174,9 +174,8 @@ class MemoryReading:
         revision = await self.revision(namespace)
         positions = await self._store.scan(namespace, wanted.selection().to_filter(), -1, newest=False)
         if ids:
-            known = set(ids)
-            found = [pair for pair in await self._load(namespace, positions) if pair[1].id in known]
-            positions = [position for position, _ in found]
+            known = {item.position for item in (await self._store.get_items(namespace, ids)).values()}
+            positions = [position for position in positions if position in known]
         if newest_first:
             positions = [p for p in reversed(positions) if bound is None or p <= bound]
         else:
@@ -242,16 +241,8 @@ class MemoryReading:
         found = await self._search_all(namespace, options, wanted, enough)
         _pack(found, limit, max_tokens)
         scope = (
-            "search",
-            namespace,
-            query,
-            limit,
-            min_score,
-            int(mode),
-            max_tokens,
-            explain,
-            *wanted.scope(),
-        )
+            "search", namespace, query, limit, min_score, int(mode), max_tokens, explain, *wanted.scope(),
+        )  # fmt: skip
         return self._cut(found, scope, page_size, page_token)
 
     async def _search_all(

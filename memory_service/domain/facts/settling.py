@@ -53,19 +53,13 @@ async def settle(
     """
     conflict: Conflict | None = None
     for attempt in range(_TRIES):
-        if slow and attempt < _UNLOCKED_TRIES:
-            seen = await _revision(store, namespace)
-            planned = await plan()
-            async with locks.hold(namespace):
-                if await _revision(store, namespace) != seen:
-                    continue
-                try:
-                    return await write(planned)
-                except Conflict as error:
-                    conflict = error
-                    continue
+        seen = await _revision(store, namespace)
+        planned = await plan() if slow and attempt < _UNLOCKED_TRIES else None
         async with locks.hold(namespace):
-            planned = await plan()
+            if planned is None:
+                planned = await plan()
+            elif await _revision(store, namespace) != seen:
+                continue
             try:
                 return await write(planned)
             except Conflict as error:
