@@ -216,6 +216,16 @@ def test_a_changed_message_is_shown_as_it_is_now(api: Api, talk: Talk) -> None:
         namespace=talk.namespace, content="x", original_message=pb.OriginalMessage(content="herons")
     )
     assert refusal(talk.stub.StoreResponse, request).reason == "ITEM_NOT_FOUND"
+    linked = talk.answer("x", original_message=pb.OriginalMessage(content="otters", sender="ada"))
+    assert linked.in_response_to == message.id
+
+
+def test_a_reflection_that_was_moved_is_of_its_new_session(api: Api, talk: Talk) -> None:
+    reflection = talk.reflect("I think of herons")
+    moved = memory_pb2.MemoryItem(id=reflection.id, session_id="s2")
+    api.memory.Update(memory_pb2.UpdateRequest(namespace=talk.namespace, item=moved))
+    assert talk.texts("herons", session_id="s1") == []
+    assert talk.texts("herons", session_id="s2") == ["SYSTEM REFLECTION: I think of herons"]
 
 
 def test_what_expires_is_gone_with_its_link(talk: Talk) -> None:

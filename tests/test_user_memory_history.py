@@ -204,6 +204,31 @@ def test_a_mask_takes_what_it_names_and_clears_what_is_unset(user: User) -> None
     assert user.memories() == [back]
 
 
+def test_the_mask_of_all_replaces_all_that_can_be_corrected(user: User) -> None:
+    known = user.save("Remember that I prefer dark mode", labels={"a": "b"}, ttl=Duration(seconds=999)).memory
+    everything = FieldMask(paths=["*"])
+    known.content = "User prefers light mode"
+    same = user.service.UpdateMemory(
+        pb.UpdateMemoryRequest(namespace=user.namespace, memory=known, update_mask=everything)
+    ).memory
+    assert (same.content, dict(same.labels), same.expire_time) == (
+        "User prefers light mode", {"a": "b"}, known.expire_time,
+    )  # fmt: skip
+    assert same.importance.score == known.importance.score
+    memory = user.update(
+        known.id,
+        content="I prefer grey mode",
+        category=PROJECT,
+        reasoning=REASONING,
+        valid_from_time=at(5),
+        update_mask=everything,
+    ).memory
+    assert (memory.content, memory.category, dict(memory.labels)) == ("User prefers grey mode", PROJECT, {})
+    assert not memory.HasField("expire_time")
+    assert (memory.valid_from_time, memory.version) == (at(5), 3)
+    assert adjustments(memory) == [("explicit_request", 2)]
+
+
 def test_a_superseded_memory_is_corrected_for_the_time_that_it_held(user: User) -> None:
     known = user.save("I live in London", IDENTITY, valid_from_time=at(5)).memory
     user.save("I live in Paris", IDENTITY)

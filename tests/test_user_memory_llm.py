@@ -18,6 +18,7 @@ from memory_service.v1.overseer_pb2 import (
     DECIDED_BY_RULES,
     DECIDED_BY_UNSPECIFIED,
     DECISION_FAILURE_REASON_INVALID_VALUE,
+    DECISION_FAILURE_REASON_LLM_TIMEOUT,
     DECISION_FAILURE_REASON_UNKNOWN_KEY,
 )
 from scripted_openai import Answer, ChatRequest, Reply, ScriptedOpenAI
@@ -515,3 +516,20 @@ def test_a_long_conversation_is_shown_to_the_model_in_parts(user: User, llm: Scr
     assert response.decided_by == DECIDED_BY_LLM
     assert len(llm.requests) > 1
     assert not response.failures
+
+
+def test_a_model_that_does_not_answer_is_waited_for_once(fresh_user: User, llm: ScriptedOpenAI) -> None:
+    llm.answer(Reply.slow())
+    filler = "What do you think about the weather? " * 600
+    said = [f"{filler} My brother {name} plays chess." for name in ("Tom", "Bob", "Jim")]
+    response = fresh_user.extract(*said)
+    assert [outcome for _, outcome in outcomes(response)] == [SAVED] * 3
+    assert response.decided_by == DECIDED_BY_RULES
+    assert len(llm.requests) == 1
+    assert reasons(response) == [DECISION_FAILURE_REASON_LLM_TIMEOUT]
+
+
+def test_without_words_of_the_user_nobody_is_asked(user: User, llm: ScriptedOpenAI) -> None:
+    response = user.extract(message("I am a helpful robot", memory_pb2.ROLE_ASSISTANT))
+    assert (response.results, response.decided_by) == ([], DECIDED_BY_RULES)
+    assert llm.requests == []

@@ -11,7 +11,7 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.field_mask_pb2 import FieldMask
 
-from grpc_api import Api, Connect, Refusal, refusal
+from grpc_api import Api, Connect, Refusal, eventually, refusal
 from memory_service.v1 import memory_pb2, overseer_pb2
 from memory_service.v1 import user_memory_pb2 as pb
 from server_process import ServerProcess
@@ -428,6 +428,18 @@ def test_importance_is_the_base_of_the_category_with_named_adjustments(
     assert (importance.base, importance.score, importance.current_score) == (base, score, score)
     assert importance.decay_factor == 1
     assert all(a.reason for a in [*importance.boosts, *importance.reductions])
+
+
+def test_importance_decays_where_the_server_is_told_so(connect: Connect, namespace: str) -> None:
+    with ServerProcess(flags=["--store", "memory", "--memory-half-life", "0.000001"]) as server:
+        user = User(connect(server), namespace)
+        user.save("User prefers dark mode")
+        eventually(lambda: user.memories()[0].importance.decay_factor < 0.5, "half of it is gone")
+        importance = user.memories()[0].importance
+        assert importance.score == 9
+        assert importance.current_score == pytest.approx(9 * importance.decay_factor)
+        assert user.contents(min_importance=5) == user.found("dark mode", min_importance=5) == []
+        assert user.contents() == ["User prefers dark mode"]
 
 
 # Search

@@ -12,6 +12,7 @@ from functools import partial
 from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding
+from memory_service.domain.interaction_items import current_facet
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.retrieval import Page, Retrieval, Selection
 from memory_service.domain.search_text import search_text
@@ -461,6 +462,7 @@ def _changed(current: Item, draft: ItemDraft, fields: frozenset[str], now: int) 
         item.expire_us = now + draft.ttl_us
     elif "expire_time" in fields:
         item.expire_us = draft.expire_us
+    item.facet = current_facet(item)
     keep = "embedding" not in fields and "content" not in fields
     model = ""
     if "embedding" in fields and draft.embedding is not None:

@@ -288,9 +288,11 @@ class NamespaceView:
     def _has_others(self, item_filter: ItemFilter) -> bool:
         """Whether there are items of kinds that are not wanted."""
         kinds = item_filter.kinds
-        return kinds is not None and any(
-            count and kind not in kinds for kind, count in enumerate(self.kind_counts)
-        )
+        if kinds is not None:
+            for kind, count in enumerate(self.kind_counts):
+                if count and kind not in kinds:
+                    return True
+        return False
 
     def _row_mask(self, item_filter: ItemFilter) -> BoolArray | None:
         """Return which rows a filter lets through; None: all that are live."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator, Sequence
 
@@ -13,6 +14,7 @@ from memory_service.domain.facts.categories import Category
 from memory_service.domain.facts.comparison import Relation, compare
 from memory_service.domain.facts.extraction import extract
 from memory_service.domain.facts.importance import temporary_words, vague_words
+from memory_service.domain.facts.judging import OUT_OF_REACH
 from memory_service.domain.facts.memory import Origin, Source
 from memory_service.domain.facts.outcomes import FactDraft, OnContradiction
 from memory_service.domain.facts.prompt_block import without_recalled
@@ -28,8 +30,8 @@ _REASONING_CHARS_MIN, _REASONING_CHARS_MAX = 10, 200
 _QUOTE_CHARS_MAX = 500
 # What goes before a statement without being a part of it.
 _INTERJECTIONS = re.compile(
-    r"^\W*(?:(?:yes|yeah|yep|no|nope|ok|okay|sure|well|oh|hi|hello|hey|thanks|thank you|so|and|but|also|btw|by the way"
-    r"|actually)\b[,.!:;]*\s+)+(?=(?:I|my|we|our)\b)",
+    r"^\W*(?:(?:yes|yeah|yep|no|nope|ok|okay|sure|well|oh|hi|hello|hey|thanks|thank you|so|and|but|also|btw"
+    r"|by the way|actually)\b[,.!:;]*\s+)+(?=(?:I|my|we|our)\b)",
     re.IGNORECASE,
 )
 _INSTRUCTIONS = (
@@ -110,12 +112,13 @@ async def find_facts(
     """
     lines = [msgspec.structs.replace(line, text=without_recalled(line.text)) for line in said]
     found: list[Found] = []
-    by_model = bool(deciding.model)
+    by_model = bool(deciding.model) and any(map(_speaks, lines))
     for first, end in _stretches(lines):
         part = await _by_model(lines, first, end, asked, deciding)
         if part is None:
             by_model = False
-            part = [f for line in lines[first:end] if line.role is Role.USER for f in _by_rules(line, asked)]
+            # Patterns take their time over a long text, and others must not wait for it.
+            part = await asyncio.to_thread(_by_rules, lines[first:end], asked)
         found += part
     wanted = [f for f in found if not asked.categories or f.draft.category in asked.categories]
     return wanted, DecidedBy.LLM if by_model else DecidedBy.RULES
@@ -138,8 +141,10 @@ async def _by_model(
     lines: Sequence[Said], first: int, end: int, asked: Extraction, deciding: Deciding
 ) -> list[Found] | None:
     """Return what the model finds in some of the lines; None: rules have to look."""
-    if not any(line.role is Role.USER and line.text.strip() for line in lines[first:end]):
+    if not any(map(_speaks, lines[first:end])):
         return []
+    if any(failure.reason in OUT_OF_REACH for failure in deciding.failures):
+        return None
     numbered = (f"[{at}] {lines[at].role.value}: {lines[at].text}" for at in range(first, end))
     answer = await deciding.ask(
         _INSTRUCTIONS,
@@ -163,14 +168,21 @@ async def _by_model(
     return sorted(found, key=lambda f: _place(f, lines))
 
 
-def _by_rules(line: Said, asked: Extraction) -> list[Found]:
+def _by_rules(lines: Sequence[Said], asked: Extraction) -> list[Found]:
     found = []
-    for candidate in extract(line.text):
-        quote = candidate.content
-        draft = _draft(asked, line, quote, candidate.category, candidate.reasoning, quote)
-        draft.explicit_request = candidate.explicit
-        found.append(Found(draft, third_person(_INTERJECTIONS.sub("", quote)).strip().rstrip(".! ")))
+    for line in filter(_speaks, lines):
+        for candidate in extract(line.text):
+            quote = candidate.content
+            draft = _draft(asked, line, quote, candidate.category, candidate.reasoning, quote)
+            draft.explicit_request = candidate.explicit
+            content = third_person(_INTERJECTIONS.sub("", quote))
+            found.append(Found(draft, content.strip().rstrip(".! ")))
     return found
+
+
+def _speaks(line: Said) -> bool:
+    """Whether the user says something in a line."""
+    return line.role is Role.USER and bool(line.text.strip())
 
 
 def _draft(
