@@ -116,6 +116,8 @@ def test_of_facts_that_contradict_each_other_the_last_one_holds(user: User) -> N
     assert [m.content.split()[-1] for m in history] == ["Oslo", "Rome", "Lima", "Cairo"]
     assert [m.superseded_by for m in history] == [*(m.id for m in history[1:]), ""]
     assert [list(m.supersedes) for m in history] == [[], *([m.id] for m in history[:-1])]
+    assert [m.version for m in history] == [2, 1, 1, 1]
+    assert [result.memory for result in response.results] == history[1:]
     assert response.results[0].superseded == [history[0]]
     assert history[0].id == known.id
 
@@ -182,15 +184,17 @@ def test_a_dry_run_tells_what_would_be_saved_and_writes_nothing(user: User) -> N
     assert outcomes(done) == outcomes(response)
 
 
-def test_a_repeated_extraction_of_a_session_tells_the_same_place_to_go_on(user: User) -> None:
+@pytest.mark.parametrize("limited", [True, False])
+def test_a_repeated_extraction_of_a_session_tells_the_same_place_to_go_on(user: User, limited: bool) -> None:
     talk(user, "s", "I am allergic to peanuts.", "My brother Tom plays chess.")
-    first = from_session(user, request_id="r", limit=1)
+    bounds: dict[str, Any] = {"limit": 1} if limited else {}
+    first = from_session(user, request_id="r", **bounds)
     talk(user, "s", "I live in Rome.")
-    again = from_session(user, request_id="r", limit=1)
+    again = from_session(user, request_id="r", **bounds)
     assert list(again.results[0].memory.source.item_ids) == list(first.results[0].memory.source.item_ids)
     for field in ("examined_count", "examined_revision", "more", "revision"):
         assert getattr(again, field) == getattr(first, field), field
-    assert user.contents() == [PEANUTS]
+    assert user.contents() == ([PEANUTS] if limited else [PEANUTS, TOM])
 
 
 # Sessions

@@ -120,3 +120,18 @@ def adjustments(memory: pb.UserMemory) -> list[tuple[str, float]]:
     """The boosts and reductions of a memory's importance."""
     found = [*memory.importance.boosts, *memory.importance.reductions]
     return [(adjustment.name, adjustment.amount) for adjustment in found]
+
+
+def chain(user: User) -> list[pb.UserMemory]:
+    """Three memories, each of which took the place of the one before."""
+    for city in ("London", "Paris", "Rome"):
+        user.save(f"I live in {city}", IDENTITY)
+    return user.memories(include_history=True)
+
+
+def similar(user: User, *contents: str, category: int = PREFERENCE) -> list[pb.UserMemory]:
+    """Memories that are all saved, alike or contradictory as they are."""
+    return [
+        user.save(c, category, on_contradiction=pb.ON_CONTRADICTION_KEEP_BOTH, keep_wording=True).memory
+        for c in contents
+    ]
