@@ -35,14 +35,15 @@ def client(request: pytest.FixtureRequest, server: ServerProcess, namespace: str
     yield from connected(server, namespace, request.param)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def llm() -> Iterator[ScriptedOpenAI]:
     with ScriptedOpenAI() as provider:
         yield provider
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def llm_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
+    """A server of the test's own: after some failures a model is not asked for a while."""
     flags = ["--store", "memory", "--embedder", "none", *llm.flags]
     with ServerProcess(flags=flags, env=llm.environment()) as process:
         yield process
