@@ -52,10 +52,8 @@ class Selection(msgspec.Struct):
         )  # fmt: skip
 
     def one_by_one(self) -> list[ItemFilter]:
-        """Return filters that together let through what is wanted: one, or one for each of `any_tag`."""
-        return [
-            msgspec.structs.replace(self, tags=(*self.tags, tag)).to_filter() for tag in self.any_tag
-        ] or [self.to_filter()]
+        """Return filters that together let through what is wanted, one for each of `any_tag`."""
+        return [msgspec.structs.replace(self, tags=(*self.tags, tag)).to_filter() for tag in self.any_tag]
 
     def to_filter(self, min_position: int = 0, max_position: int | None = None) -> ItemFilter:
         """Return the filter for a store."""
@@ -260,10 +258,13 @@ class Retrieval:
         if mode is RetrieveMode.HYBRID:
             candidates = max(_CANDIDATES_MIN, _CANDIDATES_PER_RESULT * limit)
         candidates = min(candidates, max(info.item_count, 1))
-        hits = await self._search(
-            namespace,
-            [SearchQuery(wanted, candidates, vector, text) for wanted in options.selection.one_by_one()],
-        )
+        selection = options.selection
+        if selection.any_tag:
+            queries = [SearchQuery(wanted, candidates, vector, text) for wanted in selection.one_by_one()]
+            hits = await self._search(namespace, queries)
+        else:
+            query = SearchQuery(selection.to_filter(), candidates, vector, text)
+            hits = await self._store.search(namespace, query)
         ranked = rank(hits, mode, explain=options.explain)
         if options.min_score is not None:
             least = options.min_score
@@ -273,8 +274,6 @@ class Retrieval:
 
     async def _search(self, namespace: str, queries: Sequence[SearchQuery]) -> Hits:
         """Return what any of the queries finds, each item once."""
-        if len(queries) == 1:
-            return await self._store.search(namespace, queries[0])
         found = await asyncio.gather(*(self._store.search(namespace, query) for query in queries))
         return merged(found)
 

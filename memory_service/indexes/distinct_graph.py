@@ -159,13 +159,17 @@ class DistinctGraph:
         found = self.graph.search(queries, k + self._unmarked)
         if found is None:
             return None
-        return [self._live_slots(groups, scores, live) for groups, scores in zip(*found, strict=True)]
+        groups, scores = found
+        grown = len(self._linked.group_hash) < len(self.graph)
+        if live is None and self._linked.single and not grown:
+            return list(zip(self._linked.by_group[groups], scores, strict=True))
+        return [self._live_slots(g, s, live, grown) for g, s in zip(groups, scores, strict=True)]
 
     def _live_slots(
-        self, groups: IntArray, scores: NDArray[np.float32], live: BoolArray | None
+        self, groups: IntArray, scores: NDArray[np.float32], live: BoolArray | None, grown: bool
     ) -> tuple[IntArray, NDArray[np.float32]]:
         linked = self._linked
-        if len(linked.group_hash) < len(self.graph):
+        if grown:
             # Another thread adds groups that nobody knows yet; their slots are found elsewhere.
             known = groups < len(linked.group_hash)
             groups, scores = groups[known], scores[known]

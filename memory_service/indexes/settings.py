@@ -21,5 +21,5 @@ class IndexSettings:
     """Links per vector of an HNSW graph (M)."""
     graph_ef_construction: int = 200
     """Candidates kept while a vector is linked into a graph."""
-    recall_target: float = 0.992
+    recall_target: float = 0.994
     """Recall@10 on sampled queries that a graph's ef is calibrated to."""
