@@ -399,3 +399,16 @@ async def test_nothing_is_asked_where_nothing_is_known(provider: ScriptedOpenAI,
     with pytest.raises(ValueError, match=str(KNOWN_MAX)):
         await by_model(llm, "User likes tea", {str(n): "User likes jam" for n in range(KNOWN_MAX + 1)})
     assert provider.requests == []
+
+
+async def test_another_value_is_no_duplicate_whatever_the_model_says(
+    provider: ScriptedOpenAI, llm: OpenAILlm
+) -> None:
+    known = {"m1": "User is married", "m2": "User's email is a.b@example.org"}
+    provider.answer(
+        {"facts": [{"id": name, "relation": "duplicate", "reason": "they look alike"} for name in known]}
+    )
+    married = await by_model(llm, "User is single", {"m1": known["m1"]})
+    email = await by_model(llm, "User's email is a.c@example.org", {"m2": known["m2"]})
+    assert married.verdicts["m1"].relation is Relation.CONTRADICTION
+    assert email.verdicts["m2"].relation is Relation.CONTRADICTION

@@ -103,9 +103,11 @@ def _checked(answer: FactComparison, new: str, known: Mapping[str, str]) -> Comp
 
 def _safe(fact: ComparedFact, new: str, known: str) -> Verdict:
     """What the model says, or what rules say where they see a difference that it overlooked."""
-    if fact.relation is Relation.DUPLICATE and (difference := hard_difference(new, known)):
+    if fact.relation is Relation.DUPLICATE:
         # No vectors are needed: with such a difference rules never find a duplicate.
         by_rules = compare(new, known, None, 1.0)
-        reason = f"the language model took it for a duplicate, but {difference}"
-        return Verdict(by_rules.relation, reason[:REASON_CHARS_MAX])
+        contradicts = by_rules.relation is Relation.CONTRADICTION
+        if difference := hard_difference(new, known) or (by_rules.reason if contradicts else ""):
+            reason = f"the language model took it for a duplicate, but {difference}"
+            return Verdict(by_rules.relation, reason[:REASON_CHARS_MAX])
     return Verdict(fact.relation, fact.reason[:REASON_CHARS_MAX])
