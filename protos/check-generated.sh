@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# Fails when the generated code is not what the protos give. Usage: protos/check-generated.sh PYTHON
+# Fails when the generated code is not what the protos give. Usage as of protos/generate.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+generated="memory_service/v1 clients/python/memory_client/_gen clients/go/internal/memoryv1 clients/typescript/src/gen"
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-mkdir -p "$copy/clients/python/memory_client" "$copy/memory_service"
 cp -r protos "$copy/"
-cp -r memory_service/v1 "$copy/memory_service/"
-cp -r clients/python/memory_client/_gen "$copy/clients/python/memory_client/"
-"$copy/protos/generate.sh" "$1"
-for generated in memory_service/v1 clients/python/memory_client/_gen; do
-  diff -r --exclude __pycache__ "$generated" "$copy/$generated" || { echo "run: make protos"; exit 1; }
+for directory in $generated; do
+  mkdir -p "$copy/$directory"
+  cp -r "$directory/." "$copy/$directory/"
+done
+"$copy/protos/generate.sh" "$@"
+for directory in $generated; do
+  diff -r --exclude __pycache__ "$directory" "$copy/$directory" || { echo "run: make protos"; exit 1; }
 done
