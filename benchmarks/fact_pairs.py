@@ -1,8 +1,8 @@
 """How well two facts are compared: `python -m benchmarks.fact_pairs`.
 
 Prints, by kind of pair, how many were judged right, with the local embedder and without one; how the
-threshold of the local embedder was found; and what was judged wrong. `--llm MODEL` asks a language
-model as well, at OPENAI_BASE_URL.
+threshold of the local embedder was found; and what was judged wrong. Of language models it prints what
+the rules make of a perfect and of a careless one; `--llm MODEL` asks a real one, at OPENAI_BASE_URL.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from memory_service.decisions import DecidedBy
 from memory_service.domain.deciding import Deciding
 from memory_service.domain.facts.comparison import Relation, compare
-from memory_service.domain.facts.comparison_by_model import compare_by_model
+from memory_service.domain.facts.comparison_by_model import compare_by_model, guarded
 from memory_service.embedders.local import LocalEmbedder
 from memory_service.llms.openai import LlmSettings, OpenAILlm
 
@@ -86,6 +86,18 @@ def recall(judged: Iterable[Judged], relation: Relation, kind: str = "") -> floa
     """Return how many of those that deserve a verdict have it, from 0 to 1; of one kind, if one is named."""
     due = [each.right for each in judged if each.pair.relation is relation and kind in ("", each.pair.kind)]
     return sum(due) / len(due) if due else 1.0
+
+
+def judge_by_answers(pairs: Iterable[Pair], relation: Relation | None = None) -> list[Judged]:
+    """Judge as with a model that gives one answer to everything; None: the right one to each.
+
+    The first shows what rules keep a bad model from, the second what they let a perfect one do.
+    """
+    judged = []
+    for pair in pairs:
+        verdict = guarded(relation or pair.relation, "the model says so", pair.new, pair.known)
+        judged.append(Judged(pair, verdict.relation, verdict.reason))
+    return judged
 
 
 async def judge_by_model(pairs: Sequence[Pair], model: str) -> list[Judged]:
@@ -161,6 +173,9 @@ async def _measure(model: str) -> None:
     _print_table(f"Rules with {name}: held out", [each for each in judged if each.pair.held_out])
     _print_table("Rules without an embedder: all pairs", judge(pairs, [None] * len(pairs), WORDS_THRESHOLD))
     _print_calibration(pairs, nearness)
+    _print_table("A model that is always right, under the rules: all pairs", judge_by_answers(pairs))
+    careless = judge_by_answers(pairs, Relation.DUPLICATE)
+    _print_table("A model that calls everything a duplicate, under the rules: all pairs", careless)
     if model:
         by_model = await judge_by_model(pairs, model)
         _print_table(f"{model}: all pairs that it answered", by_model)

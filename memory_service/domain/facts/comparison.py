@@ -15,8 +15,9 @@ from collections.abc import Iterable
 import msgspec
 
 from memory_service.domain.facts.comparison_attributes import clash
-from memory_service.domain.facts.comparison_reading import Reading, read_pair, stem
-from memory_service.domain.facts.comparison_words import DATES, NEGATION, OPPOSITES
+from memory_service.domain.facts.comparison_reading import SYNONYMS_BY_STEM, Reading, read_pair, stem
+from memory_service.domain.facts.comparison_words import DATES, IRREGULAR, NEGATION, OPPOSITES
+from memory_service.domain.facts.kinship import is_relation
 
 REASON_CHARS_MAX = 500
 _SHOWN_WORDS_MAX = 6
@@ -62,10 +63,15 @@ def compare(new: str, known: str, similarity: float | None, threshold: float) ->
 def hard_difference(new: str, known: str) -> str:
     """Return what forbids to take two facts for the same, whoever decides; empty: nothing does.
 
-    That is a negation, a number, a date or a name that only one of them has.
+    That is a negation, a number, a date, a name or a relative that only one of them has, opposite
+    words, and the same words in other roles.
     """
     one, other = read_pair(new, known)
-    return "" if _same_words(one, other) else _hard(one, other)
+    if _same_words(one, other):
+        return ""
+    if reason := _hard(one, other) or _other_relative(one, other) or _opposite_words(one, other):
+        return reason
+    return _other_roles(one, other) if Counter(one.tokens) == Counter(other.tokens) else ""
 
 
 def _same_words(one: Reading, other: Reading) -> bool:
@@ -94,6 +100,28 @@ def _other_spouse(one: Reading, other: Reading) -> bool:
     return bool(spouses and other_spouses) and spouses != other_spouses
 
 
+def _other_relative(one: Reading, other: Reading) -> str:
+    here, there = _relatives(one), _relatives(other)
+    if here and there and not here & there:
+        return f"one is about {_shown(sorted(here))}, the other about {_shown(sorted(there))}"
+    return ""
+
+
+def _relatives(reading: Reading) -> set[str]:
+    """The people and animals of somebody's that a fact is about, one word for all that mean the same."""
+    stems = (stem(IRREGULAR.get(word, word)) for word in reading.words if is_relation(word))
+    return {SYNONYMS_BY_STEM.get(each, each) for each in stems}
+
+
+def _opposite_words(one: Reading, other: Reading) -> str:
+    here, there = (frozenset(map(stem, reading.words)) for reading in (one, other))
+    for pair in _OPPOSITE_STEMS:
+        mine, theirs = pair & (here - there), pair & (there - here)
+        if mine and theirs and len(pair & here) == len(pair & there) == 1:
+            return f"opposite words: {_shown((*mine, *theirs))}"
+    return ""
+
+
 def _spouses(reading: Reading) -> frozenset[str]:
     return reading.words & {"wife", "husband"}
 
@@ -108,6 +136,11 @@ def _difference(one: Reading, other: Reading) -> str:
     if words != other_words:
         here, there = words - other_words, other_words - words
         return f"other words: {_shown(here.elements())} and {_shown(there.elements())}"
+    return _other_roles(one, other)
+
+
+def _other_roles(one: Reading, other: Reading) -> str:
+    """Return what the same words say differently; empty: nothing."""
     if one.past != other.past:
         return f"another time: {_shown(one.past ^ other.past)}"
     if one.ended != other.ended:

@@ -93,7 +93,7 @@ def _checked(answer: FactComparison, new: str, known: Mapping[str, str]) -> Comp
             message = "the language model compared with a fact that it was not given"
             compared.failures.append(Failure(FailureReason.UNKNOWN_KEY, message, fact.id[:_KEY_CHARS_MAX]))
             continue
-        verdict = _safe(fact, new, known[fact.id])
+        verdict = guarded(fact.relation, fact.reason, new, known[fact.id])
         earlier = compared.verdicts.setdefault(fact.id, verdict)
         if earlier.relation is not verdict.relation:
             reason = "the language model gave two answers"
@@ -101,13 +101,13 @@ def _checked(answer: FactComparison, new: str, known: Mapping[str, str]) -> Comp
     return compared
 
 
-def _safe(fact: ComparedFact, new: str, known: str) -> Verdict:
-    """What the model says, or what rules say where they see a difference that it overlooked."""
-    if fact.relation is Relation.DUPLICATE:
+def guarded(relation: Relation, reason: str, new: str, known: str) -> Verdict:
+    """Return what a model says, or what rules say where they see a difference that it overlooked."""
+    if relation is Relation.DUPLICATE:
         # No vectors are needed: with such a difference rules never find a duplicate.
         by_rules = compare(new, known, None, 1.0)
         contradicts = by_rules.relation is Relation.CONTRADICTION
         if difference := hard_difference(new, known) or (by_rules.reason if contradicts else ""):
             reason = f"the language model took it for a duplicate, but {difference}"
             return Verdict(by_rules.relation, reason[:REASON_CHARS_MAX])
-    return Verdict(fact.relation, fact.reason[:REASON_CHARS_MAX])
+    return Verdict(relation, reason[:REASON_CHARS_MAX])

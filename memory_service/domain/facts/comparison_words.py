@@ -60,6 +60,7 @@ PHRASES = tuple(
         (r"\b(?:is|are) able to\b", "can"),
         (r"\bunmarried\b", "not married"),
         (r"\blacks?\b", "not have"),
+        (r"\bavoid(?:s|ed|ing)?\b", "not have"),
         (r"\bwithout\b", "with not"),
         (r"\b(?:never|none|nobody|nothing|neither|nor|no)\b", "not"),
         (r"\b(?:lives?|living|resid(?:es?|ing)|(?:is|are) (?:based|located)) in\b", "live in"),
