@@ -1,4 +1,4 @@
-# `make help` lists what there is to do. Everything is installed into .venv, nothing outside.
+# `make help` lists what there is to do. Everything is installed below this folder; Go and npm keep their caches.
 
 PYTHON ?= python3
 VENV := .venv
@@ -6,8 +6,11 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PROTOC_VENV := .venv-protos
 PROTOC_INSTALLED := $(PROTOC_VENV)/.installed
-GRPCURL := build/bin/grpcurl
-GRPCURL_VERSION := v1.9.4
+GO_TOOLS := build/bin/.installed
+NODE_MODULES := clients/typescript/node_modules/.installed
+GENERATE_WITH = $(CURDIR)/$(PROTOC_VENV)/bin/python \
+	"$$(command -v go >/dev/null && echo $(CURDIR)/build/bin)" \
+	"$$(command -v npm >/dev/null && echo $(CURDIR)/clients/typescript/node_modules/.bin/protoc-gen-es)"
 RELEASED_PROTOS := protos/released.binpb
 SOURCES := memory_service clients/python tests benchmarks
 
@@ -30,17 +33,26 @@ $(INSTALLED): pyproject.toml clients/python/pyproject.toml
 serve: $(INSTALLED) ## Start the server on 127.0.0.1:50051, with its data in ./data
 	@$(BIN)/memory-service serve --log-level warning
 
-test: $(INSTALLED) $(GRPCURL) ## Run every test that this machine's toolchains allow; say what was left out
+test: $(INSTALLED) $(GO_TOOLS) $(NODE_MODULES) ## Run every test that this machine's toolchains allow; say what was left out
 	PATH="$(CURDIR)/build/bin:$$PATH" $(BIN)/python -m pytest -q
 
-# The real grpcurl, for the tests of the documented commands; without Go they are left out.
-$(GRPCURL):
+# Generators, a linter and the real grpcurl. Without Go, what needs them is left out.
+$(GO_TOOLS): clients/go/tools/go.mod
 	@if command -v go >/dev/null; then \
-		GOBIN="$(CURDIR)/build/bin" go install github.com/fullstorydev/grpcurl/cmd/grpcurl@$(GRPCURL_VERSION); \
+		mkdir -p build/bin && cd clients/go/tools && GOBIN="$(CURDIR)/build/bin" go install tool && touch "$(CURDIR)/$@"; \
 	elif [ "$$CI" = true ]; then \
-		echo "Go is needed to install grpcurl"; exit 1; \
+		echo "Go is needed"; exit 1; \
 	else \
-		echo "no Go: the tests that need grpcurl are left out"; \
+		echo "no Go: the Go clients, their generated code and the tests that need grpcurl are left out"; \
+	fi
+
+$(NODE_MODULES): clients/typescript/package.json clients/typescript/package-lock.json
+	@if command -v npm >/dev/null; then \
+		cd clients/typescript && npm ci --no-audit --no-fund --loglevel=error && touch "$(CURDIR)/$@"; \
+	elif [ "$$CI" = true ]; then \
+		echo "Node.js with npm is needed"; exit 1; \
+	else \
+		echo "no Node.js: the TypeScript client and its generated code are left out"; \
 	fi
 
 bench: $(INSTALLED) ## Run the benchmarks; LOCOMO_DATA=path adds the conversations
@@ -48,18 +60,18 @@ bench: $(INSTALLED) ## Run the benchmarks; LOCOMO_DATA=path adds the conversatio
 
 check: protos-check lint types test ## What CI runs
 
-protos: $(PROTOC_INSTALLED) ## Generate code from the protos
-	protos/generate.sh $(CURDIR)/$(PROTOC_VENV)/bin/python
+protos: $(PROTOC_INSTALLED) $(GO_TOOLS) $(NODE_MODULES) ## Generate code from the protos
+	protos/generate.sh $(GENERATE_WITH)
 
 $(PROTOC_INSTALLED): protos/requirements.txt
 	$(PYTHON) -m venv $(PROTOC_VENV)
 	$(PROTOC_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r protos/requirements.txt
 	@touch $@
 
-protos-check: $(INSTALLED) $(PROTOC_INSTALLED) ## Lint the protos, look for breaking changes, demand up-to-date generated code
+protos-check: $(INSTALLED) $(PROTOC_INSTALLED) $(GO_TOOLS) $(NODE_MODULES) ## Lint the protos, look for breaking changes, demand up-to-date generated code
 	$(BIN)/buf lint protos
 	$(BIN)/buf breaking protos --against $(RELEASED_PROTOS)
-	protos/check-generated.sh $(CURDIR)/$(PROTOC_VENV)/bin/python
+	protos/check-generated.sh $(GENERATE_WITH)
 
 fmt: $(INSTALLED) ## Format the code
 	$(BIN)/ruff format --quiet $(SOURCES)
@@ -74,4 +86,4 @@ types: $(INSTALLED) ## Check the types
 	$(BIN)/mypy
 
 clean: ## Remove what was installed and built; data stays
-	rm -rf $(VENV) $(PROTOC_VENV) build
+	rm -rf $(VENV) $(PROTOC_VENV) build clients/typescript/node_modules clients/typescript/dist clients/typescript/build
