@@ -1,0 +1,194 @@
+package agentgo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/oopslink/agent-go/pkg/commons/utils"
+	agentmemory "github.com/oopslink/agent-go/pkg/core/memory"
+
+	memory "github.com/memory-service/memory-service/clients/go"
+)
+
+// The longest id that the server takes, in bytes.
+const idBytesMax = 128
+
+// A server writes what arrives together with one flush to its disk.
+const concurrentDeletions = 16
+
+// MemoryOption changes how a memory is kept.
+type MemoryOption func(*serverMemory)
+
+// WithSession makes a memory that adds to, retrieves and resets one conversation of the namespace
+// alone. At most 256 bytes. Without it a memory is all conversations of the namespace.
+func WithSession(id string) MemoryOption {
+	return func(m *serverMemory) { m.session = id }
+}
+
+// NewMemory returns a memory of agent-go that is kept by a memory server, in the namespace of client.
+// It takes the place of agent-go's NewSimpleMemory; what differs is said at the top of this page. It
+// is safe for use by many goroutines at the same time, and does not close the client.
+//
+// Its errors are those of the client, for errors.Is and errors.As, such as [memory.ErrUnavailable].
+func NewMemory(client *memory.Client, options ...MemoryOption) agentmemory.Memory {
+	made := &serverMemory{client: client}
+	for _, option := range options {
+		option(made)
+	}
+	return made
+}
+
+type serverMemory struct {
+	client    *memory.Client
+	session   string
+	unsettled unsettledAdds
+}
+
+// Add writes an item. When it returns, the item is on the server's disk.
+//
+// An Add that failed may be made again with the same item: if it had reached the server after all,
+// the item is not added twice. An item that was added and is added again is there twice, as in
+// agent-go's own memory.
+func (m *serverMemory) Add(ctx context.Context, item agentmemory.MemoryItem) error {
+	if item == nil {
+		return refused("item", errors.New("there is none"))
+	}
+	id := item.GetId()
+	request := m.unsettled.take(id)
+	err := m.write(ctx, item, request)
+	// A failed precondition is that the item was written under this request and has changed since.
+	if err != nil && !errors.Is(err, memory.ErrFailedPrecondition) {
+		m.unsettled.keep(id, request)
+	}
+	return err
+}
+
+func (m *serverMemory) write(ctx context.Context, item agentmemory.MemoryItem, request string) error {
+	kept, err := fromAgent(item, string(item.GetId()))
+	if err != nil {
+		return refused("item", err)
+	}
+	kept.SessionID = m.session
+	_, err = m.client.AddItem(ctx, kept, memory.WithRequestID(request))
+	if kept.ID == "" || !errors.Is(err, memory.ErrAlreadyExists) {
+		return err
+	}
+	if kept, err = fromAgent(item, ""); err != nil {
+		return refused("item", err)
+	}
+	kept.SessionID = m.session
+	_, err = m.client.AddItem(ctx, kept, memory.WithRequestID(request+"-again"))
+	return err
+}
+
+// refused is the error of something that this package cannot keep.
+func refused(what string, err error) error {
+	return fmt.Errorf("agentgo: %s: %w: %w", what, memory.ErrInvalidArgument, err)
+}
+
+// Retrieve returns the newest items, the oldest of them first: as many as the limit says, or all if
+// there is none, which are fetched page by page.
+func (m *serverMemory) Retrieve(
+	ctx context.Context, options ...agentmemory.MemoryRetrieveOption,
+) ([]agentmemory.MemoryItem, error) {
+	wanted := agentmemory.NewMemoryRetrieveOptions()
+	for _, option := range options {
+		option(wanted)
+	}
+	limit := memory.WithNoLimit()
+	if wanted.Limit >= 0 && wanted.Limit <= math.MaxInt32 {
+		limit = memory.WithMaxLimit(wanted.Limit)
+	}
+	found, err := m.client.RetrieveResults(ctx, limit, memory.WithSession(m.session))
+	if err != nil {
+		return nil, err
+	}
+	items := make([]agentmemory.MemoryItem, len(found.Results))
+	for index, result := range found.Results {
+		if items[index], err = toAgent(result.Item); err != nil {
+			return nil, err
+		}
+	}
+	return items, nil
+}
+
+// Reset removes the items that Retrieve would return, one by one: the rest of the namespace, such as
+// its state, is not this memory's. Items that are added meanwhile may stay. When it fails, some of the
+// items are gone and others are not, and it may be called again.
+func (m *serverMemory) Reset() error {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	ids := make(chan memory.MemoryItemId)
+	var deleting sync.WaitGroup
+	for range concurrentDeletions {
+		deleting.Go(func() {
+			for id := range ids {
+				if _, err := m.client.Delete(ctx, id); err != nil && !errors.Is(err, memory.ErrNotFound) {
+					cancel(err)
+				}
+			}
+		})
+	}
+	m.sendIDs(ctx, cancel, ids)
+	close(ids)
+	deleting.Wait()
+	return context.Cause(ctx)
+}
+
+// sendIDs sends the ids of all items of the memory, until ctx ends.
+func (m *serverMemory) sendIDs(
+	ctx context.Context, fail context.CancelCauseFunc, ids chan<- memory.MemoryItemId,
+) {
+	for item, err := range m.client.ListItems(ctx, memory.WithSession(m.session)) {
+		if err != nil {
+			fail(err)
+			return
+		}
+		select {
+		case ids <- item.ID:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// How many failed adds are remembered.
+const unsettledMax = 1000
+
+// unsettledAdds are the adds that failed, so that nobody knows whether the server has the item: the
+// request ids they were made with, by the ids of their items. The server answers a request that is
+// made again without writing anything.
+type unsettledAdds struct {
+	mutex    sync.Mutex
+	requests map[agentmemory.MemoryItemId]string
+}
+
+// take returns the request id that an item is to be added with.
+func (u *unsettledAdds) take(id agentmemory.MemoryItemId) string {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	if request, ok := u.requests[id]; ok {
+		delete(u.requests, id)
+		return request
+	}
+	return utils.GenerateUUID()
+}
+
+// keep remembers an add that failed. When there are too many, one of them is forgotten.
+func (u *unsettledAdds) keep(id agentmemory.MemoryItemId, request string) {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	if u.requests == nil {
+		u.requests = map[agentmemory.MemoryItemId]string{}
+	}
+	if len(u.requests) == unsettledMax {
+		for one := range u.requests {
+			delete(u.requests, one)
+			break
+		}
+	}
+	u.requests[id] = request
+}
