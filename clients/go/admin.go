@@ -1,0 +1,242 @@
+package memory
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
+)
+
+// ServerInfo is what a server is.
+type ServerInfo struct {
+	// Version of the server.
+	Version string
+	// Store that keeps the records: "hnsw" or "memory".
+	Store string
+	// Embedder that turns text into vectors, as "provider:model", or "none".
+	Embedder string
+	// EmbeddingDimension of the embedder's vectors. 0: no embedder.
+	EmbeddingDimension int
+	// LLM that the server may ask, as "provider:model", or "none".
+	LLM string
+	// StartTime of the server.
+	StartTime time.Time
+	// Limits in force, by name; the unit is part of the name, as in "text_bytes_max".
+	Limits map[string]int64
+	// Backup that is under way. Nil: none is.
+	Backup *BackupProgress
+}
+
+// BackupProgress tells how far a backup is.
+type BackupProgress struct {
+	Name       string
+	DoneBytes  int64
+	TotalBytes int64
+}
+
+// NamespaceSummary is a namespace in a list.
+type NamespaceSummary struct {
+	// Namespace is its name.
+	Namespace string
+	// ItemCount is how many items it holds.
+	ItemCount int64
+	// Revision of its last write.
+	Revision int64
+	// CreateTime of its first write.
+	CreateTime time.Time
+}
+
+// NamespaceStats is what a namespace holds.
+type NamespaceStats struct {
+	// Namespace is its name.
+	Namespace string
+	// Revision of its last write.
+	Revision int64
+	// ItemCount is how many items it holds.
+	ItemCount int64
+	// StateCount is how many state keys it holds.
+	StateCount int64
+	// EmbeddedCount is how many of the items have a vector.
+	EmbeddedCount int64
+	// EmbeddingDimension of the vectors. 0: none yet.
+	EmbeddingDimension int
+	// EmbeddingModel that the vectors come from: the embedder's name, or "client". Empty: none yet.
+	EmbeddingModel string
+	// CreateTime of the first write.
+	CreateTime time.Time
+	// Index tells how vectors are searched at present.
+	Index IndexStats
+}
+
+// IndexStats describes the index of a namespace, which is in memory only while it is in use.
+type IndexStats struct {
+	// Loaded tells whether the index is in memory.
+	Loaded bool
+	// Kind of search: "exact" or "hnsw". Empty: not loaded.
+	Kind string
+	// GraphCount is how many vectors are in the HNSW graph.
+	GraphCount int64
+	// ExactCount is how many vectors are searched exactly.
+	ExactCount int64
+	// MemoryBytes that the index takes, estimated.
+	MemoryBytes int64
+	// EfSearch of the HNSW graph: how many candidates a search keeps. 0: no graph.
+	EfSearch int
+}
+
+// BackupSummary is what a backup wrote.
+type BackupSummary struct {
+	// Name of the backup, a folder inside the server's backup folder.
+	Name string
+	// SizeBytes of the copy.
+	SizeBytes int64
+	// Checksum of the copy, as "xxh3_128:" and 32 hexadecimal digits.
+	Checksum string
+	// NamespaceCount is how many namespaces it holds.
+	NamespaceCount int64
+	// ItemCount is how many items it holds.
+	ItemCount int64
+	// Duration that it took.
+	Duration time.Duration
+}
+
+// HealthStatus tells whether a server takes calls.
+type HealthStatus string
+
+// The states of a server.
+const (
+	HealthUnknown        HealthStatus = "unknown"
+	HealthServing        HealthStatus = "serving"
+	HealthNotServing     HealthStatus = "not_serving"
+	HealthServiceUnknown HealthStatus = "service_unknown"
+)
+
+// Info returns what the server is: version, store, embedder, limits.
+func (c *Client) Info(ctx context.Context) (*ServerInfo, error) {
+	response, err := invoke(ctx, c, c.admin.GetInfo, &memoryv1.GetInfoRequest{})
+	if err != nil {
+		return nil, err
+	}
+	info := &ServerInfo{
+		Version:            response.GetVersion(),
+		Store:              response.GetStore(),
+		Embedder:           response.GetEmbedder(),
+		EmbeddingDimension: int(response.GetEmbeddingDimension()),
+		LLM:                response.GetLlm(),
+		StartTime:          timeTo(response.GetStartTime()),
+		Limits:             response.GetLimits(),
+	}
+	if backup := response.GetBackup(); backup != nil {
+		info.Backup = &BackupProgress{
+			Name: backup.GetName(), DoneBytes: backup.GetDoneBytes(), TotalBytes: backup.GetTotalBytes(),
+		}
+	}
+	return info, nil
+}
+
+// ListNamespaces yields the namespaces whose names begin with prefix, in the order of their names;
+// pages are fetched as they are needed. It takes [WithEntriesPerPage].
+func (c *Client) ListNamespaces(ctx context.Context, prefix string, options ...ListOption) iter.Seq2[NamespaceSummary, error] {
+	return paged(func(token string) ([]NamespaceSummary, string, error) {
+		preview, pageSize, err := listSettingsFrom(options)
+		if err != nil {
+			return nil, "", err
+		}
+		if preview {
+			return nil, "", invalidArgument("", "namespaces have no previews")
+		}
+		response, err := invoke(ctx, c, c.admin.ListNamespaces, &memoryv1.ListNamespacesRequest{
+			Prefix: prefix, PageSize: pageSize, PageToken: token,
+		})
+		var summaries []NamespaceSummary
+		for _, summary := range response.GetNamespaces() {
+			summaries = append(summaries, NamespaceSummary{
+				Namespace:  summary.GetNamespace(),
+				ItemCount:  summary.GetItemCount(),
+				Revision:   summary.GetRevision(),
+				CreateTime: timeTo(summary.GetCreateTime()),
+			})
+		}
+		return summaries, response.GetNextPageToken(), err
+	})
+}
+
+// NamespaceStats returns what the client's namespace holds. It is [ErrNotFound] when nothing was
+// ever written to it.
+func (c *Client) NamespaceStats(ctx context.Context) (*NamespaceStats, error) {
+	request := &memoryv1.GetNamespaceStatsRequest{Namespace: c.namespace}
+	response, err := invoke(ctx, c, c.admin.GetNamespaceStats, request)
+	if err != nil {
+		return nil, err
+	}
+	index := response.GetIndex()
+	return &NamespaceStats{
+		Namespace:          response.GetNamespace(),
+		Revision:           response.GetRevision(),
+		ItemCount:          response.GetItemCount(),
+		StateCount:         response.GetStateCount(),
+		EmbeddedCount:      response.GetEmbeddedCount(),
+		EmbeddingDimension: int(response.GetEmbeddingDimension()),
+		EmbeddingModel:     response.GetEmbeddingModel(),
+		CreateTime:         timeTo(response.GetCreateTime()),
+		Index: IndexStats{
+			Loaded:      index.GetLoaded(),
+			Kind:        index.GetKind(),
+			GraphCount:  index.GetGraphCount(),
+			ExactCount:  index.GetExactCount(),
+			MemoryBytes: index.GetMemoryBytes(),
+			EfSearch:    int(index.GetEfSearch()),
+		},
+	}, nil
+}
+
+// DeleteNamespace removes the client's namespace with all it holds; the next write begins a new one.
+// It is [ErrNotFound] when there is no such namespace. It is tried once.
+func (c *Client) DeleteNamespace(ctx context.Context) (Removed, error) {
+	request := &memoryv1.DeleteNamespaceRequest{Namespace: c.namespace}
+	response, err := invoke(ctx, c, c.admin.DeleteNamespace, request)
+	return Removed{
+		ItemCount: response.GetRemovedItemCount(), StateCount: response.GetRemovedStateCount(),
+	}, err
+}
+
+// Flush moves the log into the database and saves the indexes; it returns how long that took.
+// Acknowledged writes are on disk without it; it makes the next start of the server quicker. It has no
+// deadline but that of ctx.
+func (c *Client) Flush(ctx context.Context) (time.Duration, error) {
+	response, err := invokeUnlimited(ctx, c, c.admin.Flush, &memoryv1.FlushRequest{})
+	return durationTo(response.GetDuration()), err
+}
+
+// Backup writes a consistent copy of all records to the server's backup folder. The name is made of
+// the present time when it is empty; one that exists is refused. It is [ErrUnsupported] when the
+// server's store has nothing on disk. It is tried once, and has no deadline but that of ctx.
+func (c *Client) Backup(ctx context.Context, name string) (*BackupSummary, error) {
+	response, err := invokeUnlimited(ctx, c, c.admin.Backup, &memoryv1.BackupRequest{Name: name})
+	if err != nil {
+		return nil, err
+	}
+	return &BackupSummary{
+		Name:           response.GetName(),
+		SizeBytes:      response.GetSizeBytes(),
+		Checksum:       response.GetChecksum(),
+		NamespaceCount: response.GetNamespaceCount(),
+		ItemCount:      response.GetItemCount(),
+		Duration:       durationTo(response.GetDuration()),
+	}, nil
+}
+
+// Health returns whether the server, or one of its services if a name such as
+// "memory_service.v1.MemoryService" is given, takes calls. It is [ErrNotFound] when the server has
+// no such service.
+func (c *Client) Health(ctx context.Context, service string) (HealthStatus, error) {
+	request := &grpc_health_v1.HealthCheckRequest{Service: service}
+	response, err := invoke(ctx, c, c.health.Check, request)
+	if err != nil {
+		return HealthUnknown, err
+	}
+	return enumTo[HealthStatus](response.GetStatus(), ""), nil
+}

@@ -1,0 +1,209 @@
+package memory
+
+import (
+	"crypto/tls"
+	"fmt"
+	"maps"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+)
+
+const (
+	receiveBytesMax = 16 << 20
+	// A request is kept until it is answered, or it could not be sent again. The server takes no
+	// larger one.
+	retryBufferBytes = 16 << 20
+	// What gRPC allows at most.
+	attemptsMax = 5
+)
+
+// DialOption changes how a client reaches its server.
+type DialOption func(*dialSettings)
+
+type dialSettings struct {
+	namespace    string
+	timeout      time.Duration
+	maxAttempts  int
+	tls          *tls.Config
+	token        string
+	extraHeaders map[string]string
+	keepalive    time.Duration
+	waitForReady bool
+}
+
+func defaultDialSettings() *dialSettings {
+	return &dialSettings{
+		namespace:    "default",
+		timeout:      30 * time.Second,
+		maxAttempts:  attemptsMax,
+		extraHeaders: map[string]string{},
+		keepalive:    time.Minute,
+	}
+}
+
+// WithNamespace sets the namespace that the client acts on. Without it, it is "default".
+func WithNamespace(name string) DialOption {
+	return func(s *dialSettings) { s.namespace = name }
+}
+
+// WithTimeout sets how long a call may take whose context has no deadline, retries included.
+// Without it: 30 seconds. 0: no limit. [Client.ImportItems], [Client.Flush], [Client.Backup] and
+// iterators over changes and exports have no limit but that of their context.
+func WithTimeout(timeout time.Duration) DialOption {
+	return func(s *dialSettings) { s.timeout = timeout }
+}
+
+// WithMaxAttempts sets how often a call is tried while the server is unavailable, 1 to 5. Without
+// it: 5. Writes carry a request id, so that one that is tried twice is applied once.
+// [Client.ImportItems], [Client.Backup] and [Client.DeleteNamespace] carry none and are tried once.
+func WithMaxAttempts(attempts int) DialOption {
+	return func(s *dialSettings) { s.maxAttempts = attempts }
+}
+
+// WithTLS encrypts the connection. nil stands for the defaults: the certificates that the system
+// trusts, and the name of the target.
+func WithTLS(config *tls.Config) DialOption {
+	return func(s *dialSettings) {
+		if config == nil {
+			config = &tls.Config{}
+		}
+		s.tls = config.Clone()
+	}
+}
+
+// WithToken sends a bearer token with every call. [Dial] refuses it without [WithTLS], unless the
+// target is this very machine.
+func WithToken(token string) DialOption {
+	return func(s *dialSettings) { s.token = token }
+}
+
+// WithHeaders sends headers with every call, whether encrypted or not.
+func WithHeaders(headers map[string]string) DialOption {
+	return func(s *dialSettings) { maps.Copy(s.extraHeaders, headers) }
+}
+
+// WithKeepalive sets the silence after which an open call checks that the server is still there.
+// Without it: one minute. At least 10 seconds, or gRPC takes it as 10 seconds.
+func WithKeepalive(silence time.Duration) DialOption {
+	return func(s *dialSettings) { s.keepalive = silence }
+}
+
+// WithWaitForReady makes the first calls, too, wait for a server that cannot be reached, up to their
+// deadline, rather than fail with [ErrUnavailable] after the attempts of [WithMaxAttempts], which take
+// about two seconds. Once the server has answered a call, calls with a deadline wait for it without
+// this option: a wrong address is told soon, and a restart is not noticed.
+func WithWaitForReady() DialOption {
+	return func(s *dialSettings) { s.waitForReady = true }
+}
+
+var (
+	headerName  = regexp.MustCompile(`^[0-9A-Za-z_.-]+$`)
+	headerValue = regexp.MustCompile(`^[\x20-\x7e]*$`)
+)
+
+func (s *dialSettings) validate(target string) error {
+	if s.timeout < 0 {
+		return invalidArgument("timeout", fmt.Sprintf("a timeout cannot be negative, as %v is", s.timeout))
+	}
+	if s.maxAttempts < 1 || s.maxAttempts > attemptsMax {
+		return invalidArgument("max_attempts", fmt.Sprintf("there can be 1 to %d attempts, not %d", attemptsMax, s.maxAttempts))
+	}
+	if s.keepalive <= 0 {
+		return invalidArgument("keepalive", fmt.Sprintf("the silence must be positive, not %v", s.keepalive))
+	}
+	if s.token != "" && s.tls == nil && !isLoopback(target) {
+		return invalidArgument("token", "a token needs TLS: without it, everybody on the way could read it")
+	}
+	for name, value := range s.allHeaders() {
+		if !headerName.MatchString(name) || !headerValue.MatchString(value) {
+			return invalidArgument("headers", fmt.Sprintf("the header %q cannot be sent", name))
+		}
+	}
+	return nil
+}
+
+func (s *dialSettings) allHeaders() map[string]string {
+	all := make(map[string]string, len(s.extraHeaders)+1)
+	for name, value := range s.extraHeaders {
+		all[strings.ToLower(name)] = value
+	}
+	if s.token != "" {
+		all["authorization"] = "Bearer " + s.token
+	}
+	return all
+}
+
+// headers returns names and values in turn, as gRPC takes them.
+func (s *dialSettings) headers() []string {
+	var pairs []string
+	for name, value := range s.allHeaders() {
+		pairs = append(pairs, name, value)
+	}
+	return pairs
+}
+
+func (s *dialSettings) grpcOptions(target string) []grpc.DialOption {
+	options := []grpc.DialOption{
+		grpc.WithTransportCredentials(s.credentials()),
+		grpc.WithDefaultServiceConfig(serviceConfig(s.maxAttempts)),
+		// Retries are safe only for the calls that this client knows to be so.
+		grpc.WithDisableServiceConfig(),
+		grpc.WithDefaultCallOptions(
+			grpc.MaxCallRecvMsgSize(receiveBytesMax),
+			grpc.MaxRetryRPCBufferSize(retryBufferBytes),
+			grpc.WaitForReady(s.waitForReady),
+		),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: s.keepalive, Timeout: 20 * time.Second}),
+		// A server that restarts is found again soon; gRPC alone would wait for up to two minutes.
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff: backoff.Config{
+				BaseDelay:  100 * time.Millisecond,
+				Multiplier: 1.6,
+				Jitter:     0.2,
+				MaxDelay:   2 * time.Second,
+			},
+			MinConnectTimeout: 5 * time.Second,
+		}),
+	}
+	if isLoopback(target) {
+		// A proxy of the environment is for the network, not for this machine.
+		options = append(options, grpc.WithNoProxy())
+	}
+	return options
+}
+
+func (s *dialSettings) credentials() credentials.TransportCredentials {
+	if s.tls == nil {
+		return insecure.NewCredentials()
+	}
+	return credentials.NewTLS(s.tls)
+}
+
+// isLoopback tells whether a target is this machine, so that what is sent to it never leaves it.
+func isLoopback(target string) bool {
+	endpoint := target
+	if parsed, err := url.Parse(target); err == nil {
+		switch parsed.Scheme {
+		case "unix", "unix-abstract":
+			return true
+		case "dns", "passthrough":
+			endpoint = strings.TrimPrefix(parsed.Path+parsed.Opaque, "/")
+		}
+	}
+	host := endpoint
+	if colon := strings.LastIndex(endpoint, ":"); colon >= 0 && !strings.HasSuffix(endpoint, "]") {
+		host = endpoint[:colon]
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || (err == nil && address.IsLoopback())
+}

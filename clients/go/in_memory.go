@@ -1,0 +1,229 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
+)
+
+// InMemoryMemory keeps items in the memory of this process, without a server, as tests and short
+// programs need it. It answers as a [Client] does, but for searches, which are [ErrUnsupported], and for
+// the server's limits of size, which it does not have. It is safe for use by many goroutines at the
+// same time.
+type InMemoryMemory struct {
+	mutex    sync.RWMutex
+	revision int64
+	items    []*memoryv1.MemoryItem
+	ids      map[string]bool
+}
+
+// NewInMemoryMemory makes an empty [InMemoryMemory].
+func NewInMemoryMemory() Memory {
+	return &InMemoryMemory{ids: map[string]bool{}}
+}
+
+// Add keeps a copy of an item, as [Client.Add] does.
+func (m *InMemoryMemory) Add(ctx context.Context, memory MemoryItem) error {
+	if err := ctx.Err(); err != nil {
+		return errorFrom(err)
+	}
+	item, err := NewItem(memory)
+	if err != nil {
+		return err
+	}
+	// What is kept is what the server would: a copy, with times to the microsecond and data as JSON
+	// has them.
+	kept, err := itemFrom(item, "item")
+	if err != nil {
+		return err
+	}
+	if err := checkContent(kept); err != nil {
+		return err
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.keep(proto.CloneOf(kept))
+}
+
+func checkContent(item *memoryv1.MemoryItem) error {
+	switch content := item.GetContent().(type) {
+	case nil:
+		return invalidArgument("item.content", "item.content: the item holds nothing")
+	case *memoryv1.MemoryItem_Text:
+		if content.Text == "" {
+			return invalidArgument("item.text", "item.text: a text cannot be empty")
+		}
+	case *memoryv1.MemoryItem_ChatMessage:
+		if content.ChatMessage.GetRole() == memoryv1.Role_ROLE_UNSPECIFIED {
+			return invalidArgument("item.chat_message.role", "item.chat_message.role: it is not said who speaks")
+		}
+	}
+	return nil
+}
+
+func (m *InMemoryMemory) keep(item *memoryv1.MemoryItem) error {
+	now := time.Now()
+	if item.Id == "" {
+		item.Id = newUUID()
+	}
+	m.dropExpired(now)
+	if m.ids[item.Id] {
+		return &Error{
+			Code:     "ALREADY_EXISTS",
+			Reason:   ReasonItemAlreadyExists,
+			Message:  fmt.Sprintf("there is an item %q already", item.Id),
+			Metadata: map[string]string{"id": item.Id},
+		}
+	}
+	if err := setExpiry(item, now); err != nil {
+		return err
+	}
+	m.revision++
+	item.Revision = m.revision
+	item.UpdateTime = timeFrom(now)
+	if item.CreateTime == nil {
+		item.CreateTime = item.UpdateTime
+	}
+	m.items = append(m.items, item)
+	m.ids[item.Id] = true
+	return nil
+}
+
+// setExpiry turns a time to live into the time at which it ends.
+func setExpiry(item *memoryv1.MemoryItem, now time.Time) error {
+	if item.Ttl != nil {
+		if item.ExpireTime != nil {
+			return invalidArgument("item.ttl", "item.ttl: there is an expire_time as well")
+		}
+		if item.Ttl.AsDuration() <= 0 {
+			return invalidArgument("item.ttl", "item.ttl: a time to live is positive")
+		}
+		item.ExpireTime, item.Ttl = timeFrom(now.Add(item.Ttl.AsDuration())), nil
+	}
+	if item.ExpireTime != nil && !item.ExpireTime.AsTime().After(now) {
+		return invalidArgument("item.expire_time", "item.expire_time: it lies in the past")
+	}
+	return nil
+}
+
+func (m *InMemoryMemory) dropExpired(now time.Time) {
+	m.items = slices.DeleteFunc(m.items, func(item *memoryv1.MemoryItem) bool {
+		gone := hasExpired(item, now)
+		if gone {
+			delete(m.ids, item.Id)
+		}
+		return gone
+	})
+}
+
+func hasExpired(item *memoryv1.MemoryItem, now time.Time) bool {
+	return item.ExpireTime != nil && !item.ExpireTime.AsTime().After(now)
+}
+
+// Retrieve returns the newest items that the options want, the oldest of them first, as
+// [Client.Retrieve] does without a query. The items are copies, of type [*Item].
+func (m *InMemoryMemory) Retrieve(ctx context.Context, options ...MemoryRetrieveOption) ([]MemoryItem, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, errorFrom(err)
+	}
+	wanted := retrieveOptionsFrom(options)
+	if err := wanted.checkWithoutSearch(); err != nil {
+		return nil, err
+	}
+	m.mutex.RLock()
+	defer m.mutex.RUnlock()
+	found := []MemoryItem{}
+	now := time.Now()
+	for _, item := range slices.Backward(m.items) {
+		if len(found) == wanted.Limit {
+			break
+		}
+		if !hasExpired(item, now) && wanted.wants(item) {
+			found = append(found, wanted.copyOf(item))
+		}
+	}
+	slices.Reverse(found)
+	return found, nil
+}
+
+// Reset removes everything.
+func (m *InMemoryMemory) Reset() error {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.items = nil
+	clear(m.ids)
+	m.revision++
+	return nil
+}
+
+// checkWithoutSearch refuses what needs a server, and what a server refuses. Scores and modes have no
+// meaning without a query.
+func (o *MemoryRetrieveOptions) checkWithoutSearch() error {
+	if _, err := o.toRetrieve(); err != nil {
+		return err
+	}
+	switch {
+	case o.Limit < -1:
+		return invalidArgument("options.limit", "options.limit: must be -1 (no limit), 0 or more")
+	case o.PageSize < 0:
+		return invalidArgument("options.page_size", "options.page_size: must not be negative")
+	case o.ContextWindow < 0:
+		return invalidArgument("options.context_window", "options.context_window: must not be negative")
+	case !o.StartTime.IsZero() && !o.EndTime.IsZero() && o.EndTime.Before(o.StartTime):
+		return invalidArgument("options.end_time", "options.end_time: lies before start_time")
+	case o.Query != "" || o.QueryEmbedding != nil:
+		return unsupported("query")
+	case o.Filter != "":
+		return unsupported("filter")
+	case o.ContextWindow != 0:
+		return unsupported("context_window")
+	}
+	return nil
+}
+
+func unsupported(feature string) error {
+	return &Error{
+		Code:     "UNIMPLEMENTED",
+		Reason:   ReasonUnsupported,
+		Message:  fmt.Sprintf("a memory without a server does not offer %q", feature),
+		Metadata: map[string]string{"feature": feature},
+	}
+}
+
+// wants tells whether an item, which is a plain one, passes the filters.
+func (o *MemoryRetrieveOptions) wants(item *memoryv1.MemoryItem) bool {
+	if o.SessionID != "" && item.SessionId != o.SessionID {
+		return false
+	}
+	if len(o.Kinds) > 0 && !slices.Contains(o.Kinds, KindPlain) && !slices.Contains(o.Kinds, "") {
+		return false
+	}
+	created := item.CreateTime.AsTime()
+	if !o.StartTime.IsZero() && created.Before(o.StartTime) {
+		return false
+	}
+	if !o.EndTime.IsZero() && !created.Before(o.EndTime) {
+		return false
+	}
+	matching := maps.Clone(o.Labels)
+	maps.DeleteFunc(matching, func(key, value string) bool {
+		present, ok := item.Labels[key]
+		return ok && present == value
+	})
+	return len(matching) == 0
+}
+
+func (o *MemoryRetrieveOptions) copyOf(item *memoryv1.MemoryItem) *Item {
+	copied := itemTo(proto.CloneOf(item))
+	if !o.IncludeEmbeddings {
+		copied.Embedding = nil
+	}
+	return copied
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	memory "github.com/memory-service/memory-service/clients/go"
+	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
+)
+
+var adminAdapters = map[string]adapter{
+	"AdminService/GetInfo":           getInfo,
+	"AdminService/ListNamespaces":    listNamespaces,
+	"AdminService/GetNamespaceStats": getNamespaceStats,
+	"AdminService/DeleteNamespace":   deleteNamespace,
+	"AdminService/Flush":             flush,
+	"AdminService/Backup":            backup,
+}
+
+func getInfo(client *memory.Client, _ *fields) call {
+	return func(ctx context.Context) (proto.Message, error) {
+		info, err := client.Info(ctx)
+		if err != nil {
+			return nil, err
+		}
+		response := &memoryv1.GetInfoResponse{
+			Version:            info.Version,
+			Store:              info.Store,
+			Embedder:           info.Embedder,
+			EmbeddingDimension: int32(info.EmbeddingDimension),
+			Llm:                info.LLM,
+			StartTime:          timeOf(info.StartTime),
+			Limits:             info.Limits,
+		}
+		if progress := info.Backup; progress != nil {
+			response.Backup = &memoryv1.BackupProgress{
+				Name: progress.Name, DoneBytes: progress.DoneBytes, TotalBytes: progress.TotalBytes,
+			}
+		}
+		return response, nil
+	}
+}
+
+func listNamespaces(client *memory.Client, in *fields) call {
+	prefix, option := in.text("prefix"), memory.WithEntriesPerPage(in.number("page_size"))
+	return func(ctx context.Context) (proto.Message, error) {
+		summaries, err := collected(client.ListNamespaces(ctx, prefix, option), summaryOf)
+		return &memoryv1.ListNamespacesResponse{Namespaces: summaries}, err
+	}
+}
+
+func summaryOf(summary memory.NamespaceSummary) *memoryv1.NamespaceSummary {
+	return &memoryv1.NamespaceSummary{
+		Namespace:  summary.Namespace,
+		ItemCount:  summary.ItemCount,
+		Revision:   summary.Revision,
+		CreateTime: timeOf(summary.CreateTime),
+	}
+}
+
+func getNamespaceStats(client *memory.Client, in *fields) call {
+	client = scoped(client, in)
+	return func(ctx context.Context) (proto.Message, error) {
+		stats, err := client.NamespaceStats(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &memoryv1.GetNamespaceStatsResponse{
+			Namespace:          stats.Namespace,
+			Revision:           stats.Revision,
+			ItemCount:          stats.ItemCount,
+			StateCount:         stats.StateCount,
+			EmbeddedCount:      stats.EmbeddedCount,
+			EmbeddingDimension: int32(stats.EmbeddingDimension),
+			EmbeddingModel:     stats.EmbeddingModel,
+			CreateTime:         timeOf(stats.CreateTime),
+			Index: &memoryv1.IndexStats{
+				Loaded:      stats.Index.Loaded,
+				Kind:        stats.Index.Kind,
+				GraphCount:  stats.Index.GraphCount,
+				ExactCount:  stats.Index.ExactCount,
+				MemoryBytes: stats.Index.MemoryBytes,
+				EfSearch:    int32(stats.Index.EfSearch),
+			},
+		}, nil
+	}
+}
+
+func deleteNamespace(client *memory.Client, in *fields) call {
+	client = scoped(client, in)
+	return func(ctx context.Context) (proto.Message, error) {
+		removed, err := client.DeleteNamespace(ctx)
+		return &memoryv1.DeleteNamespaceResponse{
+			RemovedItemCount: removed.ItemCount, RemovedStateCount: removed.StateCount,
+		}, err
+	}
+}
+
+func flush(client *memory.Client, _ *fields) call {
+	return func(ctx context.Context) (proto.Message, error) {
+		took, err := client.Flush(ctx)
+		return &memoryv1.FlushResponse{Duration: durationpb.New(took)}, err
+	}
+}
+
+func backup(client *memory.Client, in *fields) call {
+	name := in.text("name")
+	return func(ctx context.Context) (proto.Message, error) {
+		written, err := client.Backup(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		return &memoryv1.BackupResponse{
+			Name:           written.Name,
+			SizeBytes:      written.SizeBytes,
+			Checksum:       written.Checksum,
+			NamespaceCount: written.NamespaceCount,
+			ItemCount:      written.ItemCount,
+			Duration:       durationpb.New(written.Duration),
+		}, nil
+	}
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	memory "github.com/memory-service/memory-service/clients/go"
+	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
+)
+
+// notSent are the fields of requests that the client has no place for: it fetches pages itself, and
+// what only the server sets is none of a caller's business. Without a message: in every one.
+var notSent = []string{
+	"page_token",
+	"MemoryItem.update_time", "MemoryItem.revision", "MemoryItem.kind", "MemoryItem.facet_json",
+	"MemorySource.origin", "MemorySource.memory_ids", "MemorySource.model",
+	"Importance.base", "Importance.boosts", "Importance.reductions", "Importance.decay_factor",
+	"Importance.current_score", "Importance.decided_by",
+	"UserMemory.version", "UserMemory.status", "UserMemory.superseded_by", "UserMemory.supersedes",
+	"UserMemory.original_content", "UserMemory.source", "UserMemory.create_time",
+	"UserMemory.update_time", "UserMemory.revision",
+	"Document.source_item_id", "Document.update_time", "Document.version", "Document.fragment_count",
+	"Document.size_bytes", "Document.preview", "Document.revision",
+}
+
+// notReturned are the fields of responses that the client does not return: those of pages, which it
+// joins, and a time to live, which answers never have.
+var notReturned = []string{
+	"next_page_token", "UserMemory.ttl", "Document.ttl",
+	"ListResponse.revision", "ListMemoriesResponse.revision", "ListDocumentsResponse.revision",
+}
+
+// full is a message with all fields set but those that are left out.
+func full(name protoreflect.FullName, leftOut []string) proto.Message {
+	kind, err := protoregistry.GlobalTypes.FindMessageByName(name)
+	if err != nil {
+		panic(err)
+	}
+	message := kind.New()
+	if set, ok := wellKnown[name]; ok {
+		set(message)
+		return message.Interface()
+	}
+	fields := message.Descriptor().Fields()
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		path := fmt.Sprintf("%s.%s", message.Descriptor().Name(), field.Name())
+		isSecond := field.ContainingOneof() != nil && field.ContainingOneof().Fields().Get(0) != field
+		if isSecond || slices.Contains(leftOut, string(field.Name())) || slices.Contains(leftOut, path) {
+			continue
+		}
+		setField(message, field, leftOut)
+	}
+	return message.Interface()
+}
+
+func setField(message protoreflect.Message, field protoreflect.FieldDescriptor, leftOut []string) {
+	switch {
+	case field.IsList():
+		message.Mutable(field).List().Append(fullValue(field, leftOut))
+	case field.IsMap():
+		key := protoreflect.ValueOfString("key").MapKey()
+		message.Mutable(field).Map().Set(key, fullValue(field.MapValue(), leftOut))
+	default:
+		message.Set(field, fullValue(field, leftOut))
+	}
+}
+
+// fullValue is no default; numbers are all alike, as those of revisions are that stand for each other.
+func fullValue(field protoreflect.FieldDescriptor, leftOut []string) protoreflect.Value {
+	switch field.Kind() {
+	case protoreflect.MessageKind:
+		return protoreflect.ValueOfMessage(full(field.Message().FullName(), leftOut).ProtoReflect())
+	case protoreflect.EnumKind:
+		return protoreflect.ValueOfEnum(field.Enum().Values().Get(1).Number())
+	case protoreflect.StringKind:
+		return protoreflect.ValueOfString("a " + string(field.Name()))
+	case protoreflect.BytesKind:
+		return protoreflect.ValueOfBytes([]byte("bytes"))
+	case protoreflect.BoolKind:
+		return protoreflect.ValueOfBool(true)
+	case protoreflect.Int32Kind:
+		return protoreflect.ValueOfInt32(7)
+	case protoreflect.Int64Kind:
+		return protoreflect.ValueOfInt64(7)
+	case protoreflect.FloatKind:
+		return protoreflect.ValueOfFloat32(0.25)
+	case protoreflect.DoubleKind:
+		return protoreflect.ValueOfFloat64(0.25)
+	}
+	panic("no value for " + field.FullName())
+}
+
+var wellKnown = map[protoreflect.FullName]func(protoreflect.Message){
+	"google.protobuf.Timestamp": written(`"2026-05-17T12:00:00.123456Z"`),
+	"google.protobuf.Duration":  written(`"90.5s"`),
+	"google.protobuf.FieldMask": written(`"labels,validFromTime"`),
+	"google.protobuf.Struct":    written(`{"list": [1, "two", {"three": null}], "yes": true}`),
+	"google.protobuf.Value":     written(`{"list": [1, "two", {"three": null}], "yes": true}`),
+}
+
+func written(text string) func(protoreflect.Message) {
+	return func(message protoreflect.Message) {
+		if err := protojson.Unmarshal([]byte(text), message.Interface()); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// recorder is a gRPC server that answers every call with a full response and keeps the request.
+type recorder struct {
+	request  proto.Message
+	response proto.Message
+}
+
+func (r *recorder) handle(_ any, stream grpc.ServerStream) error {
+	r.request = r.request.ProtoReflect().New().Interface()
+	if err := stream.RecvMsg(r.request); err != nil {
+		return err
+	}
+	return stream.SendMsg(r.response)
+}
+
+// dial starts the server and connects to it.
+func (r *recorder) dial(t *testing.T) *memory.Client {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(grpc.UnknownServiceHandler(r.handle))
+	go server.Serve(listener)
+	t.Cleanup(server.Stop)
+	client, err := memory.Dial(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// exchange has the peer send a request, and answers it. The request must arrive as it is, and what the
+// peer writes must be the response.
+func (r *recorder) exchange(t *testing.T, client *memory.Client, name string, request, response proto.Message) {
+	t.Helper()
+	r.request, r.response = request, response
+	given, err := answerTo(client, line(t, name, request))
+	if err != nil || given.Response == nil {
+		t.Fatalf("the answer is %+v, %v", given, err)
+	}
+	if !proto.Equal(r.request, request) {
+		t.Errorf("what arrived is\n%v\nnot\n%v", r.request, request)
+	}
+	returned := response.ProtoReflect().New().Interface()
+	if err := protojson.Unmarshal(given.Response, returned); err != nil {
+		t.Fatal(err)
+	}
+	if !proto.Equal(returned, response) {
+		t.Errorf("what came back is\n%v\nnot\n%v", returned, response)
+	}
+}
+
+// Each RPC is called with a request that has every field that the client has a place for.
+func TestEveryFieldArrivesAndComesBack(t *testing.T) {
+	kept := &recorder{}
+	client := kept.dial(t)
+	for name := range adapters {
+		t.Run(name, func(t *testing.T) {
+			method, err := methodOf(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request := full(method.Input().FullName(), notSent)
+			kept.exchange(t, client, name, request, full(method.Output().FullName(), notReturned))
+		})
+	}
+}
+
+// An item and a part are one of several things: each of them makes its way.
+func TestEveryContentArrivesAndComesBack(t *testing.T) {
+	kept := &recorder{}
+	client := kept.dial(t)
+	parts := []string{
+		`"text": "x"`, `"data": {"n": 1}`, `"toolCall": {"toolCallId": "c", "name": "n", "arguments": {"q": [1]}}`,
+		`"toolCallResult": {"toolCallId": "c", "name": "n", "result": "r", "isError": true}`,
+		`"binary": {"name": "", "url": "u", "mimeType": "m", "content": "AAE=", "contentLength": "-1"}`,
+	}
+	message := `"chatMessage": {"role": "ROLE_TOOL", "parts": [{` + strings.Join(parts, "}, {") + `}]}`
+	for _, content := range []string{`"data": {}`, parts[0], parts[1], parts[3], message} {
+		request, response := &memoryv1.AddRequest{}, &memoryv1.AddResponse{}
+		written(fmt.Sprintf(`{"requestId": "r", "item": {%s}}`, content))(request.ProtoReflect())
+		written(fmt.Sprintf(`{"item": {%s}}`, content))(response.ProtoReflect())
+		kept.exchange(t, client, "MemoryService/Add", request, response)
+	}
+}
+
+func line(t *testing.T, name string, request proto.Message) []byte {
+	t.Helper()
+	text, err := protojson.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, err := json.Marshal(step{Call: name, Request: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return asked
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	memory "github.com/memory-service/memory-service/clients/go"
+	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
+)
+
+var memoryAdapters = map[string]adapter{
+	"MemoryService/Add":      addItem,
+	"MemoryService/BatchAdd": batchAdd,
+	"MemoryService/Retrieve": retrieve,
+	"MemoryService/Get":      getItem,
+	"MemoryService/List":     listItems,
+	"MemoryService/Update":   updateItem,
+	"MemoryService/Delete":   deleteItem,
+	"MemoryService/Reset":    reset,
+}
+
+// scoped returns the client of the request's namespace.
+func scoped(client *memory.Client, in *fields) *memory.Client {
+	return client.Namespace(in.text("namespace"))
+}
+
+// writeOptions reads the request id, and what makes a write conditional where the request has that.
+func writeOptions(in *fields) []memory.WriteOption {
+	var options []memory.WriteOption
+	if id := in.text("request_id"); id != "" {
+		options = append(options, memory.WithRequestID(id))
+	}
+	known := in.message.Descriptor().Fields()
+	if known.ByName("expected_version") != nil && in.has("expected_version") {
+		options = append(options, memory.WithExpectedVersion(in.integer("expected_version")))
+	}
+	if known.ByName("expected_revision") != nil && in.has("expected_revision") {
+		options = append(options, memory.WithExpectedRevision(in.integer("expected_revision")))
+	}
+	if known.ByName("update_mask") != nil && in.has("update_mask") {
+		options = append(options, memory.WithFields(in.mask("update_mask")...))
+	}
+	return options
+}
+
+func addItem(client *memory.Client, in *fields) call {
+	client, item, options := scoped(client, in), in.child("item").item(), writeOptions(in)
+	return func(ctx context.Context) (proto.Message, error) {
+		written, err := client.AddItem(ctx, item, options...)
+		if err != nil {
+			return nil, err
+		}
+		return &memoryv1.AddResponse{
+			Item: itemOf(written), Revision: written.Revision, Degraded: degradedOf(written.Degraded),
+		}, nil
+	}
+}
+
+func batchAdd(client *memory.Client, in *fields) call {
+	client, options := scoped(client, in), writeOptions(in)
+	items := each(in.childList("items"), (*fields).item)
+	return func(ctx context.Context) (proto.Message, error) {
+		written, err := client.BatchAdd(ctx, items, options...)
+		if err != nil {
+			return nil, err
+		}
+		response := &memoryv1.BatchAddResponse{Items: each(written, itemOf)}
+		for _, item := range written {
+			response.Revision, response.Degraded = item.Revision, degradedOf(item.Degraded)
+		}
+		return response, nil
+	}
+}
+
+func retrieve(client *memory.Client, in *fields) call {
+	client = scoped(client, in)
+	var options []memory.MemoryRetrieveOption
+	if wanted := in.child("options"); wanted != nil {
+		options = retrieveOptions(wanted)
+	}
+	return func(ctx context.Context) (proto.Message, error) {
+		found, err := client.RetrieveResults(ctx, options...)
+		if err != nil {
+			return nil, err
+		}
+		return &memoryv1.RetrieveResponse{
+			Results: each(found.Results, func(result memory.Result) *memoryv1.RetrieveResult {
+				return &memoryv1.RetrieveResult{
+					Item:        itemOf(result.Item),
+					Score:       result.Score,
+					Explanation: explanationOf(result.Explanation),
+				}
+			}),
+			Degraded: degradedOf(found.Degraded),
+			Revision: found.Revision,
+		}, nil
+	}
+}
+
+func retrieveOptions(in *fields) []memory.MemoryRetrieveOption {
+	options := []memory.MemoryRetrieveOption{
+		memory.WithQuery(in.text("query_text")),
+		memory.WithQueryEmbedding(in.embedding("query_embedding")),
+		memory.WithMode(memory.RetrieveMode(in.enum("mode"))),
+		memory.WithContextWindow(in.number("context_window")),
+	}
+	if limit := in.optionalNumber("limit"); limit != nil {
+		options = append(options, memory.WithMaxLimit(*limit))
+	}
+	if score := in.optionalFloat("min_score"); score != nil {
+		options = append(options, memory.WithMinScore(*score))
+	}
+	if in.flag("explain") {
+		options = append(options, memory.WithExplain())
+	}
+	return append(options, filterOptions(in)...)
+}
+
+// filterOptions reads what retrieving and listing have in common.
+func filterOptions(in *fields) []memory.MemoryRetrieveOption {
+	options := []memory.MemoryRetrieveOption{
+		memory.WithSession(in.text("session_id")),
+		memory.WithLabels(in.labels("labels")),
+		memory.WithTimeRange(in.time("start_time"), in.time("end_time")),
+		memory.WithFilter(in.text("filter")),
+		memory.WithKinds(each(in.enums("kinds"), kind)...),
+		memory.WithPageSize(in.number("page_size")),
+	}
+	if in.flag("include_embedding") {
+		options = append(options, memory.WithEmbeddings())
+	}
+	return options
+}
+
+func getItem(client *memory.Client, in *fields) call {
+	client = scoped(client, in)
+	id := memory.MemoryItemId(in.text("id"))
+	var options []memory.MemoryRetrieveOption
+	if in.flag("include_embedding") {
+		options = append(options, memory.WithEmbeddings())
+	}
+	return func(ctx context.Context) (proto.Message, error) {
+		item, err := client.Get(ctx, id, options...)
+		return &memoryv1.GetResponse{Item: itemOf(item)}, err
+	}
+}
+
+func listItems(client *memory.Client, in *fields) call {
+	client = scoped(client, in)
+	options := filterOptions(in)
+	if in.flag("newest_first") {
+		options = append(options, memory.WithNewestFirst())
+	}
+	return func(ctx context.Context) (proto.Message, error) {
+		items, err := collected(client.ListItems(ctx, options...), itemOf)
+		return &memoryv1.ListResponse{Items: items}, err
+	}
+}
+
+func updateItem(client *memory.Client, in *fields) call {
+	client, item, options := scoped(client, in), in.child("item").item(), writeOptions(in)
+	return func(ctx context.Context) (proto.Message, error) {
+		written, err := client.Update(ctx, item, options...)
+		if err != nil {
+			return nil, err
+		}
+		return &memoryv1.UpdateResponse{
+			Item: itemOf(written), Revision: written.Revision, Degraded: degradedOf(written.Degraded),
+		}, nil
+	}
+}
+
+func deleteItem(client *memory.Client, in *fields) call {
+	client, options := scoped(client, in), writeOptions(in)
+	id := memory.MemoryItemId(in.text("id"))
+	return func(ctx context.Context) (proto.Message, error) {
+		revision, err := client.Delete(ctx, id, options...)
+		return &memoryv1.DeleteResponse{Revision: revision}, err
+	}
+}
+
+func reset(client *memory.Client, in *fields) call {
+	client, options := scoped(client, in), writeOptions(in)
+	return func(ctx context.Context) (proto.Message, error) {
+		removed, err := client.ResetNamespace(ctx, options...)
+		return &memoryv1.ResetResponse{
+			RemovedCount:      removed.ItemCount,
+			RemovedStateCount: removed.StateCount,
+			Revision:          removed.Revision,
+		}, err
+	}
+}

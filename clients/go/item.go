@@ -1,0 +1,210 @@
+package memory
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/memory-service/memory-service/clients/go/llms"
+)
+
+// ItemKind tells which service an item is of, and what it is there.
+type ItemKind string
+
+// The kinds of items.
+const (
+	KindPlain      ItemKind = "plain"       // Added by Add. So is an item whose kind is empty.
+	KindMessage    ItemKind = "message"     // A message of [Client.StoreInteraction].
+	KindResponse   ItemKind = "response"    // A response of [Client.StoreResponse].
+	KindReflection ItemKind = "reflection"  // A reflection of [Client.StoreReflection].
+	KindUserMemory ItemKind = "user_memory" // A fact of [Client.SaveMemory].
+	KindDocument   ItemKind = "document"    // A document of [Client.AddDocument].
+	KindFragment   ItemKind = "fragment"    // A fragment of a document.
+)
+
+// Item is one thing remembered, with everything that the server keeps of it. Of an item to be
+// added, only Content is required. It has at most 2 MiB in all.
+type Item struct {
+	// ID names the item inside its namespace: 1 to 128 bytes. Empty when added: the server makes one.
+	ID MemoryItemId
+	// SessionID is the conversation that the item belongs to, at most 256 bytes. Empty: none.
+	SessionID string
+	// Content is what is remembered: a *[llms.Message], a *[llms.ToolCallResult], a string that is not
+	// empty, or data, a map[string]any of JSON values. Data come back with the types of
+	// encoding/json: numbers as float64. Nil only where a newer server sends what this client does
+	// not know.
+	Content any
+	// CreateTime is when it happened, kept to the microsecond. Zero when added: now.
+	CreateTime time.Time
+	// UpdateTime is when the item was last written. Set by the server.
+	UpdateTime time.Time
+	// ExpireTime is when the item ceases to exist. Zero: never.
+	ExpireTime time.Time
+	// TTL is another way to give ExpireTime: that long from now. Only in items to be written.
+	TTL time.Duration
+	// Labels are for exact matching, as in {"topic": "travel"}. At most 64; a key has 1 to 64 bytes, a
+	// value at most 256.
+	Labels map[string]string
+	// Metadata are JSON values kept with the item: at most 16 KiB, 8 levels deep.
+	Metadata map[string]any
+	// Embedding is the content's vector: 1 to 4096 finite numbers. Nil when added: the server embeds
+	// the text. Returned only where it is asked for.
+	Embedding []float32
+	// Revision of the namespace at which the item was last written. Set by the server.
+	Revision int64
+	// Kind of the item. Set by the server; taken from the item in imports only.
+	Kind ItemKind
+	// FacetJSON is what the service of its kind keeps with it. In exports and imports only.
+	FacetJSON string
+	// Degraded names what the server could not do when this client wrote the item, such as embedding
+	// its text. Empty: nothing.
+	Degraded []Degradation
+}
+
+var (
+	_ MemoryItem = (*Item)(nil)
+	_ MemoryItem = (*ChatMessageMemoryItem)(nil)
+	_ MemoryItem = (*ToolCallResultMemoryItem)(nil)
+)
+
+// GetId returns the ID.
+func (i *Item) GetId() MemoryItemId { return i.ID }
+
+// GetContent returns the Content.
+func (i *Item) GetContent() any { return i.Content }
+
+// GetCreatedAt returns the CreateTime.
+func (i *Item) GetCreatedAt() time.Time { return i.CreateTime }
+
+// AsMessage returns a message as it is, and what a tool returned as a message of the tool. Text and
+// data are no messages.
+func (i *Item) AsMessage() (*llms.Message, bool) {
+	switch content := i.Content.(type) {
+	case *llms.Message:
+		return content, content != nil
+	case *llms.ToolCallResult:
+		return toolMessage(content, i.CreateTime), content != nil
+	}
+	return nil, false
+}
+
+// ChatMessageMemoryItem is a message to be remembered.
+type ChatMessageMemoryItem struct {
+	memoryId MemoryItemId
+	message  *llms.Message
+}
+
+// NewChatMessageMemoryItem makes an item of a message, with an id of its own.
+func NewChatMessageMemoryItem(message *llms.Message) MemoryItem {
+	return &ChatMessageMemoryItem{memoryId: MemoryItemId(newUUID()), message: message}
+}
+
+// GetId returns the item's id.
+func (c *ChatMessageMemoryItem) GetId() MemoryItemId { return c.memoryId }
+
+// GetContent returns the message, a *[llms.Message].
+func (c *ChatMessageMemoryItem) GetContent() any { return c.message }
+
+// GetCreatedAt returns the message's time. Zero: it has none.
+func (c *ChatMessageMemoryItem) GetCreatedAt() time.Time {
+	if c.message == nil {
+		return time.Time{}
+	}
+	return c.message.Timestamp
+}
+
+// AsMessage returns the message. False: there is none.
+func (c *ChatMessageMemoryItem) AsMessage() (*llms.Message, bool) {
+	return c.message, c.message != nil
+}
+
+// ToolCallResultMemoryItem is what a tool returned, to be remembered.
+type ToolCallResultMemoryItem struct {
+	memoryId  MemoryItemId
+	result    *llms.ToolCallResult
+	timestamp time.Time
+}
+
+// NewToolCallResultMemoryItem makes an item of what a tool returned, of the present time and with an
+// id of its own.
+func NewToolCallResultMemoryItem(result *llms.ToolCallResult) MemoryItem {
+	return &ToolCallResultMemoryItem{
+		memoryId:  MemoryItemId(newUUID()),
+		result:    result,
+		timestamp: time.Now().UTC().Truncate(time.Microsecond),
+	}
+}
+
+// GetId returns the item's id.
+func (t *ToolCallResultMemoryItem) GetId() MemoryItemId { return t.memoryId }
+
+// GetContent returns what the tool returned, a *[llms.ToolCallResult].
+func (t *ToolCallResultMemoryItem) GetContent() any { return t.result }
+
+// GetCreatedAt returns when the item was made.
+func (t *ToolCallResultMemoryItem) GetCreatedAt() time.Time { return t.timestamp }
+
+// AsMessage returns a message of the tool. False: there is no result.
+func (t *ToolCallResultMemoryItem) AsMessage() (*llms.Message, bool) {
+	return toolMessage(t.result, t.timestamp), t.result != nil
+}
+
+func toolMessage(result *llms.ToolCallResult, at time.Time) *llms.Message {
+	if result == nil {
+		return nil
+	}
+	message := llms.NewToolCallResultMessage(result)
+	message.Timestamp = at
+	return message
+}
+
+// NewItem makes an [*Item] of any [MemoryItem], as adding does. One of its own kind is copied. Of
+// another implementation its id and time are taken, and as content: what a tool returned, if
+// GetContent returns that; else the message of AsMessage; else what GetContent returns, which may be
+// anything that encoding/json can write as a text or an object.
+//
+// It returns [ErrInvalidArgument] for an item that holds nothing of that.
+func NewItem(source MemoryItem) (*Item, error) {
+	if isNil(source) {
+		return nil, invalidArgument("item", "item: there is no item")
+	}
+	if own, ok := source.(*Item); ok {
+		copied := *own
+		return &copied, nil
+	}
+	content, err := contentOf(source)
+	if err != nil {
+		return nil, err
+	}
+	return &Item{ID: source.GetId(), Content: content, CreateTime: source.GetCreatedAt()}, nil
+}
+
+func contentOf(source MemoryItem) (any, error) {
+	content := source.GetContent()
+	if result, ok := content.(*llms.ToolCallResult); ok && result != nil {
+		return result, nil
+	}
+	if message, ok := source.AsMessage(); ok && message != nil {
+		return message, nil
+	}
+	switch content := content.(type) {
+	case string, map[string]any:
+		return content, nil
+	case *llms.Message, *llms.ToolCallResult, nil:
+		return nil, invalidArgument("item.content", "item.content: the item holds nothing")
+	}
+	value, err := valueFrom(content, "item.content")
+	if err != nil {
+		return nil, err
+	}
+	switch plain := valueTo(value).(type) {
+	case string, map[string]any:
+		return plain, nil
+	}
+	return nil, invalidArgument("item.content", "item.content: an item holds a message, a text or an object")
+}
+
+// isNil tells whether a value is nil, or a pointer that is.
+func isNil(value any) bool {
+	reflected := reflect.ValueOf(value)
+	return !reflected.IsValid() || reflected.Kind() == reflect.Pointer && reflected.IsNil()
+}

@@ -1,0 +1,226 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
+
+	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
+)
+
+var _ Memory = (*Client)(nil)
+
+// Add writes one item. When it returns, the item is on disk and every later read sees it. An item
+// without an id is given one; [Client.AddItem] tells which. For implementations of [MemoryItem] of
+// your own see [NewItem].
+//
+// It is [ErrAlreadyExists] when there is an item of this id.
+func (c *Client) Add(ctx context.Context, memory MemoryItem) error {
+	item, err := NewItem(memory)
+	if err != nil {
+		return err
+	}
+	_, err = c.AddItem(ctx, item)
+	return err
+}
+
+// AddItem writes one item and returns it as written, without its embedding. When it returns, the
+// item is on disk and every later read sees it. It takes [WithRequestID].
+//
+// It is [ErrAlreadyExists] when there is an item of this id, and [ErrInvalidArgument] for a field
+// that is malformed and for a vector of another dimension than the namespace's.
+func (c *Client) AddItem(ctx context.Context, item *Item, options ...WriteOption) (*Item, error) {
+	settings, err := writeSettingsFrom(options)
+	if err != nil {
+		return nil, err
+	}
+	converted, err := itemFrom(item, "item")
+	if err != nil {
+		return nil, err
+	}
+	response, err := invoke(ctx, c, c.memories.Add, &memoryv1.AddRequest{
+		Namespace: c.namespace, Item: converted, RequestId: settings.requestID,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return writtenTo(response.GetItem(), response.GetDegraded()), nil
+}
+
+// BatchAdd writes up to 1000 items, all or none, and returns them as written, in the same order. When
+// they are more than 3 MiB together, what was sent is left out of what returns. It takes
+// [WithRequestID].
+func (c *Client) BatchAdd(ctx context.Context, items []*Item, options ...WriteOption) ([]*Item, error) {
+	settings, err := writeSettingsFrom(options)
+	if err != nil {
+		return nil, err
+	}
+	request := &memoryv1.BatchAddRequest{Namespace: c.namespace, RequestId: settings.requestID}
+	for index, item := range items {
+		converted, err := itemFrom(item, fmt.Sprintf("items[%d]", index))
+		if err != nil {
+			return nil, err
+		}
+		request.Items = append(request.Items, converted)
+	}
+	response, err := invoke(ctx, c, c.memories.BatchAdd, request)
+	if err != nil {
+		return nil, err
+	}
+	written := make([]*Item, len(response.GetItems()))
+	for index, item := range response.GetItems() {
+		written[index] = writtenTo(item, response.GetDegraded())
+	}
+	return written, nil
+}
+
+// Retrieve returns what an agent needs for its next step: without a query the newest items, the
+// oldest of them first; with [WithQuery] or [WithQueryEmbedding] the best items, the best first.
+// Without [WithMaxLimit] it returns all there are, which it fetches page by page.
+//
+// The items are of type [*Item]. For scores see [Client.RetrieveResults].
+func (c *Client) Retrieve(ctx context.Context, options ...MemoryRetrieveOption) ([]MemoryItem, error) {
+	found, err := c.RetrieveResults(ctx, options...)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]MemoryItem, len(found.Results))
+	for index, result := range found.Results {
+		items[index] = result.Item
+	}
+	return items, nil
+}
+
+// RetrieveResults is [Client.Retrieve] with what is known beside the items: scores, explanations,
+// and what the server could not do.
+func (c *Client) RetrieveResults(ctx context.Context, options ...MemoryRetrieveOption) (*Results, error) {
+	wanted, err := retrieveOptionsFrom(options).toRetrieve()
+	if err != nil {
+		return nil, err
+	}
+	found := &Results{}
+	request := &memoryv1.RetrieveRequest{Namespace: c.namespace, Options: wanted}
+	for {
+		response, err := invoke(ctx, c, c.memories.Retrieve, request)
+		if err != nil {
+			return nil, err
+		}
+		if wanted.PageToken == "" {
+			found.Degraded, found.Revision = degradedTo(response.GetDegraded()), response.GetRevision()
+		}
+		for _, result := range response.GetResults() {
+			found.Results = append(found.Results, resultTo(result))
+		}
+		if wanted.PageToken = response.GetNextPageToken(); wanted.PageToken == "" {
+			return found, nil
+		}
+	}
+}
+
+// Get returns one item. It is [ErrNotFound] when no item of this id is in the namespace. It takes
+// [WithEmbeddings].
+func (c *Client) Get(ctx context.Context, id MemoryItemId, options ...MemoryRetrieveOption) (*Item, error) {
+	request := &memoryv1.GetRequest{Namespace: c.namespace, Id: string(id)}
+	if err := retrieveOptionsFrom(options).setGet(request); err != nil {
+		return nil, err
+	}
+	response, err := invoke(ctx, c, c.memories.Get, request)
+	if err != nil {
+		return nil, err
+	}
+	return itemTo(response.GetItem()), nil
+}
+
+// ListItems yields the items in the order in which they were added; pages are fetched as they are
+// needed, so that few items are in memory at any time.
+//
+// It takes [WithSession], [WithLabels], [WithTimeRange], [WithFilter], [WithKinds], [WithEmbeddings],
+// [WithNewestFirst] and [WithPageSize], and refuses the options for queries and limits.
+func (c *Client) ListItems(ctx context.Context, options ...MemoryRetrieveOption) iter.Seq2[*Item, error] {
+	wanted := retrieveOptionsFrom(options)
+	return paged(func(token string) ([]*Item, string, error) {
+		request, err := wanted.toList()
+		if err != nil {
+			return nil, "", err
+		}
+		request.Namespace, request.PageToken = c.namespace, token
+		response, err := invoke(ctx, c, c.memories.List, request)
+		if err != nil {
+			return nil, "", err
+		}
+		return itemsTo(response.GetItems()), response.GetNextPageToken(), nil
+	})
+}
+
+// Update changes an item: of the one with the item's ID, the fields that are set in it, or those
+// that [WithFields] names, of "content", "session_id", "create_time", "expire_time", "ttl", "labels",
+// "metadata" and "embedding". Labels and metadata are replaced whole. Content that comes without an
+// embedding is embedded by the server. It returns the item as written, without its embedding.
+//
+// It takes [WithFields], [WithExpectedRevision], with which it is [ErrConflict] when the item has
+// another revision, and [WithRequestID]. It is [ErrNotFound] when there is no such item.
+func (c *Client) Update(ctx context.Context, item *Item, options ...WriteOption) (*Item, error) {
+	settings, err := writeSettingsFrom(options, fieldsOption, expectedRevisionOption)
+	if err != nil {
+		return nil, err
+	}
+	converted, err := itemFrom(item, "item")
+	if err != nil {
+		return nil, err
+	}
+	request := &memoryv1.UpdateRequest{
+		Namespace:        c.namespace,
+		Item:             converted,
+		ExpectedRevision: settings.expectedRevision,
+		RequestId:        settings.requestID,
+	}
+	if len(settings.fields) > 0 {
+		request.UpdateMask = &fieldmaskpb.FieldMask{Paths: settings.fields}
+	}
+	response, err := invoke(ctx, c, c.memories.Update, request)
+	if err != nil {
+		return nil, err
+	}
+	return writtenTo(response.GetItem(), response.GetDegraded()), nil
+}
+
+// Delete removes an item and everything derived from it, and returns the namespace's revision. It
+// is [ErrNotFound] when there is no such item. It takes [WithExpectedRevision] and [WithRequestID].
+func (c *Client) Delete(ctx context.Context, id MemoryItemId, options ...WriteOption) (revision int64, err error) {
+	settings, err := writeSettingsFrom(options, expectedRevisionOption)
+	if err != nil {
+		return 0, err
+	}
+	response, err := invoke(ctx, c, c.memories.Delete, &memoryv1.DeleteRequest{
+		Namespace:        c.namespace,
+		Id:               string(id),
+		ExpectedRevision: settings.expectedRevision,
+		RequestId:        settings.requestID,
+	})
+	return response.GetRevision(), err
+}
+
+// Reset removes everything of the namespace: items, state and history. It waits no longer than the
+// client's timeout; for a context of your own see [Client.ResetNamespace].
+func (c *Client) Reset() error {
+	_, err := c.ResetNamespace(context.Background())
+	return err
+}
+
+// ResetNamespace removes everything of the namespace: items, state and history. It takes
+// [WithRequestID].
+func (c *Client) ResetNamespace(ctx context.Context, options ...WriteOption) (Removed, error) {
+	settings, err := writeSettingsFrom(options)
+	if err != nil {
+		return Removed{}, err
+	}
+	request := &memoryv1.ResetRequest{Namespace: c.namespace, RequestId: settings.requestID}
+	response, err := invoke(ctx, c, c.memories.Reset, request)
+	return Removed{
+		ItemCount:  response.GetRemovedCount(),
+		StateCount: response.GetRemovedStateCount(),
+		Revision:   response.GetRevision(),
+	}, err
+}

@@ -1,0 +1,244 @@
+package memory
+
+import "time"
+
+// HandleMessageOutcome tells what became of a message that might be a command to save. "unknown" is
+// one that only a newer server knows.
+type HandleMessageOutcome string
+
+// What can become of a message that might be a command to save.
+const (
+	// HandledNotACommand: it is none. Nothing was written, and there is no feedback.
+	HandledNotACommand HandleMessageOutcome = "not_a_command"
+	// HandledSaved: the chosen message was saved.
+	HandledSaved HandleMessageOutcome = "saved"
+	// HandledAlreadySaved: the chosen message had been saved before, as Document. Nothing was written.
+	HandledAlreadySaved HandleMessageOutcome = "already_saved"
+	// HandledNoMessage: among the last messages there is none of the agent with a text. Nothing was
+	// written.
+	HandledNoMessage HandleMessageOutcome = "no_message"
+	// HandledInvalidState: the chosen message is a command to save itself. Nothing was written.
+	HandledInvalidState HandleMessageOutcome = "invalid_state"
+)
+
+// Document is a text that is kept whole and searched by its fragments. Of a document to be added only
+// the text is required. Times are in UTC.
+type Document struct {
+	// ID names the document inside its namespace. Empty when added: the server makes one. 1 to 128
+	// bytes without control characters.
+	ID string
+	// Text of the document. Required when added, at most 1 MiB. Empty in lists, in search results and
+	// after a write.
+	Text string
+	// Title of the document. Empty: none. At most 512 bytes.
+	Title string
+	// Source that the text comes from, such as a URL or a file's name. Never opened by the server.
+	// Empty: not given. At most 2 KiB.
+	Source string
+	// SourceItemID is the id of the message that was saved. Empty: the document was added as one. Set
+	// by the server.
+	SourceItemID string
+	// SessionID is the conversation that the document belongs to. Empty: none. At most 256 bytes.
+	SessionID string
+	// Labels for exact matching, as in {"topic": "travel"}. Its fragments are found by them too.
+	Labels map[string]string
+	// Metadata are JSON values that are kept with the document. At most 16 KiB as JSON.
+	Metadata map[string]any
+	// CreateTime is when the text came about. Zero when added: now.
+	CreateTime time.Time
+	// UpdateTime is when this version was written. Set by the server.
+	UpdateTime time.Time
+	// ExpireTime is when the document ceases to exist, with its fragments. Zero: never.
+	ExpireTime time.Time
+	// TTL is another way to give ExpireTime: that long from now. Only in documents to be added.
+	TTL time.Duration
+	// Version counts its writes: 1 for the first. Set by the server.
+	Version int64
+	// FragmentCount is how many fragments it has. Set by the server.
+	FragmentCount int
+	// SizeBytes is the size of the text in bytes of UTF-8. Set by the server.
+	SizeBytes int64
+	// Preview is the beginning of the text, at most 100 characters, and "..." when there is more. Set
+	// by the server, in lists and search results only.
+	Preview string
+	// Revision of the namespace at which this version was written. Set by the server.
+	Revision int64
+	// Degraded names what the server could not do when this client wrote it, such as embedding its
+	// fragments. Empty: nothing.
+	Degraded []Degradation
+}
+
+// Fragment is a piece of a document's text. Neighbours may overlap.
+type Fragment struct {
+	// ID names it inside its namespace. A new version of the document has new fragments.
+	ID string
+	// DocumentID of the document that it is a piece of.
+	DocumentID string
+	// DocumentVersion of the document that it is a piece of.
+	DocumentVersion int64
+	// Index of the fragment in its document, from 0.
+	Index int
+	// Text of the fragment: document.Text[StartByte:EndByte].
+	Text string
+	// StartOffset in the document's text, in Unicode code points, from 0.
+	StartOffset int
+	// EndOffset is the first code point that is not in it.
+	EndOffset int
+	// StartByte in the document's text, in bytes of UTF-8, from 0.
+	StartByte int
+	// EndByte is the first byte that is not in it.
+	EndByte int
+	// CreateTime is when it was made. UTC.
+	CreateTime time.Time
+}
+
+// SplitOptions tell how a text is split into fragments.
+type SplitOptions struct {
+	// MaxCharacters is the most Unicode code points of a fragment, 100 to 8000. Nil: the server's
+	// number, 1000 unless it is configured otherwise.
+	MaxCharacters *int
+	// OverlapCharacters is the most Unicode code points that a fragment repeats of the one before, at
+	// most half of MaxCharacters. Nil: the server's number, 100 unless it is configured otherwise.
+	OverlapCharacters *int
+}
+
+// HandleMessageOptions are what may be left out of [Client.HandleMessage].
+type HandleMessageOptions struct {
+	// MessageID is the id of the item that is this message, if it is stored: it is never chosen.
+	// Empty: it is not stored.
+	MessageID string
+	// AgentName is the name that the agent's messages have. Empty: any message of the assistant.
+	AgentName string
+	// Commands that count, in place of the server's, at most 32, each of 1 to 64 characters. One with
+	// a space may stand anywhere in the message, in any case; one without must be the whole message, in
+	// any case, or stand in it in capitals. Empty: the server's.
+	Commands []string
+	// MaxRecentMessages is how many of the last messages of the conversation are looked at, 1 to 100.
+	// Nil: the server's number, 5 unless it is configured otherwise.
+	MaxRecentMessages *int
+	// Labels for the document.
+	Labels map[string]string
+	// Metadata for the document.
+	Metadata map[string]any
+	// Split tells how the text is split. Nil: the server's way.
+	Split *SplitOptions
+}
+
+// AddDocumentOptions are what may be left out of [Client.AddDocument].
+type AddDocumentOptions struct {
+	// Split tells how the text is split. Nil: the server's way.
+	Split *SplitOptions
+	// Replace lets the document take the place of the one that has its id, if there is one. False: an
+	// id that exists is refused.
+	Replace bool
+}
+
+// GetDocumentOptions are what may be left out of [Client.GetDocument].
+type GetDocumentOptions struct {
+	// IncludeFragments returns the fragments.
+	IncludeFragments bool
+	// PageSize is how many fragments are fetched at a time. 0: 100. At most 1000.
+	PageSize int
+}
+
+// ListDocumentsOptions are what may be left out of [Client.ListDocuments].
+type ListDocumentsOptions struct {
+	// SessionID that the documents have. Empty: any.
+	SessionID string
+	// Labels that the documents have, all of them, with these very values. Empty: any.
+	Labels map[string]string
+	// StartTime: documents whose CreateTime is at or after it. Zero: no bound.
+	StartTime time.Time
+	// EndTime: documents whose CreateTime is before it. Zero: no bound.
+	EndTime time.Time
+	// NewestFirst turns the order round.
+	NewestFirst bool
+	// PageSize is how many documents are fetched at a time. 0: 100. At most 1000.
+	PageSize int
+}
+
+// SearchFragmentsOptions are what may be left out of [Client.SearchFragments].
+type SearchFragmentsOptions struct {
+	// Limit is the most fragments wanted. Nil: 5. -1: no limit.
+	Limit *int
+	// DocumentIDs of the documents to search, at most 100. Empty: all.
+	DocumentIDs []string
+	// SessionID that the documents have. Empty: any.
+	SessionID string
+	// Labels that the documents have, all of them, with these very values. Empty: any.
+	Labels map[string]string
+	// StartTime: documents whose CreateTime is at or after it. Zero: no bound.
+	StartTime time.Time
+	// EndTime: documents whose CreateTime is before it. Zero: no bound.
+	EndTime time.Time
+	// MinScore that a result has. Nil: any.
+	MinScore *float64
+	// Mode of the search. Empty: words and vectors together.
+	Mode RetrieveMode
+	// MaxTokens that the texts may take together, estimated. The least fitting are left out. Nil: no
+	// bound.
+	MaxTokens *int
+	// Explain adds to each result how its score came about.
+	Explain bool
+	// PageSize is how many results are fetched at a time. 0: as the server likes.
+	PageSize int
+}
+
+// LoadedDocument is a document with its text and, if they were asked for, all its fragments.
+type LoadedDocument struct {
+	*Document
+	// Fragments of the document, in their order. Empty unless asked for.
+	Fragments []*Fragment
+	// NamespaceRevision that the answer reflects.
+	NamespaceRevision int64
+}
+
+// HandledMessage tells what became of a message that might be a command to save.
+type HandledMessage struct {
+	// Outcome for the message.
+	Outcome HandleMessageOutcome
+	// Feedback is what to tell the user. Empty: the message is no command.
+	Feedback string
+	// Command that was recognised. Empty: none.
+	Command string
+	// Message that was chosen. Nil: none was.
+	Message *Item
+	// Document that the message is saved as, with its text. Nil: it is not saved.
+	Document *Document
+	// Fragments of the document, in their order. Empty: it is not saved.
+	Fragments []*Fragment
+	// Degraded names what the server could not do, such as embedding the fragments. Empty: nothing.
+	Degraded []Degradation
+	// Revision of the namespace that the answer reflects; after the write, if there was one.
+	Revision int64
+}
+
+// RemovedDocument tells what the deletion of a document removed with it.
+type RemovedDocument struct {
+	// FragmentCount is how many fragments were removed.
+	FragmentCount int64
+	// Revision of the namespace afterwards.
+	Revision int64
+}
+
+// FragmentResults are the fragments found, and what is known beside them.
+type FragmentResults struct {
+	// Results, the best first.
+	Results []FragmentResult
+	// Degraded names what the server could not do for this answer. Empty: nothing.
+	Degraded []Degradation
+	// Revision of the namespace that the answer reflects.
+	Revision int64
+}
+
+// FragmentResult is one fragment found.
+type FragmentResult struct {
+	// Fragment that was found.
+	Fragment *Fragment
+	// Document that it is a piece of, without its text.
+	Document *Document
+	// Score of the fragment, higher is better.
+	Score float64
+	// Explanation holds shares that add up to the score. Empty unless it was asked for.
+	Explanation []Contribution
+}

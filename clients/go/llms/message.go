@@ -1,0 +1,104 @@
+// Package llms holds what is said between people, language models and tools: messages, their parts,
+// tool calls and what tools return.
+//
+// Data are JSON values with the types of encoding/json. A value may be anything that encoding/json
+// can write; it comes back from a memory as encoding/json would read it: numbers as float64,
+// objects as map[string]any, lists as []any. The server keeps numbers as doubles, so integers beyond
+// 2^53 are refused: send them as strings.
+package llms
+
+import (
+	"strings"
+	"time"
+)
+
+// Role is that of the one who speaks.
+type Role string
+
+// The roles. An empty role was not said; a memory takes no message with it.
+const (
+	RoleSystem    Role = "system"    // Instructions and context.
+	RoleUser      Role = "user"      // The human, or the agent that stands in for one.
+	RoleAssistant Role = "assistant" // The model.
+	RoleTool      Role = "tool"      // A tool.
+)
+
+// Creator is the one who speaks.
+type Creator struct {
+	// Role of the one who speaks. Required.
+	Role Role
+	// Name of the one who speaks, such as "Ada". Nil: none was given.
+	Name *string
+}
+
+// Model names a language model.
+type Model struct {
+	// Provider of the model, such as "openai". Empty: not given.
+	Provider string
+	// ID of the model at its provider, such as "gpt-5". Empty: not given.
+	ID string
+}
+
+// Message is one message of a conversation with all its parts.
+type Message struct {
+	// MessageId that the writer gave the message. Empty: none.
+	MessageId string
+	// Creator is the one who speaks.
+	Creator Creator
+	// Model that wrote the message. Nil: none did, or it is not known.
+	Model *Model
+	// Parts of the message, in order. At most 256.
+	Parts []Part
+	// Timestamp that the message itself carries, kept to the microsecond. Zero: none.
+	Timestamp time.Time
+}
+
+// NewMessage makes a message of the present time.
+func NewMessage(role Role, parts ...Part) *Message {
+	return &Message{Creator: Creator{Role: role}, Parts: parts, Timestamp: now()}
+}
+
+// NewSystemMessage makes a message with instructions, of the present time.
+func NewSystemMessage(text string) *Message {
+	return NewMessage(RoleSystem, &TextPart{Text: text})
+}
+
+// NewUserMessage makes a message of a user, of the present time.
+func NewUserMessage(text string) *Message {
+	return NewMessage(RoleUser, &TextPart{Text: text})
+}
+
+// NewAssistantMessage makes a message of a model, of the present time: its text, if that is not
+// empty, and the tools that it calls.
+func NewAssistantMessage(text string, calls ...*ToolCall) *Message {
+	message := NewMessage(RoleAssistant)
+	if text != "" {
+		message.Parts = append(message.Parts, &TextPart{Text: text})
+	}
+	for _, call := range calls {
+		message.Parts = append(message.Parts, call)
+	}
+	return message
+}
+
+// NewToolCallResultMessage makes a message of a tool, of the present time.
+func NewToolCallResultMessage(result *ToolCallResult) *Message {
+	return NewMessage(RoleTool, result)
+}
+
+// Text returns the text parts, one below the other.
+func (m *Message) Text() string {
+	var texts []string
+	for _, part := range m.Parts {
+		if text, ok := part.(*TextPart); ok {
+			texts = append(texts, text.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// now returns the time as a memory keeps it, so that a message comes back with the time it was
+// made with.
+func now() time.Time {
+	return time.Now().UTC().Truncate(time.Microsecond)
+}

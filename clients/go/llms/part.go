@@ -1,0 +1,88 @@
+package llms
+
+// PartType tells what a part is.
+type PartType string
+
+// The types of parts.
+const (
+	PartTypeText           PartType = "text"
+	PartTypeData           PartType = "data"
+	PartTypeBinary         PartType = "binary"
+	PartTypeToolCall       PartType = "tool_call"
+	PartTypeToolCallResult PartType = "tool_call_result"
+)
+
+// Part is one piece of a message: a *[TextPart], *[DataPart], *[BinaryPart], *[ToolCall] or
+// *[ToolCallResult]. A memory refuses other implementations.
+type Part interface {
+	// Type returns what the part is.
+	Type() PartType
+}
+
+// TextPart is a text.
+type TextPart struct {
+	Text string
+}
+
+// DataPart is structured data.
+type DataPart struct {
+	// Data are JSON values by name.
+	Data map[string]any
+}
+
+// BinaryPart is a file, an image or a sound, or a reference to one.
+type BinaryPart struct {
+	// Name of the file. Nil: none was given.
+	Name *string
+	// URL where the file is; the server never opens it. Nil: none was given.
+	URL *string
+	// MIMEType of the file, such as "image/png". Empty: not given.
+	MIMEType string
+	// Content of the file, at most 1 MiB. Empty: an empty file, or one that is not loaded.
+	Content []byte
+	// ContentLength of the file in bytes. Negative: the content is not loaded. Nil: not given.
+	ContentLength *int64
+}
+
+// ToolCall asks for a tool to be called.
+type ToolCall struct {
+	// ToolCallId links the call to its result. Empty: none.
+	ToolCallId string
+	// Name of the tool.
+	Name string
+	// Arguments are JSON values by name. Nil: none were given.
+	Arguments map[string]any
+}
+
+// ToolCallResult is what a tool returned.
+type ToolCallResult struct {
+	// ToolCallId of the call that this answers. Empty: none.
+	ToolCallId string
+	// Name of the tool.
+	Name string
+	// Result is any JSON value, as encoding/json writes it, or [Null]. Nil: none was given.
+	Result any
+	// IsError tells that the tool failed, and the result says how.
+	IsError bool
+}
+
+// Null is JSON's null as the result of a tool, which is another thing than no result.
+type Null struct{}
+
+// MarshalJSON returns "null".
+func (Null) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
+
+// Type returns PartTypeText.
+func (*TextPart) Type() PartType { return PartTypeText }
+
+// Type returns PartTypeData.
+func (*DataPart) Type() PartType { return PartTypeData }
+
+// Type returns PartTypeBinary.
+func (*BinaryPart) Type() PartType { return PartTypeBinary }
+
+// Type returns PartTypeToolCall.
+func (*ToolCall) Type() PartType { return PartTypeToolCall }
+
+// Type returns PartTypeToolCallResult.
+func (*ToolCallResult) Type() PartType { return PartTypeToolCallResult }

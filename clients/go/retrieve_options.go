@@ -1,0 +1,159 @@
+package memory
+
+import (
+	"maps"
+	"time"
+)
+
+// RetrieveMode tells by what a query is answered.
+type RetrieveMode string
+
+// The modes of a query. An empty one: what fits the query.
+const (
+	RetrieveHybrid  RetrieveMode = "hybrid"  // Words and vectors together.
+	RetrieveVector  RetrieveMode = "vector"  // Cosine similarity of vectors.
+	RetrieveLexical RetrieveMode = "lexical" // Words alone (BM25).
+)
+
+// MemoryRetrieveOptions tell what is wanted. Set them by the With functions.
+type MemoryRetrieveOptions struct {
+	// Limit is the most items wanted. -1: no limit.
+	Limit int `json:"limit"`
+	// Query is a text to find items for. Empty: none.
+	Query string `json:"query,omitempty"`
+	// QueryEmbedding is the query's vector, in place of embedding the text. Nil: none.
+	QueryEmbedding []float32 `json:"query_embedding,omitempty"`
+	// SessionID that the items have. Empty: any.
+	SessionID string `json:"session_id,omitempty"`
+	// Filter is an expression over labels, metadata, role, kind and times. Empty: none.
+	Filter string `json:"filter,omitempty"`
+	// Labels that the items have, all of them. Empty: any.
+	Labels map[string]string `json:"labels,omitempty"`
+	// StartTime: items that happened at or after it. Zero: no bound.
+	StartTime time.Time `json:"start_time,omitzero"`
+	// EndTime: items that happened before it. Zero: no bound.
+	EndTime time.Time `json:"end_time,omitzero"`
+	// Kinds that the items have one of. Empty: those of a conversation.
+	Kinds []ItemKind `json:"kinds,omitempty"`
+	// MinScore that a result has. Nil: any.
+	MinScore *float64 `json:"min_score,omitempty"`
+	// Mode of the search. Empty: what fits the query.
+	Mode RetrieveMode `json:"mode,omitempty"`
+	// ContextWindow is how many neighbours before and after a result come with it.
+	ContextWindow int `json:"context_window,omitempty"`
+	// Explain adds to each result how its score came about.
+	Explain bool `json:"explain,omitempty"`
+	// IncludeEmbeddings returns the items' vectors.
+	IncludeEmbeddings bool `json:"include_embeddings,omitempty"`
+	// NewestFirst turns the order of a list round.
+	NewestFirst bool `json:"newest_first,omitempty"`
+	// PageSize is how many items are fetched at a time. 0: as the server likes.
+	PageSize int `json:"page_size,omitempty"`
+}
+
+// MemoryRetrieveOption changes what is retrieved or listed.
+type MemoryRetrieveOption func(o *MemoryRetrieveOptions)
+
+// NewMemoryRetrieveOptions returns the options that hold when none are given: no limit, no filter.
+func NewMemoryRetrieveOptions() *MemoryRetrieveOptions {
+	return &MemoryRetrieveOptions{Limit: -1}
+}
+
+func retrieveOptionsFrom(options []MemoryRetrieveOption) *MemoryRetrieveOptions {
+	wanted := NewMemoryRetrieveOptions()
+	for _, option := range options {
+		option(wanted)
+	}
+	return wanted
+}
+
+// WithMaxLimit sets the most items wanted: without a query the newest, with one the best. 0: none.
+func WithMaxLimit(limit int) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.Limit = limit }
+}
+
+// WithNoLimit wants all items; they are fetched page by page. It is so without any option, too.
+func WithNoLimit() MemoryRetrieveOption {
+	return WithMaxLimit(-1)
+}
+
+// WithQuery finds items for a text, by words and vectors together if the server has an embedder.
+func WithQuery(text string) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.Query = text }
+}
+
+// WithQueryEmbedding finds items for a vector of your own; with [WithQuery] it takes the place of
+// the text's own vector. It must have the dimension of the namespace.
+func WithQueryEmbedding(vector []float32) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.QueryEmbedding = vector }
+}
+
+// WithSession wants items of one conversation.
+func WithSession(id string) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.SessionID = id }
+}
+
+// WithFilter wants items for which an expression holds. No server offers it yet: anything but ""
+// is refused with [ErrUnsupported].
+func WithFilter(expression string) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.Filter = expression }
+}
+
+// WithLabels wants items that have all these labels, with these very values. Given several times,
+// it adds to those before.
+func WithLabels(labels map[string]string) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) {
+		if o.Labels == nil {
+			o.Labels = make(map[string]string, len(labels))
+		}
+		maps.Copy(o.Labels, labels)
+	}
+}
+
+// WithTimeRange wants items that happened at or after start and before end. A zero time is no bound.
+func WithTimeRange(start, end time.Time) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.StartTime, o.EndTime = start, end }
+}
+
+// WithKinds wants items of these kinds. Without it: those of a conversation, which are
+// [KindPlain], [KindMessage], [KindResponse] and [KindReflection].
+func WithKinds(kinds ...ItemKind) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.Kinds = append(o.Kinds, kinds...) }
+}
+
+// WithMinScore wants results that score at least this. Only with a query.
+func WithMinScore(score float64) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.MinScore = &score }
+}
+
+// WithMode sets by what a query is answered. Without it: by what fits. Only with a query.
+func WithMode(mode RetrieveMode) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.Mode = mode }
+}
+
+// WithContextWindow adds so many neighbours before and after each result. No server offers it yet:
+// anything but 0 is refused with [ErrUnsupported].
+func WithContextWindow(neighbours int) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.ContextWindow = neighbours }
+}
+
+// WithExplain adds to each result of [Client.RetrieveResults] how its score came about.
+func WithExplain() MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.Explain = true }
+}
+
+// WithEmbeddings returns the items' vectors.
+func WithEmbeddings() MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.IncludeEmbeddings = true }
+}
+
+// WithNewestFirst turns the order of [Client.ListItems] round. Retrieve has no use for it.
+func WithNewestFirst() MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.NewestFirst = true }
+}
+
+// WithPageSize sets how many items are fetched at a time, at most 1000. Without it: as the server
+// likes.
+func WithPageSize(items int) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.PageSize = items }
+}

@@ -1,0 +1,66 @@
+package memory
+
+import (
+	"encoding/json"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
+)
+
+// neverRetried are the calls that carry no request id, so that the server could not tell a retry
+// from a second wish.
+var neverRetried = map[protoreflect.Name]bool{"Import": true, "Backup": true, "DeleteNamespace": true}
+
+var protoFiles = []protoreflect.FileDescriptor{
+	memoryv1.File_memory_service_v1_memory_proto,
+	memoryv1.File_memory_service_v1_state_proto,
+	memoryv1.File_memory_service_v1_user_memory_proto,
+	memoryv1.File_memory_service_v1_interaction_proto,
+	memoryv1.File_memory_service_v1_knowledge_proto,
+	memoryv1.File_memory_service_v1_overseer_proto,
+	memoryv1.File_memory_service_v1_admin_proto,
+}
+
+type methodName struct {
+	Service string `json:"service"`
+	Method  string `json:"method"`
+}
+
+// serviceConfig returns gRPC's service config: which calls are retried, when and how often.
+func serviceConfig(maxAttempts int) string {
+	if maxAttempts == 1 {
+		return "{}"
+	}
+	policy := map[string]any{
+		"maxAttempts":          maxAttempts,
+		"initialBackoff":       "0.1s",
+		"maxBackoff":           "2s",
+		"backoffMultiplier":    2,
+		"retryableStatusCodes": []string{"UNAVAILABLE"},
+	}
+	config, err := json.Marshal(map[string]any{
+		"methodConfig": []any{map[string]any{"name": retriedMethods(), "retryPolicy": policy}},
+		// A client that meets mostly failures stops adding its retries to them.
+		"retryThrottling": map[string]any{"maxTokens": 100, "tokenRatio": 0.1},
+	})
+	if err != nil {
+		panic(err) // Strings and numbers alone can always be written as JSON.
+	}
+	return string(config)
+}
+
+func retriedMethods() []methodName {
+	var names []methodName
+	for _, file := range protoFiles {
+		for i := range file.Services().Len() {
+			service := file.Services().Get(i)
+			for j := range service.Methods().Len() {
+				if name := service.Methods().Get(j).Name(); !neverRetried[name] {
+					names = append(names, methodName{string(service.FullName()), string(name)})
+				}
+			}
+		}
+	}
+	return names
+}
