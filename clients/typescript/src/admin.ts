@@ -1,0 +1,221 @@
+// The methods of a client that look after a server and its namespaces.
+
+import { Bound } from "./bound.js";
+import type { GetInfoResponse, GetNamespaceStatsResponse } from "./gen/memory_service/v1/admin_pb.js";
+import { AdminService } from "./gen/memory_service/v1/admin_pb.js";
+import type { HealthStatus } from "./health.js";
+import { healthCheck, statusOf } from "./health.js";
+import type { CallOptions } from "./options.js";
+import type { Removed } from "./removed.js";
+import { withToken } from "./requests.js";
+import type { Time } from "./times.js";
+import { int32From, millisTo, optionalTimeTo } from "./values.js";
+
+const method = AdminService.method;
+
+/** How far a backup is. */
+export interface BackupProgress {
+  readonly name: string;
+  readonly doneBytes: number;
+  readonly totalBytes: number;
+}
+
+/** What a server is. */
+export interface ServerInfo {
+  readonly version: string;
+  /** "hnsw" or "memory". */
+  readonly store: string;
+  /** As "provider:model", or "none". */
+  readonly embedder: string;
+  /** 0: no embedder. */
+  readonly embeddingDimension: number;
+  /** As "provider:model", or "none". */
+  readonly llm: string;
+  readonly startTime?: Time | undefined;
+  /** Limits in force; the unit is part of the name. */
+  readonly limits: Readonly<Record<string, number>>;
+  /** The backup that is under way. Undefined: none is. */
+  readonly backup?: BackupProgress | undefined;
+}
+
+/** A namespace in a list. */
+export interface NamespaceSummary {
+  readonly namespace: string;
+  readonly itemCount: number;
+  readonly revision: number;
+  readonly createTime?: Time | undefined;
+}
+
+/** How namespaces are listed. */
+export interface ListNamespacesOptions extends CallOptions {
+  /** What the names begin with. Undefined: all. */
+  readonly prefix?: string | undefined;
+  /** How many namespaces are fetched at a time. Undefined: 100. */
+  readonly pageSize?: number | undefined;
+}
+
+/** The index of a namespace, in memory only while it is in use. */
+export interface IndexStats {
+  readonly loaded: boolean;
+  /** "exact" or "hnsw"; empty: not loaded. */
+  readonly kind: string;
+  readonly graphCount: number;
+  readonly exactCount: number;
+  readonly memoryBytes: number;
+  readonly efSearch: number;
+}
+
+/** What a namespace holds. */
+export interface NamespaceStats {
+  readonly namespace: string;
+  readonly revision: number;
+  readonly itemCount: number;
+  readonly stateCount: number;
+  readonly embeddedCount: number;
+  /** 0: no vectors yet. */
+  readonly embeddingDimension: number;
+  /** Embedder's name, or "client" for vectors of the clients' own. */
+  readonly embeddingModel: string;
+  readonly createTime?: Time | undefined;
+  readonly index: IndexStats;
+}
+
+/** What a backup wrote. */
+export interface BackupSummary {
+  readonly name: string;
+  readonly sizeBytes: number;
+  readonly checksum: string;
+  readonly namespaceCount: number;
+  readonly itemCount: number;
+  /** How long it took, in milliseconds. */
+  readonly durationMs: number;
+}
+
+/** What a server is and holds, and the care of its data. */
+export abstract class AdminMethods extends Bound {
+  /** Returns what the server is: version, store, embedder, limits. */
+  async info(options: CallOptions = {}): Promise<ServerInfo> {
+    return infoTo(await this.transport.unary(method.getInfo, {}, options));
+  }
+
+  /** Yields the namespaces in the order of their names, page by page. */
+  async *listNamespaces(
+    options: ListNamespacesOptions = {},
+  ): AsyncGenerator<NamespaceSummary, void, undefined> {
+    const { prefix = "", pageSize = 0 } = options;
+    const request = withToken({ prefix, pageSize: int32From(pageSize, "pageSize") });
+    for await (const page of this.transport.pages(method.listNamespaces, request, options)) {
+      for (const { namespace, itemCount, revision, createTime } of page.namespaces) {
+        yield {
+          namespace,
+          itemCount: Number(itemCount),
+          revision: Number(revision),
+          createTime: optionalTimeTo(createTime),
+        };
+      }
+    }
+  }
+
+  /**
+   * Returns what the client's namespace holds.
+   *
+   * @throws NotFoundError - nothing was ever written to it
+   */
+  async namespaceStats(options: CallOptions = {}): Promise<NamespaceStats> {
+    const request = { namespace: this.boundTo };
+    return statsTo(await this.transport.unary(method.getNamespaceStats, request, options));
+  }
+
+  /**
+   * Removes the client's namespace with all it holds; the next write begins a new one. It is tried once.
+   *
+   * @throws NotFoundError - there is no such namespace
+   */
+  async deleteNamespace(options: CallOptions = {}): Promise<Removed> {
+    const request = { namespace: this.boundTo };
+    const response = await this.transport.unary(method.deleteNamespace, request, options);
+    const { removedItemCount, removedStateCount } = response;
+    return { itemCount: Number(removedItemCount), stateCount: Number(removedStateCount), revision: 0 };
+  }
+
+  /**
+   * Moves the log into the database and saves the indexes. Acknowledged writes are on disk without it; it
+   * makes the next start of the server quicker. It may take as long as it takes unless `timeoutMs` is given.
+   *
+   * @returns how long it took, in milliseconds
+   */
+  async flush(options: CallOptions = {}): Promise<number> {
+    const { signal, timeoutMs = Infinity } = options;
+    const { duration } = await this.transport.unary(method.flush, {}, { signal, timeoutMs });
+    return millisTo(duration);
+  }
+
+  /**
+   * Writes a consistent copy of all records to the server's backup folder. It is tried once, and may take as
+   * long as it takes unless `timeoutMs` is given.
+   *
+   * @param name - of the backup; empty: made of the present time. One that exists is refused.
+   * @throws UnsupportedError - the server's store has nothing on disk
+   */
+  async backup(name = "", options: CallOptions = {}): Promise<BackupSummary> {
+    const { signal, timeoutMs = Infinity } = options;
+    const response = await this.transport.unary(method.backup, { name }, { signal, timeoutMs });
+    return {
+      name: response.name,
+      sizeBytes: Number(response.sizeBytes),
+      checksum: response.checksum,
+      namespaceCount: Number(response.namespaceCount),
+      itemCount: Number(response.itemCount),
+      durationMs: millisTo(response.duration),
+    };
+  }
+
+  /**
+   * Returns whether the server, or one of its services, takes calls.
+   *
+   * @throws NotFoundError - the server has no such service
+   */
+  async health(service = "", options: CallOptions = {}): Promise<HealthStatus> {
+    return statusOf(await this.transport.unary(healthCheck, { service }, options));
+  }
+}
+
+function infoTo(response: GetInfoResponse): ServerInfo {
+  const { version, store, embedder, embeddingDimension, llm, backup } = response;
+  return {
+    version,
+    store,
+    embedder,
+    embeddingDimension,
+    llm,
+    startTime: optionalTimeTo(response.startTime),
+    limits: Object.fromEntries(Object.entries(response.limits).map(([name, limit]) => [name, Number(limit)])),
+    backup: backup && {
+      name: backup.name,
+      doneBytes: Number(backup.doneBytes),
+      totalBytes: Number(backup.totalBytes),
+    },
+  };
+}
+
+function statsTo(response: GetNamespaceStatsResponse): NamespaceStats {
+  const { namespace, embeddingDimension, embeddingModel, index } = response;
+  return {
+    namespace,
+    revision: Number(response.revision),
+    itemCount: Number(response.itemCount),
+    stateCount: Number(response.stateCount),
+    embeddedCount: Number(response.embeddedCount),
+    embeddingDimension,
+    embeddingModel,
+    createTime: optionalTimeTo(response.createTime),
+    index: {
+      loaded: index?.loaded ?? false,
+      kind: index?.kind ?? "",
+      graphCount: Number(index?.graphCount ?? 0),
+      exactCount: Number(index?.exactCount ?? 0),
+      memoryBytes: Number(index?.memoryBytes ?? 0),
+      efSearch: index?.efSearch ?? 0,
+    },
+  };
+}

@@ -1,0 +1,253 @@
+// Items and messages, to their protobuf messages and back.
+
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
+
+import { degradedTo } from "./degradation.js";
+import type * as pb from "./gen/memory_service/v1/memory_pb.js";
+import type {
+  BinaryPartSchema,
+  ChatMessageSchema,
+  PartSchema,
+  ToolCallResultSchema,
+} from "./gen/memory_service/v1/memory_pb.js";
+import {
+  ItemKind as Kinds,
+  MemoryItemSchema,
+  RetrieveMode as Modes,
+  Role as Roles,
+} from "./gen/memory_service/v1/memory_pb.js";
+import type { ImportedItem, ItemKind, MemoryItem, NewItem } from "./items.js";
+import type { RetrieveMode } from "./memory-options.js";
+import type { BinaryPart, ChatMessage, Content, Part, Role, ToolCallResult } from "./messages.js";
+import { readableText } from "./messages.js";
+import { given } from "./requests.js";
+import {
+  durationFrom,
+  enumFrom,
+  enumTo,
+  int64From,
+  objectFrom,
+  objectTo,
+  optionalTimeTo,
+  timestampFrom,
+  valueFrom,
+  valueTo,
+  vectorFrom,
+} from "./values.js";
+
+type ItemInit = MessageInitShape<typeof MemoryItemSchema>;
+type ContentInit = NonNullable<ItemInit["content"]>;
+
+/**
+ * Converts what an item remembers.
+ *
+ * @throws TypeError - it is of none of the kinds that an item holds
+ */
+export function contentFrom(content: Content | string | undefined): ContentInit {
+  if (typeof content === "string") {
+    return { case: "text", value: content };
+  }
+  switch (content?.type) {
+    case undefined:
+      return { case: undefined };
+    case "text":
+      return { case: "text", value: content.text };
+    case "data":
+      return { case: "data", value: objectFrom(content.data, "content") };
+    case "chat_message":
+      return { case: "chatMessage", value: messageFrom(content) };
+    case "tool_call_result":
+      return { case: "toolCallResult", value: resultFrom(content, "result") };
+    default:
+      throw new TypeError(`an item cannot hold a ${JSON.stringify((content as Content).type)}`);
+  }
+}
+
+/** Converts an item to be written: without the fields that only the server sets. */
+export function newItemFrom(item: NewItem): ItemInit {
+  const { id = "", sessionId = "", labels = {}, metadata } = item;
+  return {
+    id,
+    sessionId,
+    content: contentFrom(item.content),
+    createTime: given(item.createTime, timestampFrom, "createTime"),
+    expireTime: given(item.expireTime, timestampFrom, "expireTime"),
+    ttl: given(item.ttlMs, durationFrom, "ttlMs"),
+    labels: { ...labels },
+    metadata: metadata && Object.keys(metadata).length > 0 ? objectFrom(metadata, "metadata") : undefined,
+    embedding: given(item.embedding, vectorFrom, "embedding"),
+  };
+}
+
+/** Converts an item to be imported: it keeps its kind. */
+export function importedItemFrom(item: ImportedItem): ItemInit {
+  const { kind = "plain", facetJson = "" } = item;
+  return { ...newItemFrom(item), kind: kindFrom(kind, "kind"), facetJson };
+}
+
+/**
+ * Returns the number of a kind of item; plain items have that of "unspecified".
+ *
+ * @throws RangeError - there is no such kind
+ */
+export function kindFrom(kind: ItemKind, where: string): Kinds {
+  if (kind === "plain") {
+    return Kinds.UNSPECIFIED;
+  }
+  const number = enumFrom<Kinds>(Kinds, kind, where);
+  if (number === Kinds.UNSPECIFIED) {
+    throw new RangeError(`${where}: this client does not know what kind of item it is`);
+  }
+  return number;
+}
+
+function kindTo(kind: Kinds): ItemKind {
+  return kind === Kinds.UNSPECIFIED ? "plain" : enumTo(Kinds, kind);
+}
+
+/** Converts an item; `degraded` is what the server could not do when it wrote it. */
+export function itemTo(item: pb.MemoryItem | undefined, degraded: readonly pb.Degradation[] = []): MemoryItem {
+  const proto = item ?? create(MemoryItemSchema);
+  const content = contentTo(proto.content);
+  return {
+    content,
+    id: proto.id,
+    sessionId: proto.sessionId,
+    createTime: optionalTimeTo(proto.createTime),
+    updateTime: optionalTimeTo(proto.updateTime),
+    expireTime: optionalTimeTo(proto.expireTime),
+    labels: proto.labels,
+    metadata: objectTo(proto.metadata),
+    embedding: proto.embedding?.values,
+    revision: Number(proto.revision),
+    kind: kindTo(proto.kind),
+    facetJson: proto.facetJson,
+    text: readableText(content),
+    speaker: speakerOf(content),
+    degraded: degradedTo(degraded),
+  };
+}
+
+function contentTo(content: pb.MemoryItem["content"]): Content | undefined {
+  switch (content.case) {
+    case "text":
+      return { type: "text", text: content.value };
+    case "data":
+      return { type: "data", data: content.value };
+    case "chatMessage":
+      return messageTo(content.value);
+    case "toolCallResult":
+      return resultTo(content.value);
+    case undefined:
+      return undefined;
+  }
+}
+
+function speakerOf(content: Content | undefined): string {
+  if (content?.type === "chat_message") {
+    return content.name || content.role;
+  }
+  return content?.type === "tool_call_result" ? content.name || "tool" : "";
+}
+
+/** Converts a chat message with all its parts. */
+export function messageFrom(message: ChatMessage): MessageInitShape<typeof ChatMessageSchema> {
+  const { messageId = "", role, name, model, parts } = message;
+  return {
+    messageId,
+    role: enumFrom<Roles>(Roles, role, "role"),
+    name,
+    model: model && { provider: model.provider ?? "", id: model.id ?? "" },
+    parts: parts.map((part, index) => partFrom(part, `parts[${index}]`)),
+    createTime: given(message.createTime, timestampFrom, "createTime"),
+  };
+}
+
+/** Converts a chat message. Parts of a kind that only a newer server knows are left out. */
+export function messageTo(proto: pb.ChatMessage): ChatMessage {
+  const parts = proto.parts.map(({ part }) => partTo(part)).filter((part) => part !== undefined);
+  return {
+    type: "chat_message",
+    role: enumTo<Role>(Roles, proto.role),
+    parts,
+    name: proto.name,
+    messageId: proto.messageId,
+    model: proto.model && { provider: proto.model.provider, id: proto.model.id },
+    createTime: optionalTimeTo(proto.createTime),
+  };
+}
+
+function partFrom(part: Part, where: string): MessageInitShape<typeof PartSchema> {
+  switch (part.type) {
+    case "text":
+      return { part: { case: "text", value: part.text } };
+    case "data":
+      return { part: { case: "data", value: objectFrom(part.data, where) } };
+    case "binary":
+      return { part: { case: "binary", value: binaryFrom(part, where) } };
+    case "tool_call": {
+      const { name, toolCallId = "" } = part;
+      const args = given(part.arguments, objectFrom, `${where}.arguments`);
+      return { part: { case: "toolCall", value: { name, toolCallId, arguments: args } } };
+    }
+    case "tool_call_result":
+      return { part: { case: "toolCallResult", value: resultFrom(part, `${where}.result`) } };
+    default:
+      throw new TypeError(`${where}: a message cannot hold a ${JSON.stringify((part as Part).type)}`);
+  }
+}
+
+function partTo(part: pb.Part["part"]): Part | undefined {
+  switch (part.case) {
+    case "text":
+      return { type: "text", text: part.value };
+    case "data":
+      return { type: "data", data: part.value };
+    case "binary":
+      return binaryTo(part.value);
+    case "toolCall": {
+      const { name, toolCallId, arguments: args } = part.value;
+      return { type: "tool_call", name, toolCallId, arguments: args };
+    }
+    case "toolCallResult":
+      return resultTo(part.value);
+    case undefined:
+      return undefined;
+  }
+}
+
+function binaryFrom(part: BinaryPart, where: string): MessageInitShape<typeof BinaryPartSchema> {
+  const { content = new Uint8Array(), mimeType = "", name, url, contentLength } = part;
+  if (!(content instanceof Uint8Array)) {
+    throw new TypeError(`${where}.content: the bytes must be a Uint8Array`);
+  }
+  return { content, mimeType, name, url, contentLength: given(contentLength, int64From, `${where}.contentLength`) };
+}
+
+function binaryTo(proto: pb.BinaryPart): BinaryPart {
+  const { mimeType, name, url, contentLength } = proto;
+  // A copy, for protobuf's bytes are a window on the whole response and would keep it.
+  const content = new Uint8Array(proto.content);
+  const length = contentLength === undefined ? undefined : Number(contentLength);
+  return { type: "binary", content, mimeType, name, url, contentLength: length };
+}
+
+function resultFrom(result: ToolCallResult, where: string): MessageInitShape<typeof ToolCallResultSchema> {
+  const { toolCallId = "", name = "", isError = false } = result;
+  return { toolCallId, name, isError, result: given(result.result, valueFrom, where) };
+}
+
+function resultTo(proto: pb.ToolCallResult): ToolCallResult {
+  const { toolCallId, name, isError } = proto;
+  return { type: "tool_call_result", toolCallId, name, isError, result: valueTo(proto.result) };
+}
+
+/**
+ * Returns the number of a mode of search; `where` names it in errors.
+ *
+ * @throws RangeError - there is no such mode
+ */
+export function modeFrom(mode: RetrieveMode, where: string): Modes {
+  return enumFrom(Modes, mode, where);
+}

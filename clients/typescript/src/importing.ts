@@ -1,0 +1,81 @@
+// Records gathered into the batches of an import.
+
+import { create, toBinary } from "@bufbuild/protobuf";
+
+import { importedItemFrom } from "./convert.js";
+import type { ImportRequest } from "./gen/memory_service/v1/memory_pb.js";
+import { ImportRequestSchema, MemoryItemSchema, OnDuplicate as Choices } from "./gen/memory_service/v1/memory_pb.js";
+import { StateEntrySchema } from "./gen/memory_service/v1/state_pb.js";
+import type { ImportedItem } from "./items.js";
+import type { NewStateEntry } from "./state-entries.js";
+import { newEntryFrom } from "./state-entries.js";
+import { enumFrom } from "./values.js";
+
+const BATCH_RECORDS = 500;
+const BATCH_BYTES = 2 * 1024 * 1024;
+/** What the server takes in one batch. */
+const RECORDS_MAX = 1000;
+
+/**
+ * What becomes of an imported record whose id or key exists already: "fail" ends the import, "skip" leaves
+ * the stored one as it is, "replace" puts the imported one in its place.
+ */
+export type OnDuplicate = "fail" | "skip" | "replace";
+
+/** What an import takes: items, and state entries, which have a key. */
+export type ImportRecord = ImportedItem | NewStateEntry;
+
+/** How records become batches. */
+export interface Batching {
+  /** What becomes of a record whose id or key exists already. Undefined: "fail". */
+  readonly onDuplicate?: OnDuplicate | undefined;
+  /** How many records a batch has at most, 1 to 1000. Undefined: 500. */
+  readonly batchRecords?: number | undefined;
+}
+
+/**
+ * Yields records in batches, bounded in number and in bytes. The first is yielded even if it is empty: it
+ * names the namespace.
+ *
+ * @throws RangeError - a setting is out of range
+ * @internal
+ */
+export async function* batches(
+  namespace: string,
+  records: Iterable<ImportRecord> | AsyncIterable<ImportRecord>,
+  batching: Batching,
+): AsyncGenerator<ImportRequest, void, undefined> {
+  const { onDuplicate = "fail", batchRecords = BATCH_RECORDS } = batching;
+  if (!Number.isInteger(batchRecords) || batchRecords < 1 || batchRecords > RECORDS_MAX) {
+    throw new RangeError(`batchRecords must be 1 to ${RECORDS_MAX}, not ${batchRecords}`);
+  }
+  const choice = enumFrom<Choices>(Choices, onDuplicate, "onDuplicate");
+  let batch = create(ImportRequestSchema, { namespace, onDuplicate: choice });
+  let bytes = 0;
+  let isFirst = true;
+  for await (const record of records) {
+    const added = recordFrom(record);
+    const count = batch.items.length + batch.states.length;
+    if (count >= batchRecords || (count > 0 && bytes + added.bytes > BATCH_BYTES)) {
+      yield batch;
+      batch = create(ImportRequestSchema);
+      bytes = 0;
+      isFirst = false;
+    }
+    bytes += added.bytes;
+    added.to(batch);
+  }
+  if (isFirst || batch.items.length + batch.states.length > 0) {
+    yield batch;
+  }
+}
+
+function recordFrom(record: ImportRecord): { bytes: number; to: (batch: ImportRequest) => void } {
+  if ("key" in record) {
+    const state = create(StateEntrySchema, newEntryFrom(record));
+    const bytes = toBinary(StateEntrySchema, state).length;
+    return { bytes, to: (batch) => batch.states.push(state) };
+  }
+  const item = create(MemoryItemSchema, importedItemFrom(record));
+  return { bytes: toBinary(MemoryItemSchema, item).length, to: (batch) => batch.items.push(item) };
+}

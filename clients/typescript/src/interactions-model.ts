@@ -1,0 +1,176 @@
+// What was said to an agent, what it answered and what it thinks of that, as plain values.
+
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
+
+import type { Degradation } from "./degradation.js";
+import { degradedTo } from "./degradation.js";
+import type { Contribution, Found } from "./found.js";
+import { explanationTo } from "./found.js";
+import type {
+  ContextResult as ProtoResult,
+  Interaction as ProtoInteraction,
+  InteractionPair as ProtoPair,
+  OriginalMessageSchema,
+  RetrieveRelevantContextResponse,
+  StoreInteractionResponse,
+  StoreReflectionResponse,
+  StoreResponseResponse,
+} from "./gen/memory_service/v1/interaction_pb.js";
+import { InteractionKind as Kinds, InteractionSchema } from "./gen/memory_service/v1/interaction_pb.js";
+import type { JsonObject } from "./json.js";
+import { given } from "./requests.js";
+import type { Time, TimeInput } from "./times.js";
+import { enumTo, objectTo, optionalTimeTo, timestampFrom } from "./values.js";
+
+/**
+ * What an interaction is.
+ *
+ * - `"message"`: a message to the agent.
+ * - `"response"`: a response of the agent.
+ * - `"reflection"`: a thought of the agent about its own doing.
+ * - `"unspecified"`: a kind that this client does not know.
+ */
+export type InteractionKind = "message" | "response" | "reflection" | "unspecified";
+
+/** Which message a response answers, by what it said. */
+export interface OriginalMessageInput {
+  /** To the letter, at most 64 KiB. */
+  readonly content: string;
+  /** Who said it. Left out: anybody. */
+  readonly sender?: string;
+  /** When it was said. Left out: at any time. */
+  readonly createTime?: TimeInput;
+}
+
+/** The message that a response answers, as it is stored now. */
+export interface OriginalMessage {
+  /** What it says. */
+  readonly content: string;
+  /** Who said it. */
+  readonly sender: string;
+  /** When it was said. */
+  readonly createTime?: Time | undefined;
+}
+
+/** A message, a response or a reflection, as stored. */
+export interface Interaction {
+  /** Names the item inside its namespace. */
+  readonly id: string;
+  /** Which of the three it is. */
+  readonly kind: InteractionKind;
+  /** The text. */
+  readonly content: string;
+  /** Of a message; the agent's name for a response or a reflection. */
+  readonly sender: string;
+  /** The conversation that it belongs to. Empty: none. */
+  readonly sessionId: string;
+  /** The message that a response answers. Empty: no response, or linked to no message. */
+  readonly inResponseTo: string;
+  /** That message as it is stored now. Undefined: not linked, deleted, or left out in a pair. */
+  readonly originalMessage?: OriginalMessage | undefined;
+  /** What a reflection is about. */
+  readonly interactionIds: readonly string[];
+  /** When it was said. */
+  readonly createTime?: Time | undefined;
+  /** When it was last written. */
+  readonly updateTime?: Time | undefined;
+  /** When it ceases to exist. Undefined: never. */
+  readonly expireTime?: Time | undefined;
+  /** For exact matching. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** JSON values kept with it. */
+  readonly metadata: JsonObject;
+  /** Revision of the namespace at which it was last written. */
+  readonly revision: number;
+}
+
+/** An interaction that this client wrote. */
+export interface StoredInteraction extends Interaction {
+  /** What the server could not do, such as embedding the text. Empty: nothing. */
+  readonly degraded: readonly Degradation[];
+}
+
+/** One message, response or reflection found. */
+export interface ContextResult {
+  /** Its `kind` marks reflections. */
+  readonly interaction: Interaction;
+  /** For a prompt: the content, and before that of a reflection "SYSTEM REFLECTION: ". */
+  readonly text: string;
+  /** Higher is better. Do not compare those of reflections with the others. */
+  readonly score: number;
+  /** Shares that add up to the score. Empty unless `explain` asked for it. */
+  readonly explanation: readonly Contribution[];
+}
+
+/** What fits a text: messages and responses, the best first, then reflections, the best first. */
+export interface RelevantContext extends Found<ContextResult> {
+  /** Of the results' texts, estimated. */
+  readonly tokenCount: number;
+}
+
+/** A message with the responses to it. */
+export interface InteractionPair {
+  /** What was said to the agent. */
+  readonly message: Interaction;
+  /** In the order in which they were written, at most the first 20. */
+  readonly responses: readonly Interaction[];
+  /** How many it has in all. */
+  readonly responseCount: number;
+}
+
+/** @internal */
+export function originalFrom(original: OriginalMessageInput): MessageInitShape<typeof OriginalMessageSchema> {
+  const { content, sender = "", createTime } = original;
+  return { content, sender, createTime: given(createTime, timestampFrom, "originalMessage.createTime") };
+}
+
+/** @internal */
+export function interactionTo(interaction: ProtoInteraction | undefined): Interaction {
+  const proto = interaction ?? create(InteractionSchema);
+  return {
+    id: proto.id,
+    kind: enumTo(Kinds, proto.kind),
+    content: proto.content,
+    sender: proto.sender,
+    sessionId: proto.sessionId,
+    inResponseTo: proto.inResponseTo,
+    originalMessage: proto.originalMessage && {
+      content: proto.originalMessage.content,
+      sender: proto.originalMessage.sender,
+      createTime: optionalTimeTo(proto.originalMessage.createTime),
+    },
+    interactionIds: proto.interactionIds,
+    createTime: optionalTimeTo(proto.createTime),
+    updateTime: optionalTimeTo(proto.updateTime),
+    expireTime: optionalTimeTo(proto.expireTime),
+    labels: proto.labels,
+    metadata: objectTo(proto.metadata),
+    revision: Number(proto.revision),
+  };
+}
+
+/** @internal */
+export function storedTo(
+  response: StoreInteractionResponse | StoreResponseResponse | StoreReflectionResponse,
+): StoredInteraction {
+  return { ...interactionTo(response.interaction), degraded: degradedTo(response.degraded) };
+}
+
+/** @internal */
+export function contextTo(response: RetrieveRelevantContextResponse): RelevantContext {
+  return Object.assign(response.results.map(resultTo), {
+    tokenCount: response.tokenCount,
+    degraded: degradedTo(response.degraded),
+    revision: Number(response.revision),
+  });
+}
+
+function resultTo({ interaction, text, score, explanation }: ProtoResult): ContextResult {
+  return { interaction: interactionTo(interaction), text, score, explanation: explanationTo(explanation) };
+}
+
+/** @internal */
+export function pairTo({ message, responses, responseCount }: ProtoPair): InteractionPair {
+  return { message: interactionTo(message), responses: responses.map(interactionTo), responseCount };
+}

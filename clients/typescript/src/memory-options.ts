@@ -1,0 +1,171 @@
+// What the methods that keep and find items take and return.
+
+import type { Degradation } from "./degradation.js";
+import type { Contribution } from "./found.js";
+import type { Batching } from "./importing.js";
+import type { ItemKind, MemoryItem, NewItem, Vector } from "./items.js";
+import type { JsonObject } from "./json.js";
+import type { Content } from "./messages.js";
+import type { CallOptions, WriteOptions } from "./options.js";
+import type { StateEntry } from "./state-entries.js";
+import type { TimeInput } from "./times.js";
+
+/** What an item that is added holds beside its content. */
+export interface AddOptions extends WriteOptions, Omit<NewItem, "content"> {}
+
+/** How records are imported. The time limit is that of the whole import; undefined: none. */
+export interface ImportOptions extends CallOptions, Batching {}
+
+/** What an import wrote. */
+export interface ImportSummary {
+  readonly importedCount: number;
+  readonly skippedCount: number;
+  readonly importedStateCount: number;
+  readonly skippedStateCount: number;
+  /** Revision of the namespace after the last batch. */
+  readonly revision: number;
+  /** What the server could not do, such as embedding the texts. */
+  readonly degraded: readonly Degradation[];
+}
+
+/** By what a query is answered: words and vectors together, cosine similarity of vectors, or words alone (BM25). */
+export type RetrieveMode = "hybrid" | "vector" | "lexical";
+
+/** Which items are wanted. */
+export interface ItemFilter {
+  /** Only items of this conversation. */
+  readonly sessionId?: string | undefined;
+  /** Only items that have all these labels. */
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  /** Only items whose createTime is at or after it. */
+  readonly startTime?: TimeInput | undefined;
+  /** Only items whose createTime is before it. */
+  readonly endTime?: TimeInput | undefined;
+  /**
+   * Only items of one of these kinds. Undefined or empty: those of a conversation, which are plain items,
+   * messages, responses and reflections.
+   */
+  readonly kinds?: readonly ItemKind[] | undefined;
+  /** An expression over labels, metadata and times. Servers do not offer it yet. */
+  readonly filter?: string | undefined;
+  /** Return the items' vectors. */
+  readonly includeEmbedding?: boolean | undefined;
+}
+
+/** What is retrieved. */
+export interface RetrieveOptions extends CallOptions, ItemFilter {
+  /** The most results wanted. Undefined: 10. -1: all. The time limit is that of each page of them. */
+  readonly limit?: number | undefined;
+  /** Only results that score at least this. Only with a query. */
+  readonly minScore?: number | undefined;
+  /** By what the query is answered. Undefined: what fits it. */
+  readonly mode?: RetrieveMode | undefined;
+  /** Add to each result how its score came about. */
+  readonly explain?: boolean | undefined;
+  /** The query's vector, in place of embedding the text. */
+  readonly embedding?: Vector | undefined;
+  /** How many neighbours come with a result. Servers do not offer it yet. */
+  readonly contextWindow?: number | undefined;
+  /** How many results are fetched at a time. Undefined: as many as fit into a response. */
+  readonly pageSize?: number | undefined;
+}
+
+/** One item found. */
+export interface Result {
+  readonly item: MemoryItem;
+  /** Higher is better; 0 without a query. Its range depends on the `RetrieveMode`. */
+  readonly score: number;
+  /** Shares that add up to the score. Empty unless `explain` asked for it. */
+  readonly explanation: readonly Contribution[];
+  /** The item's content as readable text. */
+  readonly text: string;
+}
+
+/** How one item is fetched. */
+export interface GetOptions extends CallOptions {
+  /** Return the item's vector. */
+  readonly includeEmbedding?: boolean | undefined;
+}
+
+/** Which items are listed, and how. */
+export interface ListItemsOptions extends CallOptions, ItemFilter {
+  /** Turn the order round. */
+  readonly newestFirst?: boolean | undefined;
+  /** How many items are fetched at a time. Undefined: 100. */
+  readonly pageSize?: number | undefined;
+}
+
+/** The fields of an item to change. Undefined: the field stays as it is. */
+export interface ItemChanges {
+  /** New content that comes without an embedding is embedded by the server. */
+  readonly content?: Content | string | undefined;
+  readonly sessionId?: string | undefined;
+  /** Replaced whole. */
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  /** Replaced whole. */
+  readonly metadata?: JsonObject | undefined;
+  readonly createTime?: TimeInput | undefined;
+  /** Null: the item lives for ever. */
+  readonly expireTime?: TimeInput | null | undefined;
+  /** Another way to give `expireTime`: milliseconds from now. */
+  readonly ttlMs?: number | undefined;
+  readonly embedding?: Vector | undefined;
+}
+
+/** How an item is changed or removed. */
+export interface ItemWriteOptions extends WriteOptions {
+  /** Do it only if this is the item's revision. Undefined: always. */
+  readonly expectedRevision?: number | undefined;
+}
+
+/** What happened to a namespace. "unspecified" is a kind of change that this client does not know. */
+export type ChangeType =
+  | "item_added"
+  | "item_updated"
+  | "item_deleted"
+  | "item_expired"
+  | "reset"
+  | "state_saved"
+  | "state_deleted"
+  | "state_expired"
+  | "state_cleared"
+  | "unspecified";
+
+/** One change of a namespace. */
+export interface Change {
+  readonly type: ChangeType;
+  /** Revision of the change. */
+  readonly revision: number;
+  /** Empty: the change is not one of an item. */
+  readonly itemId: string;
+  /** The item as this change left it. Undefined: a later change, which follows, replaced or removed it. */
+  readonly item?: MemoryItem | undefined;
+  /** Empty: the change is not one of a state. */
+  readonly stateKey: string;
+  /** The entry as this change left it. Undefined: as for `item`. */
+  readonly state?: StateEntry | undefined;
+}
+
+/** What is watched. */
+export interface WatchOptions {
+  /** Changes later than this revision. 0: all from the beginning. Undefined: from now on. */
+  readonly afterRevision?: number | undefined;
+  /** How long the server may be silent, in milliseconds. Undefined: 15 000. */
+  readonly heartbeatIntervalMs?: number | undefined;
+  /** Fail with `UnavailableError` when the server is away for longer, in milliseconds. Undefined: never. */
+  readonly giveUpAfterMs?: number | undefined;
+  /** Ends the watch when it is aborted; the iteration then throws the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What is exported. */
+export interface ExportOptions {
+  /** Only what was written later than this revision. */
+  readonly afterRevision?: number | undefined;
+  /** Return the items' vectors. */
+  readonly includeEmbedding?: boolean | undefined;
+  /** Fail with `UnavailableError` when the server is away for longer, in milliseconds. Undefined: 60 000. */
+  readonly giveUpAfterMs?: number | undefined;
+  /** Ends the export when it is aborted; the iteration then throws the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}

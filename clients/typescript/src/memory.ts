@@ -1,0 +1,298 @@
+// The methods of a client that keep items and find them again.
+
+import type { MessageInitShape } from "@bufbuild/protobuf";
+
+import { Bound } from "./bound.js";
+import { contentFrom, itemTo, kindFrom, modeFrom, newItemFrom } from "./convert.js";
+import { degradedTo } from "./degradation.js";
+import { endable, resumed } from "./following.js";
+import type { Found } from "./found.js";
+import { explanationTo, foundOf } from "./found.js";
+import type { ImportResponse, RetrieveResult, UpdateRequestSchema } from "./gen/memory_service/v1/memory_pb.js";
+import { MemoryService, RetrieveMode as Modes } from "./gen/memory_service/v1/memory_pb.js";
+import type { ImportRecord } from "./importing.js";
+import { batches } from "./importing.js";
+import type { MemoryItem, NewItem } from "./items.js";
+import type {
+  AddOptions,
+  Change,
+  ExportOptions,
+  GetOptions,
+  ImportOptions,
+  ImportSummary,
+  ItemChanges,
+  ItemFilter,
+  ItemWriteOptions,
+  ListItemsOptions,
+  Result,
+  RetrieveOptions,
+  WatchOptions,
+} from "./memory-options.js";
+import type { Content } from "./messages.js";
+import type { WriteOptions } from "./options.js";
+import type { Removed } from "./removed.js";
+import { changeEvent, recordEvent } from "./records.js";
+import { given, requestIdOf, withToken } from "./requests.js";
+import type { StateEntry } from "./state-entries.js";
+import { durationFrom, int32From, int64From, objectFrom, timestampFrom, vectorFrom } from "./values.js";
+
+const method = MemoryService.method;
+
+/** Items: written, found, changed, removed, watched. All in the client's namespace. */
+export abstract class MemoryMethods extends Bound {
+  /**
+   * Writes one item. When this resolves, it is on disk and every later read sees it.
+   *
+   * @param content - a string stands for plain text; see `data`, `chatMessage` and `toolCallResult`
+   * @returns the item as written, without its embedding
+   * @throws AlreadyExistsError - an item of this id exists
+   * @throws InvalidArgumentError - a field is malformed, or the vector has another dimension than the namespace
+   */
+  async add(content: Content | string, options: AddOptions = {}): Promise<MemoryItem> {
+    const item = newItemFrom({ ...options, content });
+    const request = { namespace: this.boundTo, item, requestId: requestIdOf(options) };
+    const response = await this.transport.unary(method.add, request, options);
+    return itemTo(response.item, response.degraded);
+  }
+
+  /** Writes up to 1000 items, all or none; returns them as written, in the same order. */
+  async batchAdd(
+    items: Iterable<NewItem | Content | string>,
+    options: WriteOptions = {},
+  ): Promise<MemoryItem[]> {
+    const request = {
+      namespace: this.boundTo,
+      items: Array.from(items, (item) => newItemFrom(isNewItem(item) ? item : { content: item })),
+      requestId: requestIdOf(options),
+    };
+    const response = await this.transport.unary(method.batchAdd, request, options);
+    return response.items.map((item) => itemTo(item, response.degraded));
+  }
+
+  /**
+   * Writes any number of items and state entries as fast as the server takes them.
+   *
+   * The records are iterated as they are sent. They go in batches, each written whole or not at all. An
+   * import that breaks, or whose iterable throws, leaves the batches before that; send it again with
+   * `onDuplicate: "skip"` if its items carry ids. What `export` gave keeps its kind.
+   *
+   * @throws AlreadyExistsError - an item exists already, and `onDuplicate` is "fail"
+   * @throws ConflictError - a state key exists already, and `onDuplicate` is "fail"
+   */
+  async importItems(
+    records: Iterable<ImportRecord> | AsyncIterable<ImportRecord>,
+    options: ImportOptions = {},
+  ): Promise<ImportSummary> {
+    const requests = batches(this.boundTo, records, options);
+    const response = await this.transport.upload(method.import, requests, options);
+    return summaryTo(response);
+  }
+
+  /**
+   * Returns what an agent needs for its next step: without a query the newest items, the oldest of them
+   * first; with a query the best items, the best first.
+   *
+   * @returns an array of results; its `degraded` names what the server could not do, if anything
+   * @throws UnsupportedError - the server does not offer `contextWindow` or `filter`
+   */
+  retrieve(options?: RetrieveOptions): Promise<Found<Result>>;
+  retrieve(query: string, options?: RetrieveOptions): Promise<Found<Result>>;
+  async retrieve(
+    first: string | RetrieveOptions = {},
+    second: RetrieveOptions = {},
+  ): Promise<Found<Result>> {
+    const [query, options] = typeof first === "string" ? [first, second] : ["", first];
+    const fixed = {
+      ...filterFrom(options),
+      limit: given(options.limit, int32From, "limit"),
+      queryText: query,
+      queryEmbedding: given(options.embedding, vectorFrom, "embedding"),
+      minScore: options.minScore,
+      mode: given(options.mode, modeFrom, "mode") ?? Modes.UNSPECIFIED,
+      contextWindow: int32From(options.contextWindow ?? 0, "contextWindow"),
+      explain: options.explain ?? false,
+      pageSize: int32From(options.pageSize ?? 0, "pageSize"),
+    };
+    const request = (pageToken: string) => ({ namespace: this.boundTo, options: { ...fixed, pageToken } });
+    const pages = this.transport.pages(method.retrieve, request, options);
+    return foundOf(pages, (page) => page.results.map(resultTo));
+  }
+
+  /**
+   * Returns one item.
+   *
+   * @throws NotFoundError - no item of this id is in the namespace
+   */
+  async get(id: string, options: GetOptions = {}): Promise<MemoryItem> {
+    const { includeEmbedding = false } = options;
+    const request = { namespace: this.boundTo, id, includeEmbedding };
+    return itemTo((await this.transport.unary(method.get, request, options)).item);
+  }
+
+  /** Yields the items in the order in which they were added, page by page. */
+  async *listItems(options: ListItemsOptions = {}): AsyncGenerator<MemoryItem, void, undefined> {
+    const request = withToken({
+      ...filterFrom(options),
+      namespace: this.boundTo,
+      newestFirst: options.newestFirst ?? false,
+      pageSize: int32From(options.pageSize ?? 0, "pageSize"),
+    });
+    for await (const page of this.transport.pages(method.list, request, options)) {
+      for (const item of page.items) {
+        yield itemTo(item);
+      }
+    }
+  }
+
+  /**
+   * Changes those fields of an item that are given; returns it as written.
+   *
+   * @throws NotFoundError - no item of this id is in the namespace
+   * @throws ConflictError - the item has another revision; `metadata.current_revision` tells which
+   */
+  async update(id: string, changes: ItemChanges, options: ItemWriteOptions = {}): Promise<MemoryItem> {
+    const request = {
+      ...changesFrom(id, changes),
+      namespace: this.boundTo,
+      expectedRevision: given(options.expectedRevision, int64From, "expectedRevision"),
+      requestId: requestIdOf(options),
+    };
+    const response = await this.transport.unary(method.update, request, options);
+    return itemTo(response.item, response.degraded);
+  }
+
+  /**
+   * Removes an item and everything derived from it.
+   *
+   * @returns the namespace's revision
+   * @throws NotFoundError - no item of this id is in the namespace
+   * @throws ConflictError - the item has another revision than `expectedRevision`
+   */
+  async delete(id: string, options: ItemWriteOptions = {}): Promise<number> {
+    const request = {
+      namespace: this.boundTo,
+      id,
+      expectedRevision: given(options.expectedRevision, int64From, "expectedRevision"),
+      requestId: requestIdOf(options),
+    };
+    return Number((await this.transport.unary(method.delete, request, options)).revision);
+  }
+
+  /** Removes everything of the namespace: items, state and history. */
+  async reset(options: WriteOptions = {}): Promise<Removed> {
+    const request = { namespace: this.boundTo, requestId: requestIdOf(options) };
+    const response = await this.transport.unary(method.reset, request, options);
+    return {
+      itemCount: Number(response.removedCount),
+      stateCount: Number(response.removedStateCount),
+      revision: Number(response.revision),
+    };
+  }
+
+  /**
+   * Yields every change of the namespace, for as long as the caller wants.
+   *
+   * A stream that breaks because the server went away is taken up again where it broke, with no change lost
+   * or repeated. Leaving the loop, `return()` of the iterator and the signal end the watch at once.
+   *
+   * @throws UnavailableError - the server could not be reached at the first attempt, or for too long
+   */
+  watch(options: WatchOptions = {}): AsyncGenerator<Change, void, undefined> {
+    const { afterRevision, heartbeatIntervalMs, giveUpAfterMs = Infinity } = options;
+    const fixed = {
+      namespace: this.boundTo,
+      heartbeatInterval: given(heartbeatIntervalMs, durationFrom, "heartbeatIntervalMs"),
+    };
+    const position = given(afterRevision, int64From, "afterRevision");
+    const { transport } = this;
+    const run = (signal: AbortSignal) => {
+      const open = (after: bigint | undefined) =>
+        transport.stream(method.watch, { ...fixed, afterRevision: after }, signal, changeEvent);
+      return resumed(open, { position, giveUpAfterMs, signal, waitForReady: transport.waitForReady });
+    };
+    return endable(run, options.signal);
+  }
+
+  /**
+   * Yields every item and every state entry of the namespace, ordered by revision; an entry has a `key`.
+   *
+   * A stream that breaks is taken up again where it broke, unless the server stays away for too long. To
+   * continue an export of another day, pass the revision of its last record, less one, as `afterRevision`.
+   *
+   * @throws NotFoundError - nothing was ever written to the namespace
+   */
+  export(options: ExportOptions = {}): AsyncGenerator<MemoryItem | StateEntry, void, undefined> {
+    const { afterRevision = 0, includeEmbedding = false, giveUpAfterMs = 60_000 } = options;
+    const position = int64From(afterRevision, "afterRevision");
+    const fixed = { namespace: this.boundTo, includeEmbedding };
+    const { transport } = this;
+    const run = (signal: AbortSignal) => {
+      const open = (after: bigint = 0n) =>
+        transport.stream(method.export, { ...fixed, afterRevision: after }, signal, recordEvent);
+      return resumed(open, { position, giveUpAfterMs, signal, waitForReady: transport.waitForReady });
+    };
+    return endable(run, options.signal);
+  }
+}
+
+function summaryTo(response: ImportResponse): ImportSummary {
+  return {
+    importedCount: Number(response.importedCount),
+    skippedCount: Number(response.skippedCount),
+    importedStateCount: Number(response.importedStateCount),
+    skippedStateCount: Number(response.skippedStateCount),
+    revision: Number(response.revision),
+    degraded: degradedTo(response.degraded),
+  };
+}
+
+function isNewItem(item: NewItem | Content | string): item is NewItem {
+  return typeof item === "object" && !("type" in item);
+}
+
+function filterFrom(filter: ItemFilter) {
+  const { sessionId = "", labels = {}, kinds = [], includeEmbedding = false } = filter;
+  return {
+    sessionId,
+    labels: { ...labels },
+    startTime: given(filter.startTime, timestampFrom, "startTime"),
+    endTime: given(filter.endTime, timestampFrom, "endTime"),
+    kinds: kinds.map((kind) => kindFrom(kind, "kinds")),
+    filter: filter.filter ?? "",
+    includeEmbedding,
+  };
+}
+
+function resultTo(result: RetrieveResult): Result {
+  const item = itemTo(result.item);
+  const { score, explanation } = result;
+  return { item, score, explanation: explanationTo(explanation), text: item.text };
+}
+
+/** Fields that are in the mask and not set are cleared by the server. */
+function changesFrom(id: string, changes: ItemChanges): MessageInitShape<typeof UpdateRequestSchema> {
+  const { content, sessionId = "", labels = {}, metadata, expireTime } = changes;
+  const paths = {
+    content: "content",
+    sessionId: "session_id",
+    labels: "labels",
+    metadata: "metadata",
+    createTime: "create_time",
+    expireTime: "expire_time",
+    ttlMs: "ttl",
+    embedding: "embedding",
+  };
+  const names = Object.entries(paths).filter(([name]) => changes[name as keyof ItemChanges] !== undefined);
+  const item = {
+    id,
+    content: contentFrom(content),
+    sessionId,
+    labels: { ...labels },
+    metadata: given(metadata, objectFrom, "metadata"),
+    createTime: given(changes.createTime, timestampFrom, "createTime"),
+    expireTime: given(expireTime ?? undefined, timestampFrom, "expireTime"),
+    ttl: given(changes.ttlMs, durationFrom, "ttlMs"),
+    embedding: given(changes.embedding, vectorFrom, "embedding"),
+  };
+  return { item, updateMask: { paths: names.map(([, path]) => path) } };
+}

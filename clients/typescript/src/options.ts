@@ -1,0 +1,118 @@
+// How a client reaches its server, and what every call takes.
+
+/** What every method takes beside its own options. */
+export interface CallOptions {
+  /** Ends the call when it is aborted; the call then rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** Milliseconds that the call may take, retries included. Undefined: the client's. Infinity: no limit. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** What every write takes beside its own options. */
+export interface WriteOptions extends CallOptions {
+  /** Applied once, however often it is sent. Undefined: a new one for this call. */
+  readonly requestId?: string | undefined;
+}
+
+/** How a client reaches its server. */
+export interface ClientOptions {
+  /** The namespace that the client is bound to, usually one user or one agent. Undefined: "default". */
+  readonly namespace?: string | undefined;
+  /**
+   * Milliseconds that a call may take, retries included: 30 000 unless given. Infinity: no limit. Streams
+   * have none.
+   */
+  readonly timeoutMs?: number | undefined;
+  /**
+   * How often a call is tried while the server is unavailable, 1 to 5: 5 unless given. Writes carry a
+   * request id, so that one that is tried twice is still applied once.
+   */
+  readonly maxAttempts?: number | undefined;
+  /**
+   * Whether a call waits for a server that cannot be reached, for as long as this `timeoutMs`, rather than
+   * fail after the last attempt. Undefined: once the server has answered a call, so that a wrong address is
+   * told at once and nobody notices a restart.
+   */
+  readonly waitForReady?: boolean | undefined;
+  /**
+   * Milliseconds of silence after which an open call checks that the server is still there: 60 000 unless
+   * given.
+   */
+  readonly keepaliveMs?: number | undefined;
+  /** Largest message that is taken from the server, in bytes: 16 MiB unless given. */
+  readonly maxReceiveBytes?: number | undefined;
+  /** Encrypt the connection: true, or what to trust and to present. */
+  readonly tls?: boolean | TlsOptions | undefined;
+  /** Sent with every call as "authorization: Bearer ...". */
+  readonly token?: string | undefined;
+  /** Sent with every call. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/** What an encrypted connection trusts and presents. All as PEM. */
+export interface TlsOptions {
+  /** Certificates to trust. Undefined: those that Node.js brings along. */
+  readonly rootCertificates?: string | Uint8Array | undefined;
+  /** The client's own certificate, for servers that ask for one. */
+  readonly certificate?: string | Uint8Array | undefined;
+  /** The key of the client's own certificate. */
+  readonly key?: string | Uint8Array | undefined;
+  /** The name that the server's certificate is for, if it is not the host of the address. */
+  readonly serverName?: string | undefined;
+}
+
+const ATTEMPTS_MAX = 5;
+const MIB = 1024 * 1024;
+
+/**
+ * The settings of a client, with nothing left open.
+ *
+ * @internal
+ */
+export interface Settings {
+  readonly address: string;
+  readonly timeoutMs: number;
+  readonly maxAttempts: number;
+  readonly waitForReady: boolean | undefined;
+  readonly keepaliveMs: number;
+  readonly maxReceiveBytes: number;
+  readonly tls: TlsOptions | undefined;
+  readonly headers: Headers;
+}
+
+/**
+ * Fills in what was not given.
+ *
+ * @throws RangeError - a setting is out of range
+ * @throws TypeError - a header has a name or a value that HTTP does not allow
+ * @internal
+ */
+export function settingsFrom(address: string, options: ClientOptions): Settings {
+  if (!/^[^\s/@]+:\d+$/.test(address)) {
+    throw new RangeError(`the address must be a host and a port, not ${JSON.stringify(address)}`);
+  }
+  const { timeoutMs = 30_000, maxAttempts = ATTEMPTS_MAX, keepaliveMs = 60_000, token } = options;
+  const { maxReceiveBytes = 16 * MIB, waitForReady, tls = false, headers = {} } = options;
+  if (!Number.isInteger(maxAttempts) || maxAttempts < 1 || maxAttempts > ATTEMPTS_MAX) {
+    throw new RangeError(`maxAttempts must be 1 to ${ATTEMPTS_MAX}, not ${maxAttempts}`);
+  }
+  for (const [name, value] of Object.entries({ timeoutMs, keepaliveMs, maxReceiveBytes })) {
+    if (!(value > 0)) {
+      throw new RangeError(`${name} must be positive, not ${value}`);
+    }
+  }
+  const sent = new Headers(headers);
+  if (token !== undefined) {
+    sent.set("authorization", `Bearer ${token}`);
+  }
+  return {
+    address,
+    timeoutMs,
+    maxAttempts,
+    waitForReady,
+    keepaliveMs,
+    maxReceiveBytes,
+    tls: tls === true ? {} : tls || undefined,
+    headers: sent,
+  };
+}

@@ -1,0 +1,75 @@
+// State entries, and their protobuf messages.
+
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
+
+import type { StateEntry as ProtoEntry } from "./gen/memory_service/v1/state_pb.js";
+import { StateEntrySchema } from "./gen/memory_service/v1/state_pb.js";
+import type { JsonValue } from "./json.js";
+import { given } from "./requests.js";
+import type { Time, TimeInput } from "./times.js";
+import { optionalTimeTo, timestampFrom, valueFrom, valueTo } from "./values.js";
+
+/** One state key with its value and what is known about it. */
+export interface StateEntry {
+  /** Names the entry, 1 to 512 bytes. */
+  readonly key: string;
+  /** Any JSON value. Undefined: left out, in lists of keys and after a save. */
+  readonly value?: JsonValue | undefined;
+  /** Counts the writes of the key, from 1. */
+  readonly version: number;
+  /** What the value is for, in the writer's words. */
+  readonly description: string;
+  /** Size of the value as compact JSON. */
+  readonly sizeBytes: number;
+  /** Beginning of the value as JSON, in lists that ask for it. */
+  readonly preview: string;
+  /** When the key was created. */
+  readonly createTime?: Time | undefined;
+  /** When this version was written. */
+  readonly updateTime?: Time | undefined;
+  /** When the entry ceases to exist. Undefined: never. */
+  readonly expireTime?: Time | undefined;
+  /** Revision of the namespace at which this version was written. */
+  readonly revision: number;
+}
+
+/** A state entry to be imported. A `StateEntry` is one too; what only the server sets is not sent. */
+export interface NewStateEntry {
+  /** Names the entry, 1 to 512 bytes. */
+  readonly key: string;
+  /** Any JSON value. */
+  readonly value?: JsonValue | undefined;
+  /** What the value is for. */
+  readonly description?: string | undefined;
+  /** When the entry ceases to exist. Undefined: never. */
+  readonly expireTime?: TimeInput | undefined;
+}
+
+/** @internal */
+export function newEntryFrom(entry: NewStateEntry): MessageInitShape<typeof StateEntrySchema> {
+  const { key, value, description = "", expireTime } = entry;
+  return {
+    key,
+    description,
+    value: given(value, valueFrom, "value"),
+    expireTime: given(expireTime, timestampFrom, "expireTime"),
+  };
+}
+
+/** @internal */
+export function entryTo(entry: ProtoEntry | undefined): StateEntry {
+  const proto = entry ?? create(StateEntrySchema);
+  return {
+    key: proto.key,
+    value: valueTo(proto.value),
+    version: Number(proto.version),
+    description: proto.description,
+    sizeBytes: Number(proto.sizeBytes),
+    preview: proto.preview,
+    createTime: optionalTimeTo(proto.createTime),
+    updateTime: optionalTimeTo(proto.updateTime),
+    expireTime: optionalTimeTo(proto.expireTime),
+    revision: Number(proto.revision),
+  };
+}

@@ -1,0 +1,124 @@
+// The methods of a client that keep an agent's named values.
+
+import { Bound } from "./bound.js";
+import { StateService } from "./gen/memory_service/v1/state_pb.js";
+import type { JsonValue } from "./json.js";
+import type { CallOptions, WriteOptions } from "./options.js";
+import type { Removed } from "./removed.js";
+import { given, requestIdOf, withToken } from "./requests.js";
+import type { StateEntry } from "./state-entries.js";
+import { entryTo } from "./state-entries.js";
+import { durationFrom, int32From, int64From, valueFrom } from "./values.js";
+
+/** How a value is saved. */
+export interface SaveStateOptions extends WriteOptions {
+  /** Write only if this is the key's version; 0: only if there is no such key. Undefined: always. */
+  readonly expectedVersion?: number | undefined;
+  /** How long the entry lives, in milliseconds. Undefined: until it is deleted. */
+  readonly ttlMs?: number | undefined;
+  /** What the value is for. Undefined: the present description stays. */
+  readonly description?: string | undefined;
+}
+
+/** How a key is removed. */
+export interface DeleteStateOptions extends WriteOptions {
+  /** Remove it only if this is the key's version. Undefined: always. */
+  readonly expectedVersion?: number | undefined;
+}
+
+/** How entries are searched. */
+export interface SearchStateOptions extends CallOptions {
+  /** How many entries are fetched at a time. Undefined: 100. */
+  readonly pageSize?: number | undefined;
+}
+
+/** How keys are listed. */
+export interface ListStateKeysOptions extends SearchStateOptions {
+  /** Add the beginning of each value. */
+  readonly includePreview?: boolean | undefined;
+}
+
+/** State: named JSON values with versions. All in the client's namespace. */
+export abstract class StateMethods extends Bound {
+  /**
+   * Writes a value under a key, creating the key or raising its version.
+   *
+   * @param key - 1 to 512 bytes
+   * @param value - any JSON value, at most 1 MiB
+   * @returns the entry as it now stands, without its value
+   * @throws ConflictError - the key has another version; `metadata.current_version` tells which
+   */
+  async saveState(key: string, value: JsonValue, options: SaveStateOptions = {}): Promise<StateEntry> {
+    const request = {
+      namespace: this.boundTo,
+      key,
+      value: valueFrom(value, "value"),
+      expectedVersion: given(options.expectedVersion, int64From, "expectedVersion"),
+      ttl: given(options.ttlMs, durationFrom, "ttlMs"),
+      description: options.description,
+      requestId: requestIdOf(options),
+    };
+    const { entry } = await this.transport.unary(StateService.method.saveState, request, options);
+    return entryTo(entry);
+  }
+
+  /**
+   * Returns the entry of a key, with its value.
+   *
+   * @throws NotFoundError - there is no such key
+   */
+  async loadState(key: string, options: CallOptions = {}): Promise<StateEntry> {
+    const request = { namespace: this.boundTo, key };
+    const { entry } = await this.transport.unary(StateService.method.loadState, request, options);
+    return entryTo(entry);
+  }
+
+  /** Yields all entries without their values, ordered by key, page by page. */
+  async *listStateKeys(options: ListStateKeysOptions = {}): AsyncGenerator<StateEntry, void, undefined> {
+    const { includePreview = false, pageSize = 0 } = options;
+    const request = { namespace: this.boundTo, includePreview, pageSize: int32From(pageSize, "pageSize") };
+    const pages = this.transport.pages(StateService.method.listStateKeys, withToken(request), options);
+    for await (const page of pages) {
+      yield* page.entries.map(entryTo);
+    }
+  }
+
+  /** Yields the entries whose whole key matches a glob such as "plan/*", with values, by key. */
+  async *searchState(
+    pattern: string,
+    options: SearchStateOptions = {},
+  ): AsyncGenerator<StateEntry, void, undefined> {
+    const { pageSize = 0 } = options;
+    const request = { namespace: this.boundTo, pattern, pageSize: int32From(pageSize, "pageSize") };
+    const pages = this.transport.pages(StateService.method.searchState, withToken(request), options);
+    for await (const page of pages) {
+      yield* page.entries.map(entryTo);
+    }
+  }
+
+  /**
+   * Removes a key.
+   *
+   * @returns the namespace's revision
+   * @throws NotFoundError - there is no such key
+   * @throws ConflictError - the key has another version than `expectedVersion`
+   */
+  async deleteState(key: string, options: DeleteStateOptions = {}): Promise<number> {
+    const request = {
+      namespace: this.boundTo,
+      key,
+      expectedVersion: given(options.expectedVersion, int64From, "expectedVersion"),
+      requestId: requestIdOf(options),
+    };
+    const response = await this.transport.unary(StateService.method.deleteState, request, options);
+    return Number(response.revision);
+  }
+
+  /** Removes every key of the namespace and leaves its items alone. */
+  async clearState(options: WriteOptions = {}): Promise<Removed> {
+    const request = { namespace: this.boundTo, requestId: requestIdOf(options) };
+    const response = await this.transport.unary(StateService.method.clearState, request, options);
+    const { removedCount, revision } = response;
+    return { itemCount: 0, stateCount: Number(removedCount), revision: Number(revision) };
+  }
+}

@@ -1,0 +1,121 @@
+// From the errors of the transport to this package's own, with the details that the server sends.
+
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { fromBinary } from "@bufbuild/protobuf";
+import { DurationSchema } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
+
+import type { ErrorDetails } from "./errors.js";
+import * as errors from "./errors.js";
+import { millisTo } from "./values.js";
+
+const DOMAIN = "memory_service.v1";
+const REASON = "ERROR_REASON_";
+
+type ErrorClass = new (message: string, details: ErrorDetails) => errors.MemoryServiceError;
+
+/** Name and class of each gRPC code. */
+const CODES: Readonly<Record<number, readonly [string, ErrorClass]>> = {
+  [Code.Canceled]: ["CANCELLED", errors.MemoryServiceError],
+  [Code.Unknown]: ["UNKNOWN", errors.MemoryServiceError],
+  [Code.InvalidArgument]: ["INVALID_ARGUMENT", errors.InvalidArgumentError],
+  [Code.DeadlineExceeded]: ["DEADLINE_EXCEEDED", errors.DeadlineExceededError],
+  [Code.NotFound]: ["NOT_FOUND", errors.NotFoundError],
+  [Code.AlreadyExists]: ["ALREADY_EXISTS", errors.AlreadyExistsError],
+  [Code.PermissionDenied]: ["PERMISSION_DENIED", errors.PermissionDeniedError],
+  [Code.ResourceExhausted]: ["RESOURCE_EXHAUSTED", errors.LimitExceededError],
+  [Code.FailedPrecondition]: ["FAILED_PRECONDITION", errors.FailedPreconditionError],
+  [Code.Aborted]: ["ABORTED", errors.ConflictError],
+  [Code.OutOfRange]: ["OUT_OF_RANGE", errors.MemoryServiceError],
+  [Code.Unimplemented]: ["UNIMPLEMENTED", errors.UnsupportedError],
+  [Code.Internal]: ["INTERNAL", errors.InternalError],
+  [Code.Unavailable]: ["UNAVAILABLE", errors.UnavailableError],
+  [Code.DataLoss]: ["DATA_LOSS", errors.MemoryServiceError],
+  [Code.Unauthenticated]: ["UNAUTHENTICATED", errors.UnauthenticatedError],
+};
+
+/** Codes that the transport invents for a connection that broke; from a server they mean other things. */
+const BROKEN = new Set([Code.Aborted, Code.Canceled, Code.Internal, Code.Unknown]);
+
+/** Returns the error of a call that failed, whatever the transport raised. */
+export function errorFrom(raised: unknown): errors.MemoryServiceError {
+  const error = ConnectError.from(raised);
+  const [code, Kind] = CODES[codeOf(error)] ?? ["UNKNOWN", errors.MemoryServiceError];
+  const details: Partial<Record<string, Uint8Array>> = {};
+  for (const detail of error.details) {
+    if ("type" in detail) {
+      details[detail.type] ??= detail.value;
+    }
+  }
+  return new Kind(error.rawMessage || code, { code, ...decoded(details), cause: error.cause });
+}
+
+/** Whether a call failed because there is no server at present: the connection could not be made. */
+export function isAbsent(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    // A host of several addresses fails with the errors of all of them.
+    const tried: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [cause];
+    if (tried.some(isOfConnecting)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+function isOfConnecting(error: unknown): boolean {
+  return error instanceof Error && "syscall" in error && /^(connect|getaddrinfo)$/.test(String(error.syscall));
+}
+
+function codeOf(error: ConnectError): Code {
+  const isOfServer = error.metadata.has("grpc-status") || error.metadata.has("grpc-status-details-bin");
+  const isOfMessage = /^(parse|serialize) binary/.test(error.rawMessage);
+  return !isOfServer && !isOfMessage && BROKEN.has(error.code) ? Code.Unavailable : error.code;
+}
+
+/** Reads the details; those that cannot be read are left out: code and text still say what happened. */
+function decoded(details: Partial<Record<string, Uint8Array>>): Partial<ErrorDetails> {
+  try {
+    const info = errorInfo(details["google.rpc.ErrorInfo"]);
+    const retry = strings(details["google.rpc.RetryInfo"]).get(1)?.[0];
+    const violation = strings(details["google.rpc.BadRequest"]).get(1)?.[0];
+    return {
+      ...(info.domain === DOMAIN ? { reason: info.reason, metadata: info.metadata } : {}),
+      field: text(strings(violation).get(1)),
+      retryAfterMs: retry && millisTo(fromBinary(DurationSchema, retry)),
+    };
+  } catch {
+    return {};
+  }
+}
+
+/** google.rpc.ErrorInfo: reason = 1, domain = 2, map<string, string> metadata = 3. */
+function errorInfo(message: Uint8Array | undefined) {
+  const fields = strings(message);
+  const metadata: Record<string, string> = {};
+  for (const entry of fields.get(3) ?? []) {
+    const pair = strings(entry);
+    metadata[text(pair.get(1))] = text(pair.get(2));
+  }
+  const name = text(fields.get(1));
+  const reason = name.startsWith(REASON) ? name.slice(REASON.length) : name;
+  return { reason, domain: text(fields.get(2)), metadata };
+}
+
+/** Reads the fields of a message that are strings or messages, by number. */
+function strings(message: Uint8Array | undefined): Map<number, Uint8Array[]> {
+  const fields = new Map<number, Uint8Array[]>();
+  const reader = new BinaryReader(message ?? new Uint8Array());
+  while (reader.pos < reader.len) {
+    const [number, wireType] = reader.tag();
+    if (wireType === WireType.LengthDelimited) {
+      fields.set(number, [...(fields.get(number) ?? []), reader.bytes()]);
+    } else {
+      reader.skip(wireType, number);
+    }
+  }
+  return fields;
+}
+
+function text(values: readonly Uint8Array[] | undefined): string {
+  return new TextDecoder().decode(values?.[0]);
+}

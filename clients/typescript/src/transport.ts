@@ -1,0 +1,241 @@
+// Runs calls over one HTTP/2 connection, which the first call opens.
+
+import type {
+  DescMessage,
+  DescMethodClientStreaming,
+  DescMethodServerStreaming,
+  DescMethodUnary,
+  MessageInitShape,
+  MessageShape,
+} from "@bufbuild/protobuf";
+import type { Transport as Connection } from "@connectrpc/connect";
+import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+
+import { InternalError, MemoryServiceError, UnavailableError } from "./errors.js";
+import { pause } from "./following.js";
+import type { CallOptions, Settings } from "./options.js";
+import { errorFrom, isAbsent } from "./status.js";
+import { requireWellFormed } from "./wellformed.js";
+
+const DELAY_FIRST_MS = 100;
+const DELAY_MAX_MS = 2_000;
+const PING_TIMEOUT_MS = 20_000;
+/** The longest time limit that the header of a call can hold. */
+const TIMEOUT_MAX_MS = 99_999_999;
+
+/** Calls that carry no request id, so that the server could not tell a retry from a second wish. */
+const NEVER_RETRIED: ReadonlySet<string> = new Set(["Import", "Backup", "DeleteNamespace"]);
+
+/** A connection to the server. */
+export class Transport {
+  readonly #settings: Settings;
+  readonly #sessions: Http2SessionManager;
+  readonly #connection: Connection;
+  readonly #calls = new Set<AbortController>();
+  #hasAnswered = false;
+  #isClosed = false;
+
+  constructor(settings: Settings) {
+    const { address, tls, keepaliveMs } = settings;
+    const baseUrl = `${tls ? "https" : "http"}://${address}`;
+    const keepalive = { pingIntervalMs: keepaliveMs, pingTimeoutMs: PING_TIMEOUT_MS };
+    this.#settings = settings;
+    this.#sessions = new Http2SessionManager(baseUrl, keepalive, tls && tlsSettings(tls));
+    this.#connection = createGrpcTransport({
+      baseUrl,
+      sessionManager: this.#sessions,
+      readMaxBytes: settings.maxReceiveBytes,
+      acceptCompression: [],
+    });
+  }
+
+  /** Whether calls wait for a server that cannot be reached at present. */
+  get waitForReady(): boolean {
+    return this.#settings.waitForReady ?? this.#hasAnswered;
+  }
+
+  /** Runs a call that has one response, again and again while the server is unavailable. */
+  async unary<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    request: MessageInitShape<I>,
+    options: CallOptions = {},
+  ): Promise<MessageShape<O>> {
+    requireWellFormed(request);
+    const { headers, maxAttempts, timeoutMs } = this.#settings;
+    const begin = Date.now();
+    const end = begin + (options.timeoutMs ?? timeoutMs);
+    const call = this.#begin(options.signal);
+    let attemptsLeft = NEVER_RETRIED.has(method.name) ? 1 : maxAttempts;
+    try {
+      for (let delay = DELAY_FIRST_MS; ; delay = Math.min(2 * delay, DELAY_MAX_MS)) {
+        try {
+          const limit = limitOf(end - Date.now());
+          const response = await this.#connection.unary(method, call.signal, limit, headers, request);
+          this.#hasAnswered = true;
+          return response.message;
+        } catch (raised) {
+          const error = call.errorFrom(raised);
+          const waits = this.waitForReady && isAbsent(error) && Date.now() < begin + timeoutMs;
+          attemptsLeft -= waits ? 0 : 1;
+          if (!(error instanceof UnavailableError) || attemptsLeft <= 0 || Date.now() + delay >= end) {
+            throw error;
+          }
+        }
+        await pause(delay, call.signal);
+      }
+    } finally {
+      call.end();
+    }
+  }
+
+  /** Yields all pages of an answer, each fetched when it is asked for; `request` puts a page token into it. */
+  async *pages<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    request: (pageToken: string) => MessageInitShape<I>,
+    options: CallOptions = {},
+  ): AsyncGenerator<MessageShape<O>, void, undefined> {
+    let pageToken = "";
+    do {
+      const page = await this.unary(method, request(pageToken), options);
+      yield page;
+      pageToken = (page as MessageShape<O> & { nextPageToken: string }).nextPageToken;
+    } while (pageToken !== "");
+  }
+
+  /** Yields the responses of a call that has many; it is tried once. Leaving the iteration ends the call. */
+  async *stream<I extends DescMessage, O extends DescMessage, T>(
+    method: DescMethodServerStreaming<I, O>,
+    request: MessageInitShape<I>,
+    signal: AbortSignal,
+    read: (response: MessageShape<O>) => T,
+  ): AsyncGenerator<T, void, undefined> {
+    requireWellFormed(request);
+    const { headers } = this.#settings;
+    const call = this.#begin(signal);
+    try {
+      const answer = await this.#connection.stream(method, call.signal, 0, headers, once(request));
+      for await (const response of answer.message) {
+        this.#hasAnswered = true;
+        yield read(response);
+      }
+    } catch (raised) {
+      throw call.errorFrom(raised);
+    } finally {
+      call.end();
+    }
+  }
+
+  /** Runs a call with many requests, once. An error of `requests` ends the upload and is thrown here. */
+  async upload<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodClientStreaming<I, O>,
+    requests: AsyncIterable<MessageInitShape<I>>,
+    options: CallOptions = {},
+  ): Promise<MessageShape<O>> {
+    const { headers } = this.#settings;
+    const limit = limitOf(options.timeoutMs ?? Infinity);
+    const call = this.#begin(options.signal);
+    const failure: { error?: unknown } = {};
+    let last: MessageShape<O> | undefined;
+    try {
+      const noted = notedIn(failure, requests);
+      const answer = await this.#connection.stream(method, call.signal, limit, headers, noted);
+      for await (const response of answer.message) {
+        last = response;
+      }
+    } catch (raised) {
+      throw "error" in failure ? failure.error : call.errorFrom(raised);
+    } finally {
+      call.end();
+    }
+    if (last === undefined) {
+      throw new InternalError("the server ended the call without an answer", { code: "INTERNAL" });
+    }
+    return last;
+  }
+
+  /** Ends all calls and closes the connection. */
+  close(): void {
+    this.#isClosed = true;
+    this.#calls.forEach((call) => call.abort(closedError()));
+    this.#sessions.abort();
+  }
+
+  /** Begins a call that ends with the caller's signal, with the client, and with `end`. */
+  #begin(outer: AbortSignal | undefined) {
+    outer?.throwIfAborted();
+    if (this.#isClosed) {
+      throw closedError();
+    }
+    const call = new AbortController();
+    const abort = () => call.abort(outer?.reason);
+    outer?.addEventListener("abort", abort, { once: true });
+    this.#calls.add(call);
+    return {
+      signal: call.signal,
+      errorFrom: (raised: unknown): unknown => {
+        const error = errorFrom(raised);
+        this.#hasAnswered ||= error.reason !== "";
+        return call.signal.aborted ? call.signal.reason : error;
+      },
+      end: () => {
+        outer?.removeEventListener("abort", abort);
+        this.#calls.delete(call);
+        call.abort();
+      },
+    };
+  }
+}
+
+function closedError(): MemoryServiceError {
+  return new MemoryServiceError("the client is closed", { code: "CANCELLED" });
+}
+
+/** Returns a time limit as the connection takes it: whole milliseconds, at least one; 0 stands for none. */
+function limitOf(millis: number): number {
+  return millis > TIMEOUT_MAX_MS ? 0 : Math.max(1, Math.ceil(millis));
+}
+
+function tlsSettings(tls: NonNullable<Settings["tls"]>) {
+  const pem = (value: string | Uint8Array | undefined) =>
+    typeof value === "string" || value === undefined ? value : Buffer.from(value);
+  return {
+    ...(tls.rootCertificates === undefined ? {} : { ca: pem(tls.rootCertificates)! }),
+    ...(tls.certificate === undefined ? {} : { cert: pem(tls.certificate)! }),
+    ...(tls.key === undefined ? {} : { key: pem(tls.key)! }),
+    ...(tls.serverName === undefined ? {} : { servername: tls.serverName }),
+  };
+}
+
+async function* once<T>(value: T): AsyncGenerator<T> {
+  yield value;
+}
+
+/**
+ * Passes requests on and notes the error that they end with: the connection would wrap it. What the
+ * connection itself throws into this generator, when the server has answered already, is not noted.
+ */
+async function* notedIn<T>(failure: { error?: unknown }, requests: AsyncIterable<T>): AsyncGenerator<T> {
+  const iterator = requests[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const { done, value } = await nextOf(iterator).catch((error: unknown) => {
+        failure.error = error;
+        throw error;
+      });
+      if (done) {
+        return;
+      }
+      yield value;
+    }
+  } finally {
+    await iterator.return?.();
+  }
+}
+
+async function nextOf<T>(requests: AsyncIterator<T>): Promise<IteratorResult<T>> {
+  const result = await requests.next();
+  if (!result.done) {
+    requireWellFormed(result.value);
+  }
+  return result;
+}

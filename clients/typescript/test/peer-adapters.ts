@@ -1,0 +1,66 @@
+// How the corpus' calls become calls of the client: one small adapter for each RPC.
+
+import type { DescService } from "@bufbuild/protobuf";
+
+import type { MemoryClient } from "../src/index.js";
+import type { Native } from "./peer-messages.js";
+import { Inexpressible } from "./peer-messages.js";
+
+/** Makes one RPC through the client's public methods. */
+export interface Adapter {
+  /** Fields of the request that it passes on; others are inexpressible. `namespace` is taken by all. */
+  readonly sent: readonly string[];
+  /** Makes the call; returns the fields of the response, or of each response of a stream. */
+  readonly call: (client: MemoryClient, request: never) => Promise<object>;
+}
+
+/** An adapter for each method of a service. */
+export type Adapters<S extends DescService> = Readonly<Record<keyof S["method"], Adapter>>;
+
+/** Makes an adapter; `R` is what the client's method takes, so that the compiler knows of each name in `sent`. */
+export function adapter<R>(
+  sent: readonly (keyof R & string)[],
+  call: (client: MemoryClient, request: R) => Promise<object>,
+): Adapter {
+  return { sent, call };
+}
+
+/** Returns a message that has to be there. */
+export function required<T>(value: T | undefined, what: string): T {
+  if (value === undefined) {
+    throw new Inexpressible(`${what}: unset`);
+  }
+  return value;
+}
+
+/** Returns all entries of an iteration. */
+export async function all<T>(entries: AsyncIterable<T>): Promise<T[]> {
+  const list: T[] = [];
+  for await (const entry of entries) {
+    list.push(entry);
+  }
+  return list;
+}
+
+/**
+ * Returns what an update changes. The client names in the mask just what it is given, so that a value which
+ * the mask does not name cannot be sent; `cleared` says with what a field is emptied that is named only.
+ */
+export function changesOf(values: Native, mask: { paths: string[] } | undefined, cleared: Native): Native {
+  if (mask === undefined || mask.paths.length === 0) {
+    return values;
+  }
+  const names = mask.paths.map(nativeName);
+  const unnamed = Object.keys(values).find((name) => !names.includes(name));
+  if (unnamed !== undefined) {
+    throw new Inexpressible(`${unnamed}: not in the mask`);
+  }
+  return Object.fromEntries(names.map((name) => [name, required(values[name] ?? cleared[name], name)]));
+}
+
+function nativeName(path: string): string {
+  if (["text", "data", "chat_message", "tool_call_result"].includes(path)) {
+    return "content";
+  }
+  return path === "ttl" ? "ttlMs" : path.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+}

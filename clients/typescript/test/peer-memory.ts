@@ -1,0 +1,216 @@
+// Adapters for items, state and the server itself.
+
+import type { AdminService } from "../src/gen/memory_service/v1/admin_pb.js";
+import type { MemoryService } from "../src/gen/memory_service/v1/memory_pb.js";
+import type { StateService } from "../src/gen/memory_service/v1/state_pb.js";
+import type {
+  AddOptions,
+  Content,
+  DeleteStateOptions,
+  ExportOptions,
+  GetOptions,
+  ImportedItem,
+  ItemWriteOptions,
+  JsonValue,
+  ListItemsOptions,
+  ListNamespacesOptions,
+  ListStateKeysOptions,
+  MemoryClient,
+  MemoryItem,
+  NewItem,
+  NewStateEntry,
+  OnDuplicate,
+  RetrieveOptions,
+  SaveStateOptions,
+  SearchStateOptions,
+  StateEntry,
+  Vector,
+  WatchOptions,
+  WriteOptions,
+} from "../src/index.js";
+import type { Adapters } from "./peer-adapters.js";
+import { adapter, all, changesOf, required } from "./peer-adapters.js";
+import type { Native } from "./peer-messages.js";
+import { Inexpressible } from "./peer-messages.js";
+
+type Id = { id?: string };
+type Mask = { updateMask?: { paths: string[] } };
+
+/** An item as requests have it; only imports take what its service keeps with it. */
+function plain<I extends ImportedItem>(item: I | undefined, what: string): I {
+  const given = required(item, what);
+  if (given.kind !== undefined || given.facetJson !== undefined) {
+    throw new Inexpressible(`${what}: kind and facet_json`);
+  }
+  return given;
+}
+
+function itemWritten(item: MemoryItem): object {
+  return { item, revision: item.revision, degraded: item.degraded };
+}
+
+async function added(client: MemoryClient, items: readonly NewItem[], options: WriteOptions): Promise<object> {
+  const written = await client.batchAdd(items, options);
+  const last = written.at(-1);
+  return { items: written, revision: last?.revision, degraded: last?.degraded };
+}
+
+interface Retrieval extends RetrieveOptions {
+  readonly queryText?: string;
+  readonly queryEmbedding?: Vector;
+}
+
+async function retrieved(client: MemoryClient, retrieval: Retrieval): Promise<object> {
+  const { queryText, queryEmbedding: embedding, ...rest } = retrieval;
+  const options = { ...rest, embedding };
+  const results = await (queryText === undefined ? client.retrieve(options) : client.retrieve(queryText, options));
+  return { results, degraded: results.degraded, revision: results.revision };
+}
+
+async function watched(client: MemoryClient, options: WatchOptions, take: number): Promise<object[]> {
+  const responses: object[] = [];
+  for await (const change of client.watch(options)) {
+    responses.push({ change });
+    if (responses.length === take) {
+      break;
+    }
+  }
+  return responses;
+}
+
+/** With what `update` empties a field; those not named here cannot be emptied. */
+const ITEM_CLEARED = { sessionId: "", labels: {}, metadata: {}, expireTime: null };
+
+/** One batch of an import. */
+interface Batch {
+  readonly namespace?: string;
+  readonly items?: readonly ImportedItem[];
+  readonly states?: readonly NewStateEntry[];
+  readonly onDuplicate?: OnDuplicate;
+}
+
+/** Imports batches, which have to be such as the client makes out of their records itself. */
+async function imported(client: MemoryClient, batches: readonly Batch[]): Promise<object> {
+  const [first, ...later] = batches;
+  const { onDuplicate, namespace } = required(first, "ImportRequest");
+  for (const batch of later) {
+    if (![undefined, namespace].includes(batch.namespace) || ![undefined, onDuplicate].includes(batch.onDuplicate)) {
+      throw new Inexpressible("ImportRequest: another namespace or on_duplicate in a later one");
+    }
+  }
+  const records = batches.map(({ items = [], states = [] }) => [...items, ...states]);
+  const sizes = records.map(({ length }) => length).filter((size) => size > 0);
+  const [batchRecords] = sizes;
+  if (batchRecords !== undefined && !isCut(sizes, batchRecords)) {
+    throw new Inexpressible("ImportRequest: batches of several sizes");
+  }
+  return client.importItems(records.flat(), { onDuplicate, batchRecords });
+}
+
+/** Whether all batches have the same size; the last may have less. */
+function isCut(sizes: readonly number[], size: number): boolean {
+  return sizes.slice(0, -1).every((each) => each === size) && (sizes.at(-1) ?? 0) <= size;
+}
+
+const AMONG = ["sessionId", "labels", "startTime", "endTime", "kinds", "filter", "includeEmbedding"] as const;
+
+export const MEMORY: Adapters<typeof MemoryService> = {
+  add: adapter<AddOptions & { item?: ImportedItem }>(["item", "requestId"], async (client, { item, ...options }) => {
+    const { content, ...fields } = plain(item, "AddRequest.item");
+    return itemWritten(await client.add(content as Content, { ...options, ...fields }));
+  }),
+  batchAdd: adapter<WriteOptions & { items?: readonly ImportedItem[] }>(
+    ["items", "requestId"],
+    (client, { items = [], ...options }) =>
+      added(client, items.map((item) => plain(item, "BatchAddRequest.items")), options),
+  ),
+  import: adapter<Batch & readonly Batch[]>(["items", "states", "onDuplicate"], imported),
+  retrieve: adapter<{ options?: Retrieval }>(["options"], (client, { options = {} }) => retrieved(client, options)),
+  get: adapter<GetOptions & Id>(["id", "includeEmbedding"], async (client, { id = "", ...options }) => ({
+    item: await client.get(id, options),
+  })),
+  list: adapter<ListItemsOptions>([...AMONG, "newestFirst", "pageSize"], async (client, options) => ({
+    items: await all(client.listItems(options)),
+  })),
+  update: adapter<ItemWriteOptions & Mask & { item?: ImportedItem & Id }>(
+    ["item", "updateMask", "expectedRevision", "requestId"],
+    async (client, { item, updateMask, ...options }) => {
+      const { id = "", ...values } = plain(item, "UpdateRequest.item");
+      const changes = changesOf(values as Native, updateMask, ITEM_CLEARED);
+      return itemWritten(await client.update(id, changes, options));
+    },
+  ),
+  delete: adapter<ItemWriteOptions & Id>(
+    ["id", "expectedRevision", "requestId"],
+    async (client, { id = "", ...options }) => ({ revision: await client.delete(id, options) }),
+  ),
+  reset: adapter<WriteOptions>(["requestId"], async (client, options) => {
+    const { itemCount, stateCount, revision } = await client.reset(options);
+    return { removedCount: itemCount, removedStateCount: stateCount, revision };
+  }),
+  watch: adapter<WatchOptions & { take?: number }>(
+    ["afterRevision", "heartbeatIntervalMs"],
+    (client, { take = 1, ...options }) => watched(client, options, take),
+  ),
+  export: adapter<ExportOptions>(["afterRevision", "includeEmbedding"], async (client, options) => {
+    const records = await all(client.export(options));
+    return records.map((record) => ("key" in record ? { state: record } : { item: record }));
+  }),
+};
+
+function entryWritten(entry: StateEntry): object {
+  return { entry, revision: entry.revision };
+}
+
+type Key = { key?: string };
+
+export const STATE: Adapters<typeof StateService> = {
+  saveState: adapter<SaveStateOptions & Key & { value?: JsonValue }>(
+    ["key", "value", "expectedVersion", "ttlMs", "description", "requestId"],
+    async (client, { key = "", value, ...options }) =>
+      entryWritten(await client.saveState(key, required(value, "SaveStateRequest.value"), options)),
+  ),
+  loadState: adapter<Key>(["key"], async (client, { key = "" }) => ({ entry: await client.loadState(key) })),
+  listStateKeys: adapter<ListStateKeysOptions>(["includePreview", "pageSize"], async (client, options) => ({
+    entries: await all(client.listStateKeys(options)),
+  })),
+  searchState: adapter<SearchStateOptions & { pattern?: string }>(
+    ["pattern", "pageSize"],
+    async (client, { pattern = "", ...options }) => ({ entries: await all(client.searchState(pattern, options)) }),
+  ),
+  deleteState: adapter<DeleteStateOptions & Key>(
+    ["key", "expectedVersion", "requestId"],
+    async (client, { key = "", ...options }) => ({ revision: await client.deleteState(key, options) }),
+  ),
+  clearState: adapter<WriteOptions>(["requestId"], async (client, options) => {
+    const { stateCount, revision } = await client.clearState(options);
+    return { removedCount: stateCount, revision };
+  }),
+};
+
+export const ADMIN: Adapters<typeof AdminService> = {
+  getInfo: adapter<object>([], (client) => client.info()),
+  listNamespaces: adapter<ListNamespacesOptions>(["prefix", "pageSize"], async (client, options) => ({
+    namespaces: await all(client.listNamespaces(options)),
+  })),
+  getNamespaceStats: adapter<object>([], (client) => client.namespaceStats()),
+  deleteNamespace: adapter<object>([], async (client) => {
+    const { itemCount, stateCount } = await client.deleteNamespace();
+    return { removedItemCount: itemCount, removedStateCount: stateCount };
+  }),
+  flush: adapter<object>([], async (client) => ({ durationMs: await client.flush() })),
+  backup: adapter<{ name?: string }>(["name"], (client, { name }) => client.backup(name)),
+};
+
+/** Goes through all items by the client's own iteration, or retrieves them without a limit. */
+export async function iterated(client: MemoryClient, by: string): Promise<object> {
+  const entries = by === "list" ? client.listItems() : await client.retrieve({ limit: -1 });
+  let [count, first, last, ordered] = [0, "", "", true];
+  for await (const { text } of entries) {
+    first = count === 0 ? text : first;
+    last = text;
+    ordered &&= text === `item ${count}`;
+    count += 1;
+  }
+  return { count, first, last, ordered };
+}
