@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from typing import Any
 
 from memory_client import AsyncMemoryClient, MemoryClient
-from server_process import ServerProcess
 
 
 class Blocking:
@@ -23,22 +22,37 @@ class Blocking:
 
         def call(*arguments: Any, **fields: Any) -> Any:
             answer = method(*arguments, **fields)
-            return self._runner.run(answer if inspect.isawaitable(answer) else _listed(answer))
+            if isinstance(answer, AsyncMemoryClient):
+                return Blocking(self._runner, answer)
+            if inspect.isawaitable(answer):
+                return self._runner.run(answer)
+            return _stepped(self._runner, answer)
 
         return call
 
 
-async def _listed(entries: AsyncIterator[Any]) -> list[Any]:
-    return [entry async for entry in entries]
+def _stepped(runner: asyncio.Runner, entries: AsyncIterator[Any]) -> Iterator[Any]:
+    """Yield what an asynchronous iterator yields; closing this one closes that."""
+    end = object()
+    try:
+        while (entry := runner.run(_next_or(end, entries))) is not end:
+            yield entry
+    finally:
+        if isinstance(entries, AsyncGenerator):
+            runner.run(entries.aclose())
 
 
-def connected(server: ServerProcess, namespace: str, kind: str) -> Iterator[Any]:
+async def _next_or(end: object, entries: AsyncIterator[Any]) -> Any:
+    return await anext(entries, end)
+
+
+def connected(address: str, namespace: str, kind: str) -> Iterator[Any]:
     """A client of the kind that is asked for."""
     if kind == "sync":
-        with MemoryClient(server.address, namespace=namespace) as client:
+        with MemoryClient(address, namespace=namespace) as client:
             yield client
         return
     with asyncio.Runner() as runner:
-        client = AsyncMemoryClient(server.address, namespace=namespace)
+        client = AsyncMemoryClient(address, namespace=namespace)
         yield Blocking(runner, client)
         runner.run(client.close())

@@ -64,6 +64,7 @@ CONTENTS: list[Content] = [
     WHOLE_MESSAGE,
     ChatMessage(Role.USER),
     ToolCallResult("search", None, "call_1"),
+    ToolCallResult("search", tool_call_id="call_1"),
     ToolCallResult(),
 ]
 
@@ -214,6 +215,8 @@ def test_a_role_that_does_not_exist_is_refused() -> None:
         (chat_message("user", BinaryPart(b"x", "image/png", "cat.png")), "[image/png cat.png]", "user"),
         (tool_call_result("search", {"n": 1}), 'search: {"n":1}', "search"),
         (ToolCallResult(result="text"), "text", "tool"),
+        (ToolCallResult("erase", None), "erase: null", "erase"),
+        (ToolCallResult("erase"), "erase", "erase"),
     ],
 )
 def test_readable_text_and_speaker(content: Content, text: str, speaker: str) -> None:

@@ -34,7 +34,7 @@ WHY = "It is worth remembering for long"
 
 @pytest.fixture(params=["sync", "async"])
 def client(request: pytest.FixtureRequest, server: ServerProcess, namespace: str) -> Iterator[Any]:
-    yield from connected(server, namespace, request.param)
+    yield from connected(server.address, namespace, request.param)
 
 
 def test_a_fact_is_saved_in_the_third_person_and_once(client: Any) -> None:

@@ -32,7 +32,7 @@ WHY = "It is worth remembering for long"
 
 @pytest.fixture(params=["sync", "async"])
 def client(request: pytest.FixtureRequest, server: ServerProcess, namespace: str) -> Iterator[Any]:
-    yield from connected(server, namespace, request.param)
+    yield from connected(server.address, namespace, request.param)
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def llm_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
 @pytest.fixture(params=["sync", "async"])
 def llm_client(request: pytest.FixtureRequest, llm_server: ServerProcess, namespace: str) -> Iterator[Any]:
     """A client of a server that asks a language model."""
-    yield from connected(llm_server, namespace, request.param)
+    yield from connected(llm_server.address, namespace, request.param)
 
 
 # --- interactions -----------------------------------------------------------------------------

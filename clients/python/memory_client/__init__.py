@@ -7,7 +7,6 @@ with MemoryClient(namespace="ada") as memory:
 
 from __future__ import annotations
 
-from memory_client._calls.memory import UNSET
 from memory_client.aio import AsyncMemoryClient
 from memory_client.client import MemoryClient
 from memory_client.decisions import DecidedBy, DecisionFailure, LlmUsage
@@ -67,6 +66,7 @@ from memory_client.models import (
     HealthStatus,
     ImportSummary,
     IndexStats,
+    ItemKind,
     MemoryItem,
     NamespaceStats,
     NamespaceSummary,
@@ -81,6 +81,7 @@ from memory_client.models import (
 )
 from memory_client.options import ClientOptions
 from memory_client.overseer import KeyDecision, KeyVerdict, Relevance, StorageDecision
+from memory_client.unset import UNSET
 from memory_client.user_memories import (
     Consolidation,
     ConsolidationAction,
@@ -146,6 +147,7 @@ __all__ = [
     "InteractionPair",
     "Internal",
     "InvalidArgument",
+    "ItemKind",
     "KeyDecision",
     "KeyVerdict",
     "LimitExceeded",

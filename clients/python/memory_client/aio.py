@@ -44,7 +44,7 @@ class AsyncMemoryClient(
         namespace: str = "default",
         timeout_s: float | None = 30.0,
         max_attempts: int = 5,
-        wait_for_ready: bool = False,
+        wait_for_ready: bool | None = None,
         keepalive_s: float = 60.0,
         max_receive_bytes: int = 16 * MIB,
         tls: bool = False,

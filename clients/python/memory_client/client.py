@@ -1,3 +1,4 @@
+# Generated from aio.py by generate_sync.py. Do not edit: change that and generate anew.
 """The synchronous client."""
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class MemoryClient(
         namespace: str = "default",
         timeout_s: float | None = 30.0,
         max_attempts: int = 5,
-        wait_for_ready: bool = False,
+        wait_for_ready: bool | None = None,
         keepalive_s: float = 60.0,
         max_receive_bytes: int = 16 * MIB,
         tls: bool = False,

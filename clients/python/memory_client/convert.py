@@ -20,7 +20,8 @@ from memory_client.messages import (
     ToolCall,
     ToolCallResult,
 )
-from memory_client.models import Degradation, MemoryItem, StateEntry
+from memory_client.models import Degradation, ItemKind, MemoryItem, StateEntry, Vector
+from memory_client.unset import UNSET
 from memory_client.values import (
     duration_from,
     duration_to,
@@ -54,6 +55,27 @@ def enum_to(proto_enum: _ProtoEnum, prefix: str, number: int, kind: type[E], unk
         return unknown
 
 
+def kind_number(kind: ItemKind | str) -> Any:
+    """Return the number of a kind of item; plain items have that of "unspecified".
+
+    Raises:
+        ValueError: There is no such kind, or this client does not know it.
+    """
+    known = ItemKind(kind)
+    if known is ItemKind.UNSPECIFIED:
+        raise ValueError("the kind of an item that this client does not know cannot be sent")
+    if known is ItemKind.PLAIN:
+        return memory_pb2.ITEM_KIND_UNSPECIFIED
+    return enum_from(memory_pb2.ItemKind, "ITEM_KIND_", known)
+
+
+def kind_to(number: int) -> ItemKind:
+    """Return the kind of an item."""
+    if number == memory_pb2.ITEM_KIND_UNSPECIFIED:
+        return ItemKind.PLAIN
+    return enum_to(memory_pb2.ItemKind, "ITEM_KIND_", number, ItemKind, ItemKind.UNSPECIFIED)
+
+
 def time_to(message: Any, field: str) -> datetime | None:
     """Return the time in a field of a message. None: the field is not set."""
     if not message.HasField(field):
@@ -85,28 +107,47 @@ def set_content(item: memory_pb2.MemoryItem, content: Content | None) -> None:
         raise TypeError(f"an item cannot hold a {type(content).__name__}")
 
 
+def set_embedding(embedding: memory_pb2.Embedding, vector: Vector | None) -> None:
+    """Set a vector if one is given. One without values is sent too, for the server to refuse."""
+    if vector is not None:
+        embedding.SetInParent()
+        embedding.values.extend(floats_from(vector))
+
+
 def item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
     """Convert an item with all its fields, also those that only the server sets."""
     message = memory_pb2.MemoryItem(
-        id=item.id, session_id=item.session_id, labels=dict(item.labels), revision=item.revision
+        id=item.id,
+        session_id=item.session_id,
+        labels=dict(item.labels),
+        revision=item.revision,
+        kind=kind_number(item.kind),
+        facet_json=item.facet_json,
     )
     set_content(message, item.content)
     for field in ("create_time", "update_time", "expire_time"):
         _set_time(message, field, getattr(item, field))
     if item.metadata:
         message.metadata.CopyFrom(struct_from(item.metadata, "metadata"))
-    if item.embedding is not None:
-        message.embedding.values.extend(floats_from(item.embedding))
+    set_embedding(message.embedding, item.embedding)
     if item.ttl is not None:
         message.ttl.CopyFrom(duration_from(item.ttl))
     return message
 
 
-def new_item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
-    """Convert an item to be written: without the fields that only the server sets."""
+def imported_item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
+    """Convert an item to be imported: what its service keeps with it comes along."""
     message = item_from(item)
     message.ClearField("update_time")
     message.ClearField("revision")
+    return message
+
+
+def new_item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
+    """Convert an item to be written: without the fields that only the server sets."""
+    message = imported_item_from(item)
+    message.ClearField("kind")
+    message.ClearField("facet_json")
     return message
 
 
@@ -124,6 +165,8 @@ def item_to(message: memory_pb2.MemoryItem, degraded: Iterable[memory_pb2.Degrad
         metadata=struct_to(message.metadata),
         embedding=tuple(message.embedding.values) if message.HasField("embedding") else None,
         revision=message.revision,
+        kind=kind_to(message.kind),
+        facet_json=message.facet_json,
         degraded=degraded_to(degraded),
     )
 
@@ -238,16 +281,17 @@ def _tool_call_to(proto: memory_pb2.ToolCall) -> ToolCall:
 
 
 def _tool_call_result_from(result: ToolCallResult) -> memory_pb2.ToolCallResult:
-    return memory_pb2.ToolCallResult(
-        tool_call_id=result.tool_call_id,
-        name=result.name,
-        result=value_from(result.result, "result"),
-        is_error=result.is_error,
+    proto = memory_pb2.ToolCallResult(
+        tool_call_id=result.tool_call_id, name=result.name, is_error=result.is_error
     )
+    if result.result is not UNSET:
+        proto.result.CopyFrom(value_from(result.result, "result"))
+    return proto
 
 
 def _tool_call_result_to(proto: memory_pb2.ToolCallResult) -> ToolCallResult:
-    return ToolCallResult(proto.name, value_to(proto.result), proto.tool_call_id, proto.is_error)
+    result = value_to(proto.result) if proto.HasField("result") else UNSET
+    return ToolCallResult(proto.name, result, proto.tool_call_id, proto.is_error)
 
 
 def entry_from(entry: StateEntry) -> state_pb2.StateEntry:

@@ -9,6 +9,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+from memory_client.unset import UNSET
+
 
 class Role(StrEnum):
     """The one who speaks. A plain string such as "user" serves wherever a role is taken."""
@@ -65,8 +67,8 @@ class ToolCallResult:
 
     name: str = ""
     """Name of the tool."""
-    result: Any = None
-    """Any JSON value. None: null, or none was given."""
+    result: Any = UNSET
+    """Any JSON value. None: null. UNSET: none was given."""
     tool_call_id: str = ""
     """Id of the call that this answers. Empty: none."""
     is_error: bool = False
@@ -142,6 +144,8 @@ def readable_text(content: Content | Part | None) -> str:
     if isinstance(content, ToolCall):
         return f"{content.name}({_json(content.arguments) if content.arguments else ''})"
     if isinstance(content, ToolCallResult):
+        if content.result is UNSET:
+            return content.name
         shown = content.result if isinstance(content.result, str) else _json(content.result)
         return f"{content.name}: {shown}" if content.name else shown
     if isinstance(content, BinaryPart):

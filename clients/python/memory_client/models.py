@@ -22,6 +22,27 @@ Vector: TypeAlias = Sequence[float] | Array
 """An embedding to send: 1 to 4096 finite numbers."""
 
 
+class ItemKind(StrEnum):
+    """Which service an item is of, and what it is there."""
+
+    PLAIN = "plain"
+    """Added by `add`, `batch_add` or `import_items`."""
+    MESSAGE = "message"
+    """A message to an agent, by `store_interaction`."""
+    RESPONSE = "response"
+    """A response of an agent, by `store_response`."""
+    REFLECTION = "reflection"
+    """A reflection of an agent, by `store_reflection`."""
+    USER_MEMORY = "user_memory"
+    """A fact about a user."""
+    DOCUMENT = "document"
+    """A document. Its fragments are searched, not the document itself."""
+    FRAGMENT = "fragment"
+    """A fragment of a document."""
+    UNSPECIFIED = "unspecified"
+    """A kind that this client does not know."""
+
+
 class OnDuplicate(StrEnum):
     """What becomes of an imported record whose id or key exists already."""
 
@@ -105,6 +126,10 @@ class MemoryItem:
     """The content's vector. From the server: a tuple of floats, and only where it was asked for."""
     revision: int = 0
     """Revision of the namespace at which the item was last written. Set by the server."""
+    kind: ItemKind = ItemKind.PLAIN
+    """Which service the item is of. Set by the server, and kept by `import_items`."""
+    facet_json: str = ""
+    """What the service of its kind keeps with it, as a JSON object: from `export`, for `import_items`."""
     degraded: tuple[Degradation, ...] = field(default=(), compare=False)
     """What the server could not do when this client wrote the item, such as embedding its text."""
 

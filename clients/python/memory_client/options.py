@@ -37,8 +37,10 @@ class ClientOptions:
     max_attempts: int = 5
     """How often a call is tried while the server is unavailable, 1 to 5. Writes carry a request id, so
     that one that is tried twice is still applied once."""
-    wait_for_ready: bool = False
-    """Wait for a server that cannot be reached, up to `timeout_s`, rather than raise `Unavailable`."""
+    wait_for_ready: bool | None = None
+    """Whether a call waits for a server that cannot be reached, up to `timeout_s`, rather than raise
+    `Unavailable`. None: once the server has answered a call, so that a wrong address is told at once and
+    nobody notices a restart."""
     keepalive_s: float = 60.0
     """Seconds of silence after which an open call checks that the server is still there."""
     max_receive_bytes: int = 16 * MIB

@@ -15,30 +15,41 @@ from memory_client.models import Vector
 INTEGER_MAX = 2**53
 """The largest magnitude up to which a double, the number of protobuf's values, holds every integer."""
 
+_LEVELS_MAX = 90
+"""How many messages a JSON value may have inside each other: protobuf reads 100, some of them around it."""
+
 
 def struct_from(data: Mapping[str, Any], where: str) -> struct_pb2.Struct:
     """Convert a mapping of JSON values; `where` names it in errors.
 
     Raises:
         TypeError: A value is not a JSON value, or a key not a string.
-        ValueError: An integer is beyond 2^53, where a double would alter it.
+        ValueError: An integer is beyond 2^53, where a double would alter it, or something is nested deeper
+            than protobuf can carry, which is some 30 mappings or 45 lists.
     """
     struct = struct_pb2.Struct()
-    for key, value in data.items():
-        if not isinstance(key, str):
-            raise TypeError(f"{where}: the key {key!r} is not a string")
-        _set_value(struct.fields[key], value, f"{where}.{key}")
+    _fill_struct(struct, data, where, 1)
     return struct
 
 
 def value_from(value: Any, where: str) -> struct_pb2.Value:
     """Convert a JSON value; `where` names it in errors, which are those of `struct_from`."""
     message = struct_pb2.Value()
-    _set_value(message, value, where)
+    _set_value(message, value, where, 1)
     return message
 
 
-def _set_value(message: struct_pb2.Value, value: Any, where: str) -> None:
+def _fill_struct(struct: struct_pb2.Struct, data: Mapping[str, Any], where: str, levels: int) -> None:
+    for key, value in data.items():
+        if not isinstance(key, str):
+            raise TypeError(f"{where}: the key {key!r} is not a string")
+        # The entry of the map is a message, too.
+        _set_value(struct.fields[key], value, f"{where}.{key}", levels + 2)
+
+
+def _set_value(message: struct_pb2.Value, value: Any, where: str, levels: int) -> None:
+    if levels > _LEVELS_MAX:
+        raise ValueError(f"{where[:100]}: is nested too deeply")
     if value is None:
         message.null_value = struct_pb2.NULL_VALUE
     elif isinstance(value, bool):
@@ -50,11 +61,12 @@ def _set_value(message: struct_pb2.Value, value: Any, where: str) -> None:
     elif isinstance(value, (int, float)):
         message.number_value = value
     elif isinstance(value, Mapping):
-        message.struct_value.CopyFrom(struct_from(value, where))
+        message.struct_value.SetInParent()
+        _fill_struct(message.struct_value, value, where, levels + 1)
     elif isinstance(value, (list, tuple)):
         message.list_value.SetInParent()
         for index, element in enumerate(value):
-            _set_value(message.list_value.values.add(), element, f"{where}[{index}]")
+            _set_value(message.list_value.values.add(), element, f"{where}[{index}]", levels + 2)
     else:
         raise TypeError(f"{where}: {type(value).__name__} is not a JSON value")
 

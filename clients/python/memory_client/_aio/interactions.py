@@ -218,6 +218,7 @@ class InteractionMethods(Bound):
         labels: Mapping[str, str] | None = None,
         start_time: datetime | None = None,
         end_time: datetime | None = None,
+        page_size: int = 0,
     ) -> Found[InteractionPair]:
         """Return the newest messages, the newest first, each with its responses.
 
@@ -228,6 +229,7 @@ class InteractionMethods(Bound):
             labels: Only messages that have all these labels.
             start_time: Only messages whose create_time is at or after it.
             end_time: Only messages whose create_time is before it.
+            page_size: How many are fetched at a time; 0: as many as fit into a response.
         """
         call = interactions.retrieve_last_interactions(
             self._namespace,
@@ -237,5 +239,6 @@ class InteractionMethods(Bound):
             labels=labels,
             start_time=start_time,
             end_time=end_time,
+            page_size=page_size,
         )
-        return found_of([page async for page in self._transport.pages(call)])
+        return found_of(await self._transport.all_pages(call))

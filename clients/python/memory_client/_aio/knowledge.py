@@ -77,6 +77,7 @@ class KnowledgeMethods(Bound):
         metadata: Mapping[str, Any] | None = None,
         create_time: datetime | None = None,
         ttl: timedelta | float | None = None,
+        expire_time: datetime | None = None,
         id: str = "",
         max_characters: int | None = None,
         overlap_characters: int | None = None,
@@ -95,6 +96,7 @@ class KnowledgeMethods(Bound):
             metadata: JSON values to keep with the document.
             create_time: When the text came about, an aware datetime. None: now.
             ttl: How long the document lives, a timedelta or seconds. None: for ever.
+            expire_time: Another way to say it: the moment when the document ceases to exist.
             id: Names the document. Empty: the server makes an id.
             max_characters: The most code points of a fragment. None: the server's number.
             overlap_characters: The most that a fragment repeats of the one before. None: the server's.
@@ -117,6 +119,7 @@ class KnowledgeMethods(Bound):
             metadata=metadata,
             create_time=create_time,
             ttl=ttl,
+            expire_time=expire_time,
             id=id,
             max_characters=max_characters,
             overlap_characters=overlap_characters,
@@ -126,16 +129,20 @@ class KnowledgeMethods(Bound):
         )
         return await self._transport.unary(call)
 
-    async def get_document(self, id: str, *, include_fragments: bool = False) -> Document:
+    async def get_document(self, id: str, *, include_fragments: bool = False, page_size: int = 0) -> Document:
         """Return a document with its text and, if asked for, all its fragments.
+
+        `page_size` is how many fragments are fetched at a time; 0: 100.
 
         Raises:
             NotFound: No document of this id is in the namespace.
             InvalidArgument: The document was replaced while its fragments were fetched
                 (INVALID_PAGE_TOKEN): ask again.
         """
-        call = knowledge.get_document(self._namespace, id, include_fragments=include_fragments)
-        return knowledge.document_of([page async for page in self._transport.pages(call)])
+        call = knowledge.get_document(
+            self._namespace, id, include_fragments=include_fragments, page_size=page_size
+        )
+        return knowledge.document_of(await self._transport.all_pages(call))
 
     def list_documents(
         self,
@@ -196,6 +203,7 @@ class KnowledgeMethods(Bound):
         mode: RetrieveMode | str | None = None,
         max_tokens: int | None = None,
         explain: bool = False,
+        page_size: int = 0,
     ) -> Found[FragmentResult]:
         """Return the fragments that fit a text best, the best first.
 
@@ -211,6 +219,7 @@ class KnowledgeMethods(Bound):
             mode: By what the query is answered. None: words and vectors together.
             max_tokens: What the texts may take together, estimated. None: no bound.
             explain: Add to each result how its score came about.
+            page_size: How many are fetched at a time; 0: as many as fit into a response.
         """
         call = knowledge.search_fragments(
             self._namespace,
@@ -225,5 +234,6 @@ class KnowledgeMethods(Bound):
             mode=mode,
             max_tokens=max_tokens,
             explain=explain,
+            page_size=page_size,
         )
-        return found_of([page async for page in self._transport.pages(call)])
+        return found_of(await self._transport.all_pages(call))

@@ -10,12 +10,12 @@ from typing import Any
 import grpc
 
 from memory_client._calls.call import Call, Event, Page, T, paged
-from memory_client._calls.memory import UNSET, Unset
 from memory_client._calls.resume import Resumption
 from memory_client._status import error_from_call
 from memory_client._sync.transport import Transport as BlockingTransport
 from memory_client.errors import Unavailable
 from memory_client.options import ClientOptions
+from memory_client.unset import UNSET, Unset
 
 _END = object()
 """Stands for the end of an iteration: StopAsyncIteration does not pass from one thread to another."""
@@ -34,6 +34,7 @@ class Transport:
         self._channel: grpc.aio.Channel | None = None
         self._closed = False
         self._methods: dict[str, Any] = {}
+        self._has_answered = False
 
     async def unary(self, call: Call[T], timeout_s: float | Unset | None = UNSET) -> T:
         """Run a call that has one response; the timeout is the client's unless one is given."""
@@ -42,6 +43,7 @@ class Transport:
             response = await method(call.request, **self._settings(timeout_s))
         except grpc.aio.AioRpcError as error:
             raise error_from_call(error) from None
+        self._has_answered = True
         return call.read(response)
 
     async def pages(self, first: Call[Page[T]]) -> AsyncIterator[Page[T]]:
@@ -51,6 +53,10 @@ class Transport:
             page = await self.unary(call)
             yield page
             call = paged(call, page)
+
+    async def all_pages(self, first: Call[Page[T]]) -> list[Page[T]]:
+        """Return all pages of an answer."""
+        return [page async for page in self.pages(first)]
 
     async def entries(self, first: Call[Page[T]]) -> AsyncIterator[T]:
         """Yield the entries of all pages of an answer."""
@@ -143,10 +149,13 @@ class Transport:
         return method
 
     def _settings(self, timeout_s: float | Unset | None) -> dict[str, Any]:
+        timeout = self.options.timeout_s if timeout_s is UNSET else timeout_s
+        # What has no limit would wait for ever, and a stream is taken up again by other means.
+        waits = self._has_answered and timeout is not None
         return {
-            "timeout": self.options.timeout_s if timeout_s is UNSET else timeout_s,
+            "timeout": timeout,
             "metadata": self._metadata,
-            "wait_for_ready": self.options.wait_for_ready,
+            "wait_for_ready": waits if self.options.wait_for_ready is None else self.options.wait_for_ready,
         }
 
 

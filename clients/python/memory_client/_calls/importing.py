@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from typing import TypeAlias
 
 from memory_client._calls.call import Call
 from memory_client._gen.memory_service.v1 import memory_pb2
-from memory_client.convert import degraded_to, enum_from, new_entry_from, new_item_from
+from memory_client.convert import degraded_to, enum_from, imported_item_from, new_entry_from
 from memory_client.models import ImportSummary, MemoryItem, OnDuplicate, StateEntry
+
+Records: TypeAlias = Iterable[MemoryItem | StateEntry]
+"""What an import takes."""
+AsyncRecords: TypeAlias = Records | AsyncIterable[MemoryItem | StateEntry]
+"""What an import of the asynchronous client takes: either kind of iterable."""
 
 BATCH_RECORDS = 500
 """How many records a batch has at most, unless the caller says otherwise."""
@@ -47,7 +53,7 @@ class Batcher:
 
     def add(self, record: MemoryItem | StateEntry) -> memory_pb2.ImportRequest | None:
         """Take a record; return a batch if one is full."""
-        proto = new_item_from(record) if isinstance(record, MemoryItem) else new_entry_from(record)
+        proto = imported_item_from(record) if isinstance(record, MemoryItem) else new_entry_from(record)
         size = proto.ByteSize()
         too_many = self._count() >= self._batch_records
         is_full = too_many or (self._count() > 0 and self._bytes + size > BATCH_BYTES)
@@ -76,9 +82,7 @@ class Batcher:
         return batch
 
 
-def batches(
-    batcher: Batcher, records: Iterable[MemoryItem | StateEntry]
-) -> Iterator[memory_pb2.ImportRequest]:
+def batches(batcher: Batcher, records: Records) -> Iterator[memory_pb2.ImportRequest]:
     """Yield the records in batches."""
     for record in records:
         if batch := batcher.add(record):
@@ -87,10 +91,7 @@ def batches(
         yield batch
 
 
-async def async_batches(
-    batcher: Batcher,
-    records: Iterable[MemoryItem | StateEntry] | AsyncIterable[MemoryItem | StateEntry],
-) -> AsyncIterator[memory_pb2.ImportRequest]:
+async def async_batches(batcher: Batcher, records: AsyncRecords) -> AsyncIterator[memory_pb2.ImportRequest]:
     """Yield the records of either kind of iterable in batches."""
     if isinstance(records, AsyncIterable):
         async for record in records:

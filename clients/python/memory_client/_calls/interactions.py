@@ -217,14 +217,16 @@ def retrieve_last_interactions(
     labels: Mapping[str, str] | None,
     start_time: datetime | None,
     end_time: datetime | None,
+    page_size: int,
 ) -> Call[Page[InteractionPair]]:
-    """Call RetrieveLastInteractions."""
+    """Call RetrieveLastInteractions for its first page."""
     request = pb.RetrieveLastInteractionsRequest(
         namespace=namespace,
         limit=limit,
         session_id=session_id,
         sender=sender,
         labels=dict(labels or {}),
+        page_size=page_size,
     )
     set_times(request, start_time=start_time, end_time=end_time)
 

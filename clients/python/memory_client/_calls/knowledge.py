@@ -146,6 +146,7 @@ def add_document(
     metadata: Mapping[str, Any] | None,
     create_time: datetime | None,
     ttl: timedelta | float | None,
+    expire_time: datetime | None,
     id: str,
     max_characters: int | None,
     overlap_characters: int | None,
@@ -158,7 +159,7 @@ def add_document(
         id=id, text=text, title=title, source=source, session_id=session_id, labels=dict(labels or {})
     )
     set_metadata(document, metadata)
-    set_times(document, create_time=create_time)
+    set_times(document, create_time=create_time, expire_time=expire_time)
     set_ttl(document, ttl)
     request = pb.AddDocumentRequest(
         namespace=namespace,
@@ -175,9 +176,11 @@ def add_document(
     return Call(_SERVICE + "AddDocument", request, pb.AddDocumentResponse, read)
 
 
-def get_document(namespace: str, id: str, *, include_fragments: bool) -> Call[Page[Document]]:
-    """Call GetDocument."""
-    request = pb.GetDocumentRequest(namespace=namespace, id=id, include_fragments=include_fragments)
+def get_document(namespace: str, id: str, *, include_fragments: bool, page_size: int) -> Call[Page[Document]]:
+    """Call GetDocument for its first page."""
+    request = pb.GetDocumentRequest(
+        namespace=namespace, id=id, include_fragments=include_fragments, page_size=page_size
+    )
 
     def read(response: pb.GetDocumentResponse) -> Page[Document]:
         document = _document_to(response.document, response.fragments)
@@ -244,6 +247,7 @@ def search_fragments(
     mode: RetrieveMode | str | None,
     max_tokens: int | None,
     explain: bool,
+    page_size: int,
 ) -> Call[Page[FragmentResult]]:
     """Call SearchFragments."""
     request = pb.SearchFragmentsRequest(
@@ -257,6 +261,7 @@ def search_fragments(
         mode=mode_number(mode),
         max_tokens=max_tokens,
         explain=explain,
+        page_size=page_size,
     )
     set_times(request, start_time=start_time, end_time=end_time)
 

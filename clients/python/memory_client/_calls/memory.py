@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from enum import Enum
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any
 
 from memory_client._calls.call import Call, Event, Page, request_id_or_new
 from memory_client._gen.memory_service.v1 import memory_pb2
@@ -15,14 +14,17 @@ from memory_client.convert import (
     enum_from,
     enum_to,
     item_to,
+    kind_number,
     new_item_from,
     set_content,
+    set_embedding,
 )
 from memory_client.messages import Content
 from memory_client.models import (
     Change,
     ChangeType,
     Contribution,
+    ItemKind,
     MemoryItem,
     Removed,
     Result,
@@ -31,21 +33,10 @@ from memory_client.models import (
     StateEntry,
     Vector,
 )
-from memory_client.values import duration_from, floats_from, struct_from, timestamp_from
+from memory_client.unset import UNSET, Unset
+from memory_client.values import duration_from, struct_from, timestamp_from
 
 _SERVICE = "/memory_service.v1.MemoryService/"
-
-
-class _Unset(Enum):
-    UNSET = "unset"
-
-    def __repr__(self) -> str:
-        return "UNSET"
-
-
-UNSET: Final = _Unset.UNSET
-"""Leaves a field as it is, where None would clear it."""
-Unset: TypeAlias = Literal[_Unset.UNSET]
 
 
 def as_ttl(ttl: timedelta | float | None) -> timedelta | None:
@@ -85,6 +76,13 @@ def _as_item(item: MemoryItem | Content) -> MemoryItem:
     return item if isinstance(item, MemoryItem) else MemoryItem(content=item)
 
 
+def kind_numbers(kinds: Sequence[ItemKind | str]) -> list[Any]:
+    """Return the numbers of kinds of items."""
+    if isinstance(kinds, str):
+        raise TypeError("kinds: a list of kinds is needed, not one of them")
+    return [kind_number(kind) for kind in kinds]
+
+
 def retrieve(
     namespace: str,
     query: str | None,
@@ -99,6 +97,10 @@ def retrieve(
     explain: bool,
     embedding: Vector | None,
     include_embedding: bool,
+    kinds: Sequence[ItemKind | str],
+    context_window: int,
+    filter: str,
+    page_size: int,
 ) -> Call[Page[Result]]:
     """Call Retrieve for its first page."""
     options = memory_pb2.RetrieveOptions(
@@ -109,11 +111,14 @@ def retrieve(
         min_score=min_score,
         explain=explain,
         include_embedding=include_embedding,
+        kinds=kind_numbers(kinds),
+        context_window=context_window,
+        filter=filter,
+        page_size=page_size,
     )
     if mode is not None:
         options.mode = enum_from(memory_pb2.RetrieveMode, "RETRIEVE_MODE_", RetrieveMode(mode))
-    if embedding is not None:
-        options.query_embedding.values.extend(floats_from(embedding))
+    set_embedding(options.query_embedding, embedding)
     _set_range(options, start_time, end_time)
     request = memory_pb2.RetrieveRequest(namespace=namespace, options=options)
     return Call(_SERVICE + "Retrieve", request, memory_pb2.RetrieveResponse, _results_page)
@@ -167,6 +172,8 @@ def list_items(
     end_time: datetime | None,
     newest_first: bool,
     include_embedding: bool,
+    kinds: Sequence[ItemKind | str],
+    filter: str,
     page_size: int,
 ) -> Call[Page[MemoryItem]]:
     """Call List for its first page."""
@@ -176,6 +183,8 @@ def list_items(
         labels=dict(labels or {}),
         newest_first=newest_first,
         include_embedding=include_embedding,
+        kinds=kind_numbers(kinds),
+        filter=filter,
         page_size=page_size,
     )
     _set_range(request, start_time, end_time)
@@ -237,7 +246,7 @@ def _set_field(item: memory_pb2.MemoryItem, field: str, value: Any) -> None:
     elif field == "metadata":
         item.metadata.CopyFrom(struct_from(value, field))
     elif field == "embedding":
-        item.embedding.values.extend(floats_from(value))
+        set_embedding(item.embedding, value)
     elif field == "ttl":
         item.ttl.CopyFrom(duration_from(value))
     else:

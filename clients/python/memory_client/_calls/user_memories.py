@@ -16,7 +16,6 @@ from memory_client._calls.fields import (
     set_times,
     set_ttl,
 )
-from memory_client._calls.memory import UNSET, Unset
 from memory_client._calls.user_memory_values import (
     category_number,
     category_numbers,
@@ -34,6 +33,7 @@ from memory_client.convert import message_from
 from memory_client.decisions import DecidedBy
 from memory_client.messages import ChatMessage
 from memory_client.models import RetrieveMode
+from memory_client.unset import UNSET, Unset
 from memory_client.user_memories import (
     Consolidations,
     Extraction,
@@ -105,6 +105,7 @@ def search_memories(
     mode: RetrieveMode | str | None,
     max_tokens: int | None,
     explain: bool,
+    page_size: int,
 ) -> Call[Page[MemoryResult]]:
     """Call SearchMemories."""
     request = pb.SearchMemoriesRequest(
@@ -120,6 +121,7 @@ def search_memories(
         mode=mode_number(mode),
         max_tokens=max_tokens,
         explain=explain,
+        page_size=page_size,
     )
     set_times(request, as_of_time=as_of_time)
 

@@ -1,3 +1,4 @@
+# Generated from _aio/admin.py by generate_sync.py. Do not edit: change that and generate anew.
 """The methods of a client that look after a server and its namespaces."""
 
 from __future__ import annotations

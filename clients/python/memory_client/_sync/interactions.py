@@ -1,3 +1,4 @@
+# Generated from _aio/interactions.py by generate_sync.py. Do not edit: change that and generate anew.
 """The methods of a client that keep what was said to an agent, its answers and its reflections."""
 
 from __future__ import annotations
@@ -218,6 +219,7 @@ class InteractionMethods(Bound):
         labels: Mapping[str, str] | None = None,
         start_time: datetime | None = None,
         end_time: datetime | None = None,
+        page_size: int = 0,
     ) -> Found[InteractionPair]:
         """Return the newest messages, the newest first, each with its responses.
 
@@ -228,6 +230,7 @@ class InteractionMethods(Bound):
             labels: Only messages that have all these labels.
             start_time: Only messages whose create_time is at or after it.
             end_time: Only messages whose create_time is before it.
+            page_size: How many are fetched at a time; 0: as many as fit into a response.
         """
         call = interactions.retrieve_last_interactions(
             self._namespace,
@@ -237,5 +240,6 @@ class InteractionMethods(Bound):
             labels=labels,
             start_time=start_time,
             end_time=end_time,
+            page_size=page_size,
         )
-        return found_of(self._transport.pages(call))
+        return found_of(self._transport.all_pages(call))

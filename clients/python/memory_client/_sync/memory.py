@@ -1,19 +1,21 @@
+# Generated from _aio/memory.py by generate_sync.py. Do not edit: change that and generate anew.
 """The methods of a client that keep items and find them again."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from memory_client._calls import importing, memory
-from memory_client._calls.memory import UNSET, Unset, as_ttl
+from memory_client._calls.memory import as_ttl
 from memory_client._calls.resume import Resumption
 from memory_client._sync.transport import Bound
 from memory_client.messages import Content
 from memory_client.models import (
     Change,
     ImportSummary,
+    ItemKind,
     MemoryItem,
     OnDuplicate,
     Removed,
@@ -22,6 +24,7 @@ from memory_client.models import (
     StateEntry,
     Vector,
 )
+from memory_client.unset import UNSET, Unset
 
 
 class MemoryMethods(Bound):
@@ -36,6 +39,7 @@ class MemoryMethods(Bound):
         metadata: Mapping[str, Any] | None = None,
         embedding: Vector | None = None,
         ttl: timedelta | float | None = None,
+        expire_time: datetime | None = None,
         create_time: datetime | None = None,
         id: str = "",
         request_id: str | None = None,
@@ -49,6 +53,7 @@ class MemoryMethods(Bound):
             metadata: JSON values to keep with the item.
             embedding: The content's vector. None: the server embeds the text.
             ttl: How long the item lives, a timedelta or seconds. None: for ever.
+            expire_time: Another way to say it: the moment when the item ceases to exist.
             create_time: When it happened, an aware datetime. None: now.
             id: Names the item. Empty: the server makes an id.
             request_id: Applied once, however often it is sent. None: a new one for this call.
@@ -65,6 +70,7 @@ class MemoryMethods(Bound):
             id=id,
             session_id=session_id,
             create_time=create_time,
+            expire_time=expire_time,
             ttl=as_ttl(ttl),
             labels=labels or {},
             metadata=metadata or {},
@@ -80,7 +86,7 @@ class MemoryMethods(Bound):
 
     def import_items(
         self,
-        records: Iterable[MemoryItem | StateEntry],
+        records: importing.Records,
         *,
         on_duplicate: OnDuplicate | str = OnDuplicate.FAIL,
         batch_records: int = importing.BATCH_RECORDS,
@@ -90,7 +96,8 @@ class MemoryMethods(Bound):
 
         The records are iterated as they are sent, in another thread. They go in batches, each written
         whole or not at all. An import that breaks, or whose iterable raises, leaves the batches before
-        that; send it again with `on_duplicate="skip"` if its items carry ids.
+        that; send it again with `on_duplicate="skip"` if its items carry ids. What `export` gave keeps
+        its kind: facts, interactions and documents are again what they were.
 
         Raises:
             AlreadyExists: A record exists already, and `on_duplicate` is "fail".
@@ -113,6 +120,10 @@ class MemoryMethods(Bound):
         explain: bool = False,
         embedding: Vector | None = None,
         include_embedding: bool = False,
+        kinds: Sequence[ItemKind | str] = (),
+        context_window: int = 0,
+        filter: str = "",
+        page_size: int = 0,
     ) -> Results:
         """Return what an agent needs for its next step.
 
@@ -131,9 +142,17 @@ class MemoryMethods(Bound):
             explain: Add to each result how its score came about.
             embedding: The query's vector, in place of embedding the text.
             include_embedding: Return the items' vectors.
+            kinds: Only items of one of these kinds. Empty: those of a conversation, which are plain items,
+                messages, responses and reflections.
+            context_window: How many neighbours come with a result. Servers do not offer it yet.
+            filter: An expression over labels, metadata and times. Servers do not offer it yet.
+            page_size: How many results are fetched at a time; 0: as many as fit into a response.
 
         Returns:
             A list of results; its `degraded` names what the server could not do, if anything.
+
+        Raises:
+            Unsupported: The server does not offer `context_window` or `filter`.
         """
         call = memory.retrieve(
             self._namespace,
@@ -148,8 +167,12 @@ class MemoryMethods(Bound):
             explain=explain,
             embedding=embedding,
             include_embedding=include_embedding,
+            kinds=kinds,
+            context_window=context_window,
+            filter=filter,
+            page_size=page_size,
         )
-        return memory.results_of(list(self._transport.pages(call)))
+        return memory.results_of(self._transport.all_pages(call))
 
     def get(self, id: str, *, include_embedding: bool = False) -> MemoryItem:
         """Return one item.
@@ -168,6 +191,8 @@ class MemoryMethods(Bound):
         end_time: datetime | None = None,
         newest_first: bool = False,
         include_embedding: bool = False,
+        kinds: Sequence[ItemKind | str] = (),
+        filter: str = "",
         page_size: int = 0,
     ) -> Iterator[MemoryItem]:
         """Yield the items in the order in which they were added, page by page.
@@ -182,6 +207,8 @@ class MemoryMethods(Bound):
             end_time=end_time,
             newest_first=newest_first,
             include_embedding=include_embedding,
+            kinds=kinds,
+            filter=filter,
             page_size=page_size,
         )
         return self._transport.entries(call)

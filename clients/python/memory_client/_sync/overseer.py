@@ -1,3 +1,4 @@
+# Generated from _aio/overseer.py by generate_sync.py. Do not edit: change that and generate anew.
 """The methods of a client that ask what of the state a goal needs, and what is worth saving."""
 
 from __future__ import annotations

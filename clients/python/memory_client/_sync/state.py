@@ -1,3 +1,4 @@
+# Generated from _aio/state.py by generate_sync.py. Do not edit: change that and generate anew.
 """The methods of a client that keep an agent's named values."""
 
 from __future__ import annotations

@@ -9,11 +9,11 @@ from typing import Any
 import grpc
 
 from memory_client._calls.call import Call, Event, Page, T, paged
-from memory_client._calls.memory import UNSET, Unset
 from memory_client._calls.resume import Resumption
 from memory_client._status import error_from_call
 from memory_client.errors import Unavailable
 from memory_client.options import ClientOptions
+from memory_client.unset import UNSET, Unset
 
 
 class Transport:
@@ -29,6 +29,7 @@ class Transport:
         else:
             self._channel = grpc.insecure_channel(options.address, options=arguments)
         self._methods: dict[str, Any] = {}
+        self._has_answered = False
 
     def unary(self, call: Call[T], timeout_s: float | Unset | None = UNSET) -> T:
         """Run a call that has one response; the timeout is the client's unless one is given."""
@@ -37,6 +38,7 @@ class Transport:
             response = method(call.request, **self._settings(timeout_s))
         except grpc.RpcError as error:
             raise error_from_call(error) from None  # type: ignore[arg-type]
+        self._has_answered = True
         return call.read(response)
 
     def pages(self, first: Call[Page[T]]) -> Iterator[Page[T]]:
@@ -46,6 +48,10 @@ class Transport:
             page = self.unary(call)
             yield page
             call = paged(call, page)
+
+    def all_pages(self, first: Call[Page[T]]) -> list[Page[T]]:
+        """Return all pages of an answer."""
+        return list(self.pages(first))
 
     def entries(self, first: Call[Page[T]]) -> Iterator[T]:
         """Yield the entries of all pages of an answer."""
@@ -115,10 +121,13 @@ class Transport:
         return method
 
     def _settings(self, timeout_s: float | Unset | None) -> dict[str, Any]:
+        timeout = self.options.timeout_s if timeout_s is UNSET else timeout_s
+        # What has no limit would wait for ever, and a stream is taken up again by other means.
+        waits = self._has_answered and timeout is not None
         return {
-            "timeout": self.options.timeout_s if timeout_s is UNSET else timeout_s,
+            "timeout": timeout,
             "metadata": self._metadata,
-            "wait_for_ready": self.options.wait_for_ready,
+            "wait_for_ready": waits if self.options.wait_for_ready is None else self.options.wait_for_ready,
         }
 
 

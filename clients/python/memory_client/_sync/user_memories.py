@@ -1,3 +1,4 @@
+# Generated from _aio/user_memories.py by generate_sync.py. Do not edit: change that and generate anew.
 """The methods of a client that keep facts about a user."""
 
 from __future__ import annotations
@@ -8,12 +9,12 @@ from typing import Any
 
 from memory_client._calls import user_memories
 from memory_client._calls.fields import found_of
-from memory_client._calls.memory import UNSET, Unset
 from memory_client._sync.transport import Bound
 from memory_client.decisions import DecidedBy
 from memory_client.found import Found
 from memory_client.messages import ChatMessage
 from memory_client.models import RetrieveMode
+from memory_client.unset import UNSET, Unset
 from memory_client.user_memories import (
     Consolidations,
     Extraction,
@@ -106,6 +107,7 @@ class UserMemoryMethods(Bound):
         mode: RetrieveMode | str | None = None,
         max_tokens: int | None = None,
         explain: bool = False,
+        page_size: int = 0,
     ) -> Found[MemoryResult]:
         """Return the memories that fit a text best, the best first.
 
@@ -122,6 +124,7 @@ class UserMemoryMethods(Bound):
             mode: By what the query is answered. None: words and vectors together.
             max_tokens: What the contents may take together, estimated. None: no bound.
             explain: Add to each result how its score came about.
+            page_size: How many are fetched at a time; 0: as many as fit into a response.
         """
         call = user_memories.search_memories(
             self._namespace,
@@ -137,8 +140,9 @@ class UserMemoryMethods(Bound):
             mode=mode,
             max_tokens=max_tokens,
             explain=explain,
+            page_size=page_size,
         )
-        return found_of(self._transport.pages(call))
+        return found_of(self._transport.all_pages(call))
 
     def list_memories(
         self,

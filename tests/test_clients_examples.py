@@ -1,0 +1,120 @@
+"""The examples of the page of all clients, and the README's in other languages: compiled and run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from server_process import ServerProcess
+from toolchain import ROOT, leave_out, run, tool
+
+CLIENTS = ROOT / "clients"
+PAGE = (CLIENTS / "README.md").read_text()
+README = (ROOT / "README.md").read_text()
+# What a program needs around the lines of Go that the README shows.
+GO_PROGRAM = """package main
+
+import (
+	"context"
+	"fmt"
+
+	memory "github.com/memory-service/memory-service/clients/go"
+)
+
+func lines(ctx context.Context) error {
+// The lines of the README.
+	fmt.Print(len(items), " ")
+	return err
+}
+
+func main() {
+	fmt.Println(lines(context.Background()))
+}
+"""
+
+
+def example(page: str, language: str) -> str:
+    """The example of a page in a language."""
+    (program,) = re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert isinstance(program, str)
+    return program
+
+
+def moved(program: str, server: ServerProcess, namespace: str) -> str:
+    """An example that goes to another server and namespace."""
+    assert "127.0.0.1:50051" in program and '"ada"' in program
+    return program.replace("127.0.0.1:50051", server.address).replace('"ada"', f'"{namespace}"')
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty project in TypeScript that has the package of this repository."""
+    client = CLIENTS / "typescript"
+    if not (client / "node_modules").is_dir():
+        leave_out("the packages of the TypeScript client are not installed: run make test")
+    folder = tmp_path_factory.mktemp("project")
+    installed = folder / "node_modules" / "@memory-service" / "client"
+    run([tool("node"), tsc(client), "--outDir", str(installed / "dist")], client, timeout_s=240)
+    shutil.copy(client / "package.json", installed)
+    (installed / "node_modules").symlink_to(client / "node_modules")
+    for package in ("@types", "typescript"):
+        (folder / "node_modules" / package).symlink_to(client / "node_modules" / package)
+    return folder
+
+
+def tsc(folder: Path) -> str:
+    """TypeScript's compiler, as a program for Node."""
+    return str(folder / "node_modules" / "typescript" / "bin" / "tsc")
+
+
+def run_typescript(program: str, project: Path) -> str:
+    """Compiles an example in strict mode and runs it."""
+    (project / "example.mts").write_text(program)
+    strict = ["--strict", "--module", "NodeNext", "--target", "ES2022", "--skipLibCheck", "--types", "node"]
+    run([tool("node"), tsc(project), *strict, "example.mts"], project, timeout_s=240)
+    return run([tool("node"), "example.mjs"], project, timeout_s=60)
+
+
+def run_go(program: str, folder: Path) -> str:
+    """Runs an example with the module of this repository."""
+    (folder / "main.go").write_text(program)
+    return run([tool("go"), "run", str(folder / "main.go")], CLIENTS / "go", timeout_s=500)
+
+
+def test_the_example_in_python_prints_what_the_page_says(
+    server: ServerProcess, namespace: str, tmp_path: Path
+) -> None:
+    program = moved(example(PAGE, "python"), server, namespace)
+    assert run([sys.executable, "-c", program], tmp_path, timeout_s=60) == example(PAGE, "text")
+
+
+@pytest.mark.timeout(600)
+def test_the_example_in_typescript_prints_what_the_page_says(
+    server: ServerProcess, namespace: str, project: Path
+) -> None:
+    program = moved(example(PAGE, "ts"), server, namespace)
+    assert run_typescript(program, project) == example(PAGE, "text")
+
+
+@pytest.mark.timeout(600)
+def test_the_example_in_go_prints_what_the_page_says(
+    server: ServerProcess, namespace: str, tmp_path: Path
+) -> None:
+    program = moved(example(PAGE, "go"), server, namespace)
+    assert run_go(program, tmp_path) == example(PAGE, "text")
+
+
+@pytest.mark.timeout(600)
+def test_the_typescript_of_the_readme_runs(server: ServerProcess, namespace: str, project: Path) -> None:
+    program = moved(example(README, "ts"), server, namespace)
+    assert run_typescript(program, project) == "I also like the trams.\n"
+
+
+@pytest.mark.timeout(600)
+def test_the_go_of_the_readme_runs(server: ServerProcess, namespace: str, tmp_path: Path) -> None:
+    lines = moved(example(README, "go"), server, namespace)
+    assert run_go(GO_PROGRAM.replace("// The lines of the README.\n", lines), tmp_path) == "1 <nil>\n"
