@@ -21,11 +21,12 @@ from memory_service.cli.serve import serve
 from memory_service.limits import Limits
 from memory_service.v1 import error_reason_pb2
 from server_process import ServerProcess
+from toolchain import ROOT, tool
 
-ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 API = (ROOT / "docs" / "api.md").read_text()
 ADDRESS = "127.0.0.1:50051"
+CLIENTS = tuple(ROOT / "clients" / client for client in ("", "python", "typescript", "go", "go/agentgo"))
 
 # What differs from run to run, and what may differ in its last digits between machines.
 _VARYING = (
@@ -128,14 +129,9 @@ def test_a_backup_is_a_data_folder_as_the_readme_says(
 
 
 @pytest.fixture(scope="module")
-def grpcurl(folder: Path) -> str:
+def grpcurl() -> str:
     """The folder of grpcurl, on PATH or where the Makefile puts it."""
-    found = shutil.which("grpcurl") or shutil.which("grpcurl", path=str(ROOT / "build" / "bin"))
-    if not found and os.environ.get("CI") == "true":
-        pytest.fail("grpcurl is neither on PATH nor in build/bin")
-    if not found:
-        pytest.skip("grpcurl is neither on PATH nor in build/bin")
-    return str(Path(found).parent)
+    return str(Path(tool("grpcurl")).parent)
 
 
 def test_the_grpcurl_examples_of_the_readme_print_what_it_says(
@@ -218,8 +214,8 @@ def test_every_dependency_is_documented_with_its_version(requirement: str) -> No
 
 def documents() -> list[Path]:
     """All documents of this repository that are written by hand."""
-    found = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
-    return [*found, ROOT / "clients" / "python" / "README.md", ROOT / "benchmarks" / "README.md"]
+    folders = (ROOT, ROOT / "docs", ROOT / "benchmarks", ROOT / "tests" / "vectors", *CLIENTS)
+    return [path for folder in folders for path in sorted(folder.glob("*.md"))]
 
 
 @pytest.mark.parametrize("document", documents(), ids=lambda path: str(path.relative_to(ROOT)))

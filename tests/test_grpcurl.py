@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from server_process import ServerProcess
+from toolchain import tool
 
-BUILT = Path(__file__).parents[1] / "build" / "bin"
 Grpcurl = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture(scope="module")
-def binary() -> str:
-    """Where grpcurl is, on PATH or where the Makefile puts it."""
-    found = shutil.which("grpcurl") or shutil.which("grpcurl", path=str(BUILT))
-    if not found and os.environ.get("CI") == "true":
-        pytest.fail("grpcurl is neither on PATH nor in build/bin")
-    if not found:
-        pytest.skip("grpcurl is neither on PATH nor in build/bin")
-    return found
-
-
 @pytest.fixture
-def grpcurl(binary: str, server: ServerProcess) -> Grpcurl:
+def grpcurl(server: ServerProcess) -> Grpcurl:
     """Runs grpcurl with arguments before and after the address."""
+    binary = tool("grpcurl")
 
     def run(*arguments: str, data: dict[str, Any] | None = None) -> subprocess.CompletedProcess[str]:
         flags = [] if data is None else ["-d", json.dumps(data)]
