@@ -1,0 +1,192 @@
+"""Servers that the corpus is run against, and what a case has the runner do to them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import sqlite3
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from concurrent import futures
+from pathlib import Path
+from typing import Any
+
+import grpc
+from google.protobuf import any_pb2
+from google.rpc import error_details_pb2, status_pb2
+from grpc_status import rpc_status
+
+from corpus import CorpusError, Settings, fill_in
+from grpc_api import ERROR_DOMAIN, Api, eventually, outcome
+from memory_service.v1 import admin_pb2, memory_pb2
+from server_process import ServerProcess
+
+_SERVE = (sys.executable, "-m", "memory_service", "serve")
+# The limit is set by the process that then becomes the server.
+_LIMITED = (
+    "import os, resource, sys; size = int(sys.argv[1]); "
+    "resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)); os.execv(sys.argv[2], sys.argv[2:])"
+)
+_WAIT_S = 30.0
+# Longer than any case: it ends with its server.
+_UNDER_WAY_S = 600.0
+
+
+class SilentProvider:
+    """A listening socket that lets others connect and never says a word."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self._connections: list[socket.socket] = []
+
+    def wait_until_asked(self) -> None:
+        """Returns when somebody has connected."""
+        self._listener.settimeout(_WAIT_S)
+        self._connections.append(self._listener.accept()[0])
+
+    def close(self) -> None:
+        """Ends the socket and the connections that were taken."""
+        for connection in (*self._connections, self._listener):
+            connection.close()
+
+
+class Server:
+    """A running server with the settings of a file of the corpus."""
+
+    def __init__(self, settings: Settings, data_dir: Path) -> None:
+        self._provider = SilentProvider()
+        self._data_dir = data_dir
+        self._api: Api | None = None
+        self._under_way: list[Any] = []
+        names = {"silent": self._provider.address}
+        command = _SERVE
+        if settings.file_bytes_max:
+            command = (sys.executable, "-c", _LIMITED, str(settings.file_bytes_max), *_SERVE)
+        env: Mapping[str, str] = fill_in(dict(settings.env), names)
+        flags = [fill_in(flag, names) for flag in settings.flags]
+        self._process = ServerProcess(data_dir, flags=flags, env=env, command=command).start()
+        self.address = self._process.address
+
+    def deed(self, name: str) -> None:
+        """Does what a step leaves to the runner."""
+        deeds: dict[str, Callable[[], None]] = {
+            "fill_streams": self._fill_streams,
+            "stop": self._stop,
+            "damage_states": self._damage_states,
+        }
+        if name not in deeds:
+            raise CorpusError(f"the runner knows no {name!r}")
+        deeds[name]()
+
+    def close(self) -> None:
+        """Ends the server."""
+        if self._api is not None:
+            self._api.channel.close()
+        self._process.kill()
+        self._provider.close()
+
+    def _stubs(self) -> Api:
+        if self._api is None:
+            self._api = Api.connect(self.address)
+        return self._api
+
+    def _fill_streams(self) -> None:
+        """Opens as many streams as the server lets there be."""
+        api = self._stubs()
+        for _ in range(api.limits()["concurrent_streams_max"]):
+            stream = api.memory.Watch(memory_pb2.WatchRequest(namespace="streams"))
+            # Its first message tells that the server counts it.
+            next(stream)
+            self._under_way.append(stream)
+
+    def _stop(self) -> None:
+        """Tells the server to stop while a call that will not end keeps it from doing so."""
+        api = self._stubs()
+        item = memory_pb2.MemoryItem(text="waits for its vector")
+        request = memory_pb2.AddRequest(namespace="stopping", item=item)
+        self._under_way.append(api.memory.Add.future(request, timeout=_UNDER_WAY_S))
+        self._provider.wait_until_asked()
+        self._process.process.send_signal(signal.SIGTERM)
+        info = admin_pb2.GetInfoRequest()
+        refused = grpc.StatusCode.UNAVAILABLE
+        eventually(lambda: outcome(lambda: api.admin.GetInfo(info)) is refused, "new calls are refused")
+
+    def _damage_states(self) -> None:
+        """Makes every value of a state what no server wrote, as a failing disk might."""
+        (path,) = self._data_dir.glob("*.db")
+        with sqlite3.connect(path, timeout=_WAIT_S) as database:
+            database.execute("UPDATE states SET value = '{'")
+        database.close()
+
+
+class Refusing:
+    """Stands where a server would: refuses some calls as what is in front of a server may."""
+
+    def __init__(self, refuses: str) -> None:
+        errors: dict[str, dict[str, Any]] = json.loads(refuses)
+        handlers = {f"/memory_service.v1.{call}": _refusal(**error) for call, error in errors.items()}
+        self._server = grpc.server(futures.ThreadPoolExecutor(4))
+        self._server.add_generic_rpc_handlers((_Paths(handlers),))
+        self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        self._server.start()
+
+    def deed(self, name: str) -> None:
+        """There is no server to do anything to."""
+        raise CorpusError(f"no server to do {name!r} to")
+
+    def close(self) -> None:
+        """Stops answering."""
+        self._server.stop(None).wait()
+
+
+class _Paths(grpc.GenericRpcHandler):
+    def __init__(self, handlers: dict[str, Any]) -> None:
+        self._handlers = handlers
+
+    def service(self, handler_call_details: Any) -> Any:
+        return self._handlers.get(handler_call_details.method)
+
+
+def _refusal(code: str, reason: str, metadata: Mapping[str, str] | None = None) -> Any:
+    info = error_details_pb2.ErrorInfo(
+        reason=f"ERROR_REASON_{reason}", domain=ERROR_DOMAIN, metadata=metadata or {}
+    )
+    detail = any_pb2.Any()
+    detail.Pack(info)
+    status = status_pb2.Status(
+        code=grpc.StatusCode[code].value[0], message="refused on the way to the server", details=[detail]
+    )
+
+    def refuse(request: bytes, context: grpc.ServicerContext) -> bytes:
+        context.abort_with_status(rpc_status.to_status(status))
+        raise AssertionError("aborting raises")
+
+    return grpc.unary_unary_rpc_method_handler(refuse)
+
+
+class Servers:
+    """The servers of a run: one for each settings, but for cases that have one of their own."""
+
+    def __init__(self, new_folder: Callable[[], Path]) -> None:
+        self._new_folder = new_folder
+        self._shared: dict[Settings, Server | Refusing] = {}
+        self._lock = threading.Lock()
+
+    def get(self, settings: Settings) -> Server | Refusing:
+        """The server for these settings; one of its own is the caller's to close."""
+        if settings.own:
+            return Server(settings, self._new_folder())
+        with self._lock:
+            if settings not in self._shared:
+                self._shared[settings] = (
+                    Refusing(settings.refuses) if settings.refuses else Server(settings, self._new_folder())
+                )
+            return self._shared[settings]
+
+    def close(self) -> None:
+        """Ends every shared server."""
+        for server in self._shared.values():
+            server.close()
