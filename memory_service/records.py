@@ -264,12 +264,14 @@ class Hits(msgspec.Struct):
     """Items found, by column: entry i of each list is of one item.
 
     Vector scores are cosine similarities, None for an item without a vector; lexical scores are
-    BM25, 0.0 where no word matches. A column is None when its channel was not asked.
+    BM25 over an item and its neighbours, 0.0 where no word matches; `named` tells whether the text
+    has a word of the name of the one who speaks. A column is None when its channel was not asked.
     """
 
     positions: list[int] = []
     vector_scores: Sequence[float | None] | None = None
     lexical_scores: Sequence[float] | None = None
+    named: Sequence[bool] | None = None
 
 
 @dataclass(slots=True, frozen=True)
@@ -284,10 +286,10 @@ class RequestKey:
 class ItemWrite:
     """An item to be written, with what the indexes need.
 
-    `search_text` is what words are searched in. `item.embedding` is the vector, and `model` says
-    where it comes from: an embedder's name or CLIENT_MODEL. With `keep_vector` a replaced item
-    keeps the vector it has. With `expected_revision` it is written only if that is the revision of
-    the item that has its id; 0: only if there is none.
+    `search_text` is what words are searched in, `speaker` who said it, if anybody. `item.embedding`
+    is the vector, and `model` says where it comes from: an embedder's name or CLIENT_MODEL. With
+    `keep_vector` a replaced item keeps the vector it has. With `expected_revision` it is written only
+    if that is the revision of the item that has its id; 0: only if there is none.
     """
 
     item: Item
@@ -295,6 +297,7 @@ class ItemWrite:
     model: str = ""
     keep_vector: bool = False
     expected_revision: int | None = None
+    speaker: str = ""
 
 
 class ItemStamp(msgspec.Struct, array_like=True):

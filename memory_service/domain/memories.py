@@ -15,7 +15,7 @@ from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.interaction_items import current_facet
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.retrieval import Page, Retrieval, Selection
-from memory_service.domain.search_text import search_text
+from memory_service.domain.search_text import search_text, speaker
 from memory_service.errors import Conflict, InvalidArgument, NotFound
 from memory_service.records import (
     CLIENT_MODEL,
@@ -445,7 +445,7 @@ def _write_of(draft: ItemDraft, now: int) -> ItemWrite:
     )
     model = CLIENT_MODEL if draft.embedding is not None else ""
     text = search_text(draft.content, item.kind)
-    return ItemWrite(item, text, model, draft.keep_vector, draft.expected_revision)
+    return ItemWrite(item, text, model, draft.keep_vector, draft.expected_revision, speaker(draft.content))
 
 
 def _changed(current: Item, draft: ItemDraft, fields: frozenset[str], now: int) -> ItemWrite:
@@ -467,7 +467,7 @@ def _changed(current: Item, draft: ItemDraft, fields: frozenset[str], now: int) 
     model = ""
     if "embedding" in fields and draft.embedding is not None:
         item.embedding, model = draft.embedding, CLIENT_MODEL
-    return ItemWrite(item, search_text(item.content), model, keep_vector=keep)
+    return ItemWrite(item, search_text(item.content), model, keep, speaker=speaker(item.content))
 
 
 def _answer(writes: Sequence[ItemWrite], receipt: Receipt) -> list[Item]:

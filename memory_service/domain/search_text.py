@@ -35,6 +35,11 @@ def search_text(content: Content, kind: ItemKind = ItemKind.PLAIN) -> str:
     return text[:_CHARS_MAX]
 
 
+def speaker(content: Content) -> str:
+    """Return the name of the one who said it; empty: nobody, or no name was given."""
+    return (content.name or "") if isinstance(content, ChatMessage) else ""
+
+
 def _texts(part: Part) -> Iterator[str]:
     match part:
         case TextPart():

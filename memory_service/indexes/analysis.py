@@ -12,12 +12,15 @@ import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import date, timedelta
 from typing import cast
 
 import numpy as np
 import Stemmer
 import xxhash
 from numpy.typing import NDArray
+
+from memory_service.records import CONVERSATION_KINDS, ItemWrite
 
 # Scripts written without spaces are indexed by the character; everything else by runs of letters
 # and digits.
@@ -41,6 +44,12 @@ STOP_WORDS = frozenset(
 )
 
 _CACHED_WORDS_MAX = 200_000
+_CACHED_DAYS_MAX = 4096
+_DAY_US = 86_400_000_000
+_EPOCH = date(1970, 1, 1)
+_MONTHS = (
+    "January February March April May June July August September October November December".split()  # noqa: SIM905
+)
 COUNT_MAX = 65_535
 _TERM_BYTES = 6
 _STOP = -1
@@ -52,16 +61,39 @@ class Analyzer:
     def __init__(self) -> None:
         self._stem = Stemmer.Stemmer("english").stemWord
         self._terms: dict[str, int] = dict.fromkeys(STOP_WORDS, _STOP)
+        self._days: dict[int, dict[int, int]] = {}
 
     def terms(self, text: str) -> dict[int, int]:
         """Return how often each term is in the text, in the order of first occurrence."""
-        words = _TOKEN.findall(_fold(text))
+        words = _words(text)
         counts = Counter(map(self._terms.get, words))
         if None in counts:
             terms = [self._terms.get(word) or self._learn(word) for word in words]
             counts = Counter(terms)
         del counts[_STOP]
         return cast("dict[int, int]", counts)
+
+    def item_terms(self, write: ItemWrite) -> dict[int, int]:
+        """Return what a stored item is found by: its words, its day in words, and who speaks."""
+        terms = self.terms(write.search_text)
+        if write.item.kind in CONVERSATION_KINDS:
+            for term in (*self._day_terms(write.item.create_us), *map(_mark, _words(write.speaker))):
+                terms[term] = terms.get(term, 0) + 1
+        return terms
+
+    def speaker_terms(self, text: str) -> list[int]:
+        """Return the terms of items whose speaker a text may name, in any of its words."""
+        return [_mark(word) for word in dict.fromkeys(_words(text)) if word not in STOP_WORDS]
+
+    def _day_terms(self, time_us: int) -> dict[int, int]:
+        day = time_us // _DAY_US
+        terms = self._days.get(day)
+        if terms is None:
+            if len(self._days) > _CACHED_DAYS_MAX:
+                self._days.clear()
+            at = _EPOCH + timedelta(days=day)
+            terms = self._days[day] = self.terms(f"{at.day} {_MONTHS[at.month - 1]} {at.year}")
+        return terms
 
     def _learn(self, word: str) -> int:
         if len(self._terms) > _CACHED_WORDS_MAX:
@@ -71,6 +103,15 @@ class Analyzer:
         term = xxhash.xxh32_intdigest(self._stem(word).encode())
         self._terms[word] = term
         return term
+
+
+def _words(text: str) -> list[str]:
+    return _TOKEN.findall(_fold(text))
+
+
+def _mark(word: str) -> int:
+    """Return the term of those whom a word names. No word of a text has it."""
+    return xxhash.xxh32_intdigest(b"\0speaker\0" + word.encode())
 
 
 def _fold(text: str) -> str:

@@ -3,6 +3,8 @@
 Scoring is BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and
 Beyond" (2009), with the idf of Lucene, ln(1 + (N - n + 0.5) / (n + 0.5)), which is never negative.
 N, n and the average length count the live documents of this index alone, at the time of the query.
+A document may be scored together with its neighbours, as one whose words count less: their counts
+and lengths are added by weight before the formula, as BM25F does with fields (section 3.6 there).
 
 Postings live in segments: sorted arrays that never change. New documents gather in a small open
 segment, which is sealed when it is full; segments of similar size are merged.
@@ -14,7 +16,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +24,7 @@ from numpy.typing import NDArray
 from memory_service.indexes.analysis import COUNT_MAX, unpack_terms
 from memory_service.indexes.arrays import GrowingArray
 
-K1 = 1.2
+K1 = 0.45
 B = 0.75
 _OPEN_POSTINGS_MAX = 4096
 _MERGE_FAN_IN = 8
@@ -72,6 +74,14 @@ class Segment:
         return self.terms.nbytes + self.starts.nbytes + self.docs.nbytes + self.counts.nbytes
 
 
+class Postings(NamedTuple):
+    """The live documents that have a term, how often each has it, and what the term is worth."""
+
+    docs: IntArray
+    counts: NDArray[np.uint16]
+    idf: float
+
+
 @dataclass
 class LexicalIndex:
     """Documents by their words. A document is a number, counted up from 0 in the order of `add`."""
@@ -84,6 +94,7 @@ class LexicalIndex:
     _live: GrowingArray = field(default_factory=lambda: GrowingArray(np.bool_))
     _live_count: int = 0
     _live_length: int = 0
+    _scratch: NDArray[np.float32] = field(default_factory=lambda: np.zeros(16, np.float32))
 
     @classmethod
     def build(
@@ -126,41 +137,78 @@ class LexicalIndex:
         self._live_count -= 1
         self._live_length -= int(self._lengths.view[doc])
 
-    def score(self, terms: Iterable[int], allowed: BoolArray | None = None) -> tuple[IntArray, FloatArray]:
-        """Return the live documents with any of the terms, ascending, and their BM25 scores.
+    def postings(self, terms: Iterable[int]) -> list[Postings]:
+        """Return where each term is among the live documents; terms that are nowhere are left out."""
+        return [found for term in terms if (found := self._postings(term)) is not None]
 
-        `allowed`, of shape (len(self),), leaves documents out of the result, not of the statistics.
-        """
-        parts = [part for term in terms if (part := self._weigh(term)) is not None]
-        if not parts:
+    def score(self, postings: Sequence[Postings]) -> tuple[IntArray, FloatArray]:
+        """Return the documents with any of the terms, ascending, and the BM25 scores of each alone."""
+        if not postings:
             return np.empty(0, np.int32), np.empty(0)
-        docs = np.concatenate([docs for docs, _ in parts])
-        weights = np.concatenate([weights for _, weights in parts])
-        if allowed is not None:
-            kept = allowed[docs]
-            docs, weights = docs[kept], weights[kept]
-        return _sum_by_doc(docs, weights, len(self))
+        docs = np.concatenate([p.docs for p in postings])
+        frequency = np.concatenate([p.counts for p in postings]).astype(np.float64)
+        idf = np.repeat([p.idf for p in postings], [len(p.docs) for p in postings])
+        norm = self._norm(self._lengths.view[docs], 1.0)
+        return sum_by_number(docs, idf * (K1 + 1) * frequency / (frequency + norm), len(self))
 
-    def _weigh(self, term: int) -> tuple[IntArray, FloatArray] | None:
-        """Return the live documents of one term and what it adds to their scores."""
+    def score_windows(
+        self, postings: Sequence[Postings], windows: IntArray, weights: FloatArray, mean_window: float
+    ) -> FloatArray:
+        """Return the BM25 score of each window: documents whose words count by weight.
+
+        `windows`, of shape (n, len(weights)), holds documents, -1 for none. `mean_window` is how many
+        average documents a window of the index holds on average.
+        """
+        if not postings:
+            return np.zeros(len(windows))
+        counts = self._blank()
+        frequency = np.empty((len(postings), len(windows)))
+        for at, found in enumerate(postings):
+            counts[found.docs] = found.counts
+            # -1 is the last entry, which is of no document and always 0.
+            frequency[at] = counts[windows] @ weights
+            counts[found.docs] = 0
+        lengths = np.where(windows >= 0, self._lengths.view[windows], 0) @ weights
+        idf = np.array([found.idf for found in postings])
+        scores: FloatArray = idf @ ((K1 + 1) * frequency / (frequency + self._norm(lengths, mean_window)))
+        return scores
+
+    def having(self, postings: Sequence[Postings], docs: IntArray) -> BoolArray:
+        """Return which of some documents have any of the terms."""
+        marks = self._blank()
+        for found in postings:
+            marks[found.docs] = 1
+        marked: BoolArray = marks[docs] > 0
+        for found in postings:
+            marks[found.docs] = 0
+        return marked
+
+    def _blank(self) -> NDArray[np.float32]:
+        """Return an array with an entry for each document and one for none, all 0; leave it so."""
+        if len(self._scratch) <= len(self):
+            self._scratch = np.zeros(2 * len(self) + 1, np.float32)
+        return self._scratch
+
+    def _norm(self, lengths: NDArray[Any], mean_window: float) -> FloatArray:
+        mean = max(self._live_length / self._live_count, 1e-9) * mean_window
+        norm: FloatArray = K1 * (1 - B + B / mean * lengths)
+        return norm
+
+    def _postings(self, term: int) -> Postings | None:
         found = [posting for s in self._segments if (posting := s.postings(term)) is not None]
         fresh = np.flatnonzero(self._open_terms.view == np.uint32(term))
         if len(fresh):
             found.append((self._open_docs.view[fresh], self._open_counts.view[fresh]))
         if not found:
             return None
-        docs = np.concatenate([docs for docs, _ in found])
-        counts = np.concatenate([counts for _, counts in found])
+        docs, counts = found[0] if len(found) == 1 else map(np.concatenate, zip(*found, strict=True))
         if self._live_count < len(self):
             live = self._live.view[docs]
             docs, counts = docs[live], counts[live]
         if not len(docs):
             return None
         idf = math.log(1 + (self._live_count - len(docs) + 0.5) / (len(docs) + 0.5))
-        mean_length = max(self._live_length / self._live_count, 1e-9)
-        norm = K1 * (1 - B + B / mean_length * self._lengths.view[docs])
-        frequency = counts.astype(np.float64)
-        return docs, idf * (K1 + 1) * frequency / (frequency + norm)
+        return Postings(docs, counts, idf)
 
     def _seal(self) -> None:
         columns = self._open_terms, self._open_docs, self._open_counts
@@ -189,11 +237,14 @@ class LexicalIndex:
     @property
     def nbytes(self) -> int:
         """Memory taken, estimated."""
-        columns = self._open_terms, self._open_docs, self._open_counts, self._lengths, self._live
+        columns = (
+            self._open_terms, self._open_docs, self._open_counts, self._lengths, self._live, self._scratch,
+        )  # fmt: skip
         return sum(s.nbytes for s in self._segments) + sum(column.nbytes for column in columns)
 
 
-def _sum_by_doc(docs: IntArray, weights: FloatArray, doc_count: int) -> tuple[IntArray, FloatArray]:
+def sum_by_number(docs: IntArray, weights: FloatArray, doc_count: int) -> tuple[IntArray, FloatArray]:
+    """Return the different numbers, ascending and below `doc_count`, and the sum of each one's weights."""
     # A dense sum costs by the size of the index, a sort by the number of postings.
     if len(docs) * 8 > doc_count:
         sums = np.bincount(docs, weights=weights, minlength=doc_count)

@@ -18,15 +18,30 @@ from numpy.typing import NDArray
 from memory_service.errors import InvalidArgument
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.arrays import GrowingArray
-from memory_service.indexes.lexical import LexicalIndex
+from memory_service.indexes.lexical import LexicalIndex, Postings, sum_by_number
 from memory_service.indexes.settings import IndexSettings
+from memory_service.indexes.turns import WEIGHTS, Turns
 from memory_service.indexes.vectors import VectorIndex, unit, unit_rows
-from memory_service.records import Hits, IndexInfo, ItemFilter, ItemKind, LabelKey, SearchQuery
+from memory_service.records import (
+    CONVERSATION_KINDS,
+    Hits,
+    IndexInfo,
+    ItemFilter,
+    ItemKind,
+    LabelKey,
+    SearchQuery,
+)
 
 NEVER_US = np.iinfo(np.int64).max
 _NONE = -1
 _PENDING_MAX = 64
 _UNLISTED_MAX = 64
+# Of so many documents with the best words, the neighbours are looked at; then of so many rows per
+# candidate that is wanted, the words of the neighbours are counted.
+_SPREAD_DOCS_MIN = 256
+_SPREAD_PER_CANDIDATE = 4
+_COUNTED_PER_CANDIDATE = 2
+_IS_TURN = np.array([kind in CONVERSATION_KINDS for kind in ItemKind])
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -75,6 +90,7 @@ class NamespaceView:
         # The rows of a kind, dead ones too, among the first so many; made when first asked for.
         self._kind_rows: dict[ItemKind, tuple[GrowingArray, int]] = {}
         self.lexical = LexicalIndex()
+        self.turns = Turns()
         self.vectors: VectorIndex | None = None
         self.live_count = 0
         self.expiring_count = 0
@@ -103,7 +119,11 @@ class NamespaceView:
         codes = self.session_codes
         self.positions.extend([e.position for e in entries])
         self.live.extend(np.ones(count, np.bool_))
-        self.sessions.extend([codes.setdefault(e.session_id, len(codes)) for e in entries])
+        sessions = [codes.setdefault(e.session_id, len(codes)) for e in entries]
+        self.sessions.extend(sessions)
+        self.turns.extend(
+            [s if e.kind in CONVERSATION_KINDS else 0 for s, e in zip(sessions, entries, strict=True)]
+        )
         self.kinds.extend([e.kind for e in entries])
         self.create_us.extend([e.create_us for e in entries])
         self.expire_us.extend([NEVER_US if e.expire_us is None else e.expire_us for e in entries])
@@ -125,7 +145,11 @@ class NamespaceView:
         self.index_pending()
         row = self.row_of(entry.position)
         self._expiring(row, -1)
+        before = self._conversation(row)
         self._fill(row, entry)
+        if (after := self._conversation(row)) != before:
+            self.turns.remove(row, before)
+            self.turns.insert(row, after, self._turns_of(after, row))
         self.lexical.remove(int(self.row_doc.view[row]))
         self.index_words(row, entry.terms)
         if not keep_vector:
@@ -138,6 +162,7 @@ class NamespaceView:
         self.index_pending()
         row = self.row_of(position)
         self.live.view[row] = False
+        self.turns.remove(row, self._conversation(row))
         self.live_count -= 1
         self.kind_counts[self.kinds.view[row]] -= 1
         self._expiring(row, -1)
@@ -160,6 +185,20 @@ class NamespaceView:
         self.expire_us.view[row] = NEVER_US if entry.expire_us is None else entry.expire_us
         self._expiring(row, 1)
         self.label_row(row, entry.labels)
+
+    def _conversation(self, row: int) -> int:
+        """Return the number of the conversation that a row is a turn of; 0: of none."""
+        return int(self.sessions.view[row]) if _IS_TURN[self.kinds.view[row]] else 0
+
+    def _turns_of(self, conversation: int, but: int) -> RowArray:
+        """Return the other rows of a conversation, ascending."""
+        in_it = (self.sessions.view == conversation) & self.live.view & _IS_TURN[self.kinds.view]
+        in_it[but] = False
+        return np.flatnonzero(in_it).astype(np.int32)
+
+    def link_turns(self) -> None:
+        """Find out which row follows which, for rows that were filled in all at once."""
+        self.turns = Turns.build(np.where(_IS_TURN[self.kinds.view], self.sessions.view, 0))
 
     def label_row(self, row: int, labels: dict[LabelKey, str]) -> None:
         """Give a row these labels in place of those it has."""
@@ -371,42 +410,56 @@ class NamespaceView:
         self, query: SearchQuery, vector: NDArray[np.float32] | None, rows: BoolArray | None
     ) -> Hits:
         """Take the best of each channel, and look the other channel's scores up."""
-        docs, lexical = self._score_words(query.text or "", rows)
-        doc_rows = self.doc_row.view[docs]
-        best = (
-            np.argpartition(-lexical, query.candidates)[: query.candidates]
-            if (len(lexical) > query.candidates)
-            else np.arange(len(lexical))
-        )
-        found = doc_rows[best]
-        unit_query = None if vector is None else unit(vector)
+        text = query.text or ""
+        postings = self.lexical.postings(self._analyzer.terms(text))
+        likely = self._likely(postings, rows, query.candidates)
+        scores = self._score_words(likely, postings)
+        if len(likely) > query.candidates:
+            best = np.argpartition(-scores, query.candidates)[: query.candidates]
+            likely, scores = likely[best], scores[best]
+        found, unit_query = likely, None if vector is None else unit(vector)
         if unit_query is not None and self.vectors is not None:
             if rows is None:
                 slots, _ = self.vectors.search(unit_query[None], query.candidates)[0]
             else:
                 slots, _ = self.vectors.search_among(unit_query, query.candidates, rows[self.slot_row.view])
-            found = np.union1d(found, self.slot_row.view[slots])
+            near = np.setdiff1d(self.slot_row.view[slots], likely)
+            found = np.concatenate([likely, near])
+            scores = np.concatenate([scores, self._score_words(near, postings)])
+        speakers = self.lexical.postings(self._analyzer.speaker_terms(text))
         return Hits(
             self.positions.view[found].tolist(),
             None if unit_query is None else self._vector_scores(found, unit_query),
-            self._lookup(docs, lexical, self.row_doc.view[found]).tolist(),
+            scores.tolist(),
+            self.lexical.having(speakers, self.row_doc.view[found]).tolist() if speakers else None,
         )
 
-    def _score_words(
-        self, text: str, rows: BoolArray | None
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        allowed = None if rows is None else rows[self.doc_row.view]
-        return self.lexical.score(self._analyzer.terms(text), allowed)
+    def _likely(self, postings: Sequence[Postings], rows: BoolArray | None, count: int) -> RowArray:
+        """Return the rows that are the best by words, theirs and their neighbours', more than `count`.
 
-    @staticmethod
-    def _lookup(
-        docs: NDArray[np.int32], scores: NDArray[np.float64], wanted: NDArray[np.int32]
-    ) -> NDArray[np.float64]:
-        """Return the scores of the wanted documents; 0 for one that no word matches."""
-        if not len(docs):
-            return np.zeros(len(wanted))
-        at = np.minimum(np.searchsorted(docs, wanted), len(docs) - 1)
-        return np.where(docs[at] == wanted, scores[at], 0.0)
+        A first look: each document is scored alone, and its score is handed to its neighbours.
+        """
+        docs, scores = self.lexical.score(postings)
+        widest = max(_SPREAD_DOCS_MIN, _SPREAD_PER_CANDIDATE * count)
+        if rows is None and len(docs) > widest:
+            best = np.argpartition(-scores, widest)[:widest]
+            docs, scores = docs[best], scores[best]
+        found: RowArray = self.doc_row.view[docs]
+        if len(self.turns):
+            found, scores = sum_by_number(*self.turns.spread(found, scores), len(self.positions))
+        if rows is not None:
+            let = rows[found]
+            found, scores = found[let], scores[let]
+        enough = _COUNTED_PER_CANDIDATE * count
+        return found if len(found) <= enough else found[np.argpartition(-scores, enough)[:enough]]
+
+    def _score_words(self, rows: RowArray, postings: Sequence[Postings]) -> NDArray[np.float64]:
+        """Return the BM25 scores of rows together with their neighbours."""
+        windows = self.turns.windows(rows) if len(self.turns) else rows[:, None]
+        weights = WEIGHTS[: windows.shape[1]]
+        docs = np.where(windows >= 0, self.row_doc.view[windows], _NONE)
+        mean = self.turns.mean_window(max(self.live_count, 1))
+        return self.lexical.score_windows(postings, docs, weights, mean)
 
     def _vector_scores(self, rows: NDArray[np.int32], query: NDArray[np.float32]) -> list[float | None]:
         scores: list[float | None] = [None] * len(rows)
@@ -430,7 +483,8 @@ class NamespaceView:
         labels = 250 * len(self.row_labels) + 450 * len(self.label_rows)
         vectors = self.vectors.nbytes if self.vectors else 0
         kinds = sum(rows.nbytes for rows, _ in self._kind_rows.values())
-        return 2000 + kinds + arrays + labels + 100 * len(self.session_codes) + self.lexical.nbytes + vectors
+        words = self.lexical.nbytes + self.turns.nbytes + 100 * len(self.session_codes)
+        return 2000 + kinds + arrays + labels + words + vectors
 
     @property
     def wasteful(self) -> bool:

@@ -164,9 +164,15 @@ class ItemStore(ABC):
         With a vector, MUST return the `candidates` matching items of the highest cosine similarity
         (approximate: recall of at least 0.99 against exact search). With a text, MUST return the
         `candidates` matching items of the highest BM25 score above 0, with the statistics of this
-        namespace alone. Each item MUST have its score in every channel that was asked, also when
-        only one of them found it. A vector of another dimension than the namespace's MUST raise
-        InvalidArgument.dimension("query_embedding", ...). All of an answer MUST reflect one revision.
+        namespace alone. For an item of a session, its neighbours there MUST count, too, as the weights
+        of indexes/turns.py say: those of CONVERSATION_KINDS that are stored now, in the order of the
+        namespace, also if the filter does not let them through. The day of an item of these kinds
+        counts as words of it. Where more than 256 items and four for each candidate have a word, only
+        those with the best words and their neighbours need be looked at. `named` MUST tell whether a
+        word of the text is one of `ItemWrite.speaker`. Each item MUST have its score in every channel
+        that was asked, also when only one of them found it. A vector of another dimension than the
+        namespace's MUST raise InvalidArgument.dimension("query_embedding", ...). All of an answer MUST
+        reflect one revision.
         """
 
 

@@ -194,7 +194,7 @@ class InMemoryStore(Store):
 
     def _entry(self, write: ItemWrite) -> Entry:
         item = write.item
-        terms = self._analyzer.terms(write.search_text)
+        terms = self._analyzer.item_terms(write)
         return Entry(
             item.position, item.revision, item.session_id, item.create_us, item.expire_us,
             index_labels(item.labels, item.facet), item.kind, terms, item.embedding,

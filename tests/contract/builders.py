@@ -81,12 +81,13 @@ def build_write(
     *,
     model: str = CLIENT_MODEL,
     keep_vector: bool = False,
+    speaker: str = "",
     **fields: Any,
 ) -> ItemWrite:
     """A write of an item that is found by its text and its vector."""
     embedding = None if vector is None else np.asarray(vector, np.float32)
     item = build_item(item_id, text, embedding=embedding, embedded=embedding is not None, **fields)
-    return ItemWrite(item, text, model if vector is not None else "", keep_vector)
+    return ItemWrite(item, text, model if vector is not None else "", keep_vector, speaker=speaker)
 
 
 def build_state(key: str, value: object = None, now_us: int = NOW, **fields: Any) -> StateWrite:
@@ -149,12 +150,15 @@ class Hit:
     position: int
     vector_score: float | None
     lexical_score: float | None
+    named: bool | None
 
 
 def rows(hits: Hits) -> list[Hit]:
     """Return hits one by one."""
     nothing = [None] * len(hits.positions)
-    columns = hits.positions, hits.vector_scores or nothing, hits.lexical_scores or nothing
+    columns = (
+        hits.positions, hits.vector_scores or nothing, hits.lexical_scores or nothing, hits.named or nothing,
+    )  # fmt: skip
     return [Hit(*row) for row in zip(*columns, strict=True)]
 
 

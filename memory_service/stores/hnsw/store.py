@@ -207,7 +207,7 @@ class HnswStore(Store):
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
     ) -> Receipt:
-        terms = [self._analyzer.terms(write.search_text) for write in writes]
+        terms = [self._analyzer.item_terms(write) for write in writes]
 
         def apply(db: Connection) -> Outcome:
             return item_writes.add_items(
@@ -233,7 +233,7 @@ class HnswStore(Store):
         expected_revision: int | None = None,
         request: RequestKey | None = None,
     ) -> Receipt:
-        terms = self._analyzer.terms(write.search_text)
+        terms = self._analyzer.item_terms(write)
 
         def apply(db: Connection) -> Outcome:
             return item_writes.replace_item(

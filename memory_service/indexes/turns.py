@@ -1,0 +1,149 @@
+"""The order of turns in their conversations: which row comes before and after which.
+
+What was said around a turn tells what it is about: an answer often has no word of its question. So
+the words of its neighbours count for a turn, the nearer the more, and those before it more than
+those after it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_service.indexes.arrays import GrowingArray
+
+BEFORE = (0.5, 0.25, 0.125)
+AFTER = (0.25, 0.125)
+"""What the words of the neighbours count for a turn, the nearest first; its own count 1."""
+WEIGHTS = np.array((1.0, *BEFORE, *AFTER))
+# Seen from the neighbour: what its words count for the turns before and after it.
+_SPREAD = np.array((1.0, *AFTER, *BEFORE))
+
+IntArray = NDArray[np.int32]
+
+
+class Turns:
+    """Links between the rows of each conversation, in the order of rows.
+
+    A link is a row + 1, and 0 is no row: it can be followed without asking whether there is one.
+    """
+
+    def __init__(self) -> None:
+        self._before = GrowingArray.of(np.zeros(1, np.int32))
+        self._after = GrowingArray.of(np.zeros(1, np.int32))
+        self._last: dict[int, int] = {}
+        self._count = 0
+
+    @classmethod
+    def build(cls, conversations: IntArray) -> Turns:
+        """Build the links of many rows at once; as for `extend`."""
+        turns = cls()
+        before, after = np.zeros((2, len(conversations) + 1), np.int32)
+        rows = np.flatnonzero(conversations)
+        rows = rows[np.argsort(conversations[rows], kind="stable")]
+        follows = conversations[rows[1:]] == conversations[rows[:-1]]
+        before[rows[1:][follows] + 1] = rows[:-1][follows] + 1
+        after[rows[:-1][follows] + 1] = rows[1:][follows] + 1
+        turns._before, turns._after = GrowingArray.of(before), GrowingArray.of(after)
+        # Of several values for a key the last stays.
+        turns._last = dict(zip(conversations[rows].tolist(), (rows + 1).tolist(), strict=True))
+        turns._count = len(rows)
+        return turns
+
+    def extend(self, conversations: list[int]) -> None:
+        """Add rows at the end, each with the number of its conversation; 0: it is no turn of any."""
+        first = len(self._before)
+        befores, links = [], []
+        for link, conversation in enumerate(conversations, first):
+            before = 0
+            if conversation:
+                before = self._last.get(conversation, 0)
+                self._last[conversation] = link
+                self._count += 1
+                if before:
+                    links.append(link)
+            befores.append(before)
+        self._before.extend(befores)
+        self._after.extend(np.zeros(len(befores), np.int32))
+        if links:
+            self._after.view[self._before.view[links]] = links
+
+    def remove(self, row: int, conversation: int) -> None:
+        """Take a row out of its conversation; its neighbours become each other's."""
+        if not conversation:
+            return
+        link = row + 1
+        before, after = int(self._before.view[link]), int(self._after.view[link])
+        if before:
+            self._after.view[before] = after
+        if after:
+            self._before.view[after] = before
+        elif before:
+            self._last[conversation] = before
+        else:
+            del self._last[conversation]
+        self._before.view[link] = self._after.view[link] = 0
+        self._count -= 1
+
+    def insert(self, row: int, conversation: int, others: IntArray) -> None:
+        """Put a row into a conversation; `others` are the rows that are in it, ascending."""
+        if not conversation:
+            return
+        link, at = row + 1, int(np.searchsorted(others, row))
+        before = int(others[at - 1]) + 1 if at else 0
+        after = int(others[at]) + 1 if at < len(others) else 0
+        self._before.view[link], self._after.view[link] = before, after
+        if before:
+            self._after.view[before] = link
+        if after:
+            self._before.view[after] = link
+        else:
+            self._last[conversation] = link
+        self._count += 1
+
+    def __len__(self) -> int:
+        """How many rows are turns of a conversation."""
+        return self._count
+
+    def windows(self, rows: IntArray) -> IntArray:
+        """Return the rows themselves and their neighbours as WEIGHTS has them, -1 for none.
+
+        Shape (len(rows), len(WEIGHTS)).
+        """
+        return np.stack(self._around(rows + 1, len(BEFORE), len(AFTER)), axis=1) - 1
+
+    def spread(self, rows: IntArray, scores: NDArray[np.float64]) -> tuple[IntArray, NDArray[np.float64]]:
+        """Return each row in whose window one of these is, and what its score counts there.
+
+        A row comes as often as it has such neighbours.
+        """
+        links = np.stack(self._around(rows + 1, len(AFTER), len(BEFORE)))
+        counted = _SPREAD[:, None] * scores
+        there = links > 0
+        return (links[there] - 1).astype(np.int32), counted[there]
+
+    def _around(self, links: IntArray, before: int, after: int) -> list[IntArray]:
+        found = [links]
+        for table, steps in ((self._before.view, before), (self._after.view, after)):
+            step = links
+            for _ in range(steps):
+                step = table[step]
+                found.append(step)
+        return found
+
+    def mean_window(self, row_count: int) -> float:
+        """Return how much text a window holds on average, in average texts; 1.0: no row has neighbours."""
+        if not self._count:
+            return 1.0
+        conversations = len(self._last)
+        total = 0.0
+        for weights in (BEFORE, AFTER):
+            for distance, weight in enumerate(weights, 1):
+                # Each conversation has so many turns fewer with a neighbour as far away.
+                total += weight * max(self._count - distance * conversations, 0)
+        return 1.0 + total / row_count
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken, estimated."""
+        return self._before.nbytes + self._after.nbytes + 100 * len(self._last)
