@@ -13,7 +13,7 @@ segment, which is sealed when it is full; segments of similar size are merged.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
@@ -60,13 +60,14 @@ class Segment:
             np.concatenate([s.counts for s in segments]),
         )
 
-    def postings(self, term: int) -> tuple[IntArray, NDArray[np.uint16]] | None:
-        """Return documents and counts of a term."""
-        at = int(np.searchsorted(self.terms, np.uint32(term)))
-        if at == len(self.terms) or self.terms[at] != term:
-            return None
-        span = slice(int(self.starts[at]), int(self.starts[at + 1]))
-        return self.docs[span], self.counts[span]
+    def spans(self, terms: NDArray[np.uint32]) -> list[tuple[int, slice]]:
+        """Return which of some terms are here, by their place in `terms`, and where their postings stand."""
+        at = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
+        here = np.flatnonzero(self.terms[at] == terms)
+        starts, ends = self.starts[at[here]].tolist(), self.starts[at[here] + 1].tolist()
+        return [
+            (place, slice(start, end)) for place, start, end in zip(here.tolist(), starts, ends, strict=True)
+        ]
 
     @property
     def nbytes(self) -> int:
@@ -137,9 +138,23 @@ class LexicalIndex:
         self._live_count -= 1
         self._live_length -= int(self._lengths.view[doc])
 
-    def postings(self, terms: Iterable[int]) -> list[Postings]:
-        """Return where each term is among the live documents; terms that are nowhere are left out."""
-        return [found for term in terms if (found := self._postings(term)) is not None]
+    def postings(self, terms: Sequence[int]) -> list[Postings | None]:
+        """Return where each term is among the live documents; None for one that is nowhere.
+
+        All terms are looked up together: most of the work is per call and not per term.
+        """
+        if not terms:
+            return []
+        wanted = np.array(terms, np.uint32)
+        found: list[list[tuple[IntArray, NDArray[np.uint16]]]] = [[] for _ in terms]
+        for segment in self._segments:
+            for place, span in segment.spans(wanted):
+                found[place].append((segment.docs[span], segment.counts[span]))
+        places, fresh = np.nonzero(wanted[:, None] == self._open_terms.view)
+        for place in set(places.tolist()):
+            of_term = fresh[places == place]
+            found[place].append((self._open_docs.view[of_term], self._open_counts.view[of_term]))
+        return [self._live_postings(parts) if parts else None for parts in found]
 
     def score(self, postings: Sequence[Postings]) -> tuple[IntArray, FloatArray]:
         """Return the documents with any of the terms, ascending, and the BM25 scores of each alone."""
@@ -194,14 +209,8 @@ class LexicalIndex:
         norm: FloatArray = K1 * (1 - B + B / mean * lengths)
         return norm
 
-    def _postings(self, term: int) -> Postings | None:
-        found = [posting for s in self._segments if (posting := s.postings(term)) is not None]
-        fresh = np.flatnonzero(self._open_terms.view == np.uint32(term))
-        if len(fresh):
-            found.append((self._open_docs.view[fresh], self._open_counts.view[fresh]))
-        if not found:
-            return None
-        docs, counts = found[0] if len(found) == 1 else map(np.concatenate, zip(*found, strict=True))
+    def _live_postings(self, parts: list[tuple[IntArray, NDArray[np.uint16]]]) -> Postings | None:
+        docs, counts = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
         if self._live_count < len(self):
             live = self._live.view[docs]
             docs, counts = docs[live], counts[live]

@@ -411,22 +411,24 @@ class NamespaceView:
     ) -> Hits:
         """Take the best of each channel, and look the other channel's scores up."""
         text = query.text or ""
-        postings = self.lexical.postings(self._analyzer.terms(text))
-        likely = self._likely(postings, rows, query.candidates)
-        scores = self._score_words(likely, postings)
-        if len(likely) > query.candidates:
-            best = np.argpartition(-scores, query.candidates)[: query.candidates]
-            likely, scores = likely[best], scores[best]
-        found, unit_query = likely, None if vector is None else unit(vector)
+        terms, names = list(self._analyzer.terms(text)), self._analyzer.speaker_terms(text)
+        found_terms = self.lexical.postings([*terms, *names])
+        postings = [p for p in found_terms[: len(terms)] if p is not None]
+        speakers = [p for p in found_terms[len(terms) :] if p is not None]
+        found = self._likely(postings, rows, query.candidates)
+        near, unit_query = np.empty(0, np.int32), None if vector is None else unit(vector)
         if unit_query is not None and self.vectors is not None:
             if rows is None:
                 slots, _ = self.vectors.search(unit_query[None], query.candidates)[0]
             else:
                 slots, _ = self.vectors.search_among(unit_query, query.candidates, rows[self.slot_row.view])
-            near = np.setdiff1d(self.slot_row.view[slots], likely)
-            found = np.concatenate([likely, near])
-            scores = np.concatenate([scores, self._score_words(near, postings)])
-        speakers = self.lexical.postings(self._analyzer.speaker_terms(text))
+            near = self.slot_row.view[slots]
+            found = np.union1d(found, near)
+        scores = self._score_words(found, postings)
+        if len(found) > query.candidates:
+            best = np.isin(found, near)
+            best[np.argpartition(-scores, query.candidates)[: query.candidates]] = True
+            found, scores = found[best], scores[best]
         return Hits(
             self.positions.view[found].tolist(),
             None if unit_query is None else self._vector_scores(found, unit_query),
