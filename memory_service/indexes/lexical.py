@@ -27,6 +27,9 @@ from memory_service.indexes.arrays import GrowingArray
 K1 = 0.45
 B = 0.75
 _OPEN_POSTINGS_MAX = 4096
+# A term tells something if at most so many documents have it, or so small a part of all.
+_TELLING_DOCS_MIN = 1024
+_TELLING_SHARE = 16
 _MERGE_FAN_IN = 8
 
 IntArray = NDArray[np.int32]
@@ -75,11 +78,18 @@ class Segment:
         return self.terms.nbytes + self.starts.nbytes + self.docs.nbytes + self.counts.nbytes
 
 
-class Postings(NamedTuple):
-    """The live documents that have a term, how often each has it, and what the term is worth."""
+Part = tuple[IntArray, NDArray[np.uint16]]
+"""Documents and how often each has a term."""
 
-    docs: IntArray
-    counts: NDArray[np.uint16]
+
+class Postings(NamedTuple):
+    """The live documents that have a term, how many they are, and what the term is worth.
+
+    In parts, for it would cost more to join them than to go through them.
+    """
+
+    parts: list[Part]
+    doc_count: int
     idf: float
 
 
@@ -146,7 +156,7 @@ class LexicalIndex:
         if not terms:
             return []
         wanted = np.array(terms, np.uint32)
-        found: list[list[tuple[IntArray, NDArray[np.uint16]]]] = [[] for _ in terms]
+        found: list[list[Part]] = [[] for _ in terms]
         for segment in self._segments:
             for place, span in segment.spans(wanted):
                 found[place].append((segment.docs[span], segment.counts[span]))
@@ -156,13 +166,19 @@ class LexicalIndex:
             found[place].append((self._open_docs.view[of_term], self._open_counts.view[of_term]))
         return [self._live_postings(parts) if parts else None for parts in found]
 
-    def score(self, postings: Sequence[Postings]) -> tuple[IntArray, FloatArray]:
-        """Return the documents with any of the terms, ascending, and the BM25 scores of each alone."""
-        if not postings:
+    def score_telling(self, postings: Sequence[Postings]) -> tuple[IntArray, FloatArray]:
+        """Return documents, ascending, and the BM25 scores of each alone, by the terms that tell most.
+
+        Terms that many of many documents have are left out, unless there are no others: they cost the
+        most, and what they add to a score hardly ever decides who is among the best.
+        """
+        most = max(_TELLING_DOCS_MIN, self._live_count // _TELLING_SHARE)
+        telling = [p for p in postings if p.doc_count <= most] or postings
+        if not telling:
             return np.empty(0, np.int32), np.empty(0)
-        docs = np.concatenate([p.docs for p in postings])
-        frequency = np.concatenate([p.counts for p in postings]).astype(np.float64)
-        idf = np.repeat([p.idf for p in postings], [len(p.docs) for p in postings])
+        docs = np.concatenate([docs for p in telling for docs, _ in p.parts])
+        frequency = np.concatenate([counts for p in telling for _, counts in p.parts]).astype(np.float64)
+        idf = np.repeat([p.idf for p in telling], [p.doc_count for p in telling])
         norm = self._norm(self._lengths.view[docs], 1.0)
         return sum_by_number(docs, idf * (K1 + 1) * frequency / (frequency + norm), len(self))
 
@@ -176,13 +192,15 @@ class LexicalIndex:
         """
         if not postings:
             return np.zeros(len(windows))
-        counts = self._blank()
+        scratch = self._blank()
         frequency = np.empty((len(postings), len(windows)))
         for at, found in enumerate(postings):
-            counts[found.docs] = found.counts
+            for docs, counts in found.parts:
+                scratch[docs] = counts
             # -1 is the last entry, which is of no document and always 0.
-            frequency[at] = counts[windows] @ weights
-            counts[found.docs] = 0
+            frequency[at] = scratch[windows] @ weights
+            for docs, _ in found.parts:
+                scratch[docs] = 0
         lengths = np.where(windows >= 0, self._lengths.view[windows], 0) @ weights
         idf = np.array([found.idf for found in postings])
         scores: FloatArray = idf @ ((K1 + 1) * frequency / (frequency + self._norm(lengths, mean_window)))
@@ -190,12 +208,13 @@ class LexicalIndex:
 
     def having(self, postings: Sequence[Postings], docs: IntArray) -> BoolArray:
         """Return which of some documents have any of the terms."""
-        marks = self._blank()
-        for found in postings:
-            marks[found.docs] = 1
-        marked: BoolArray = marks[docs] > 0
-        for found in postings:
-            marks[found.docs] = 0
+        scratch = self._blank()
+        having = [part for found in postings for part, _ in found.parts]
+        for part in having:
+            scratch[part] = 1
+        marked: BoolArray = scratch[docs] > 0
+        for part in having:
+            scratch[part] = 0
         return marked
 
     def _blank(self) -> NDArray[np.float32]:
@@ -209,15 +228,16 @@ class LexicalIndex:
         norm: FloatArray = K1 * (1 - B + B / mean * lengths)
         return norm
 
-    def _live_postings(self, parts: list[tuple[IntArray, NDArray[np.uint16]]]) -> Postings | None:
-        docs, counts = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+    def _live_postings(self, parts: list[Part]) -> Postings | None:
         if self._live_count < len(self):
-            live = self._live.view[docs]
-            docs, counts = docs[live], counts[live]
-        if not len(docs):
+            live = self._live.view
+            kept = [(docs, counts, live[docs]) for docs, counts in parts]
+            parts = [(docs[alive], counts[alive]) for docs, counts, alive in kept]
+        doc_count = sum(len(docs) for docs, _ in parts)
+        if not doc_count:
             return None
-        idf = math.log(1 + (self._live_count - len(docs) + 0.5) / (len(docs) + 0.5))
-        return Postings(docs, counts, idf)
+        idf = math.log(1 + (self._live_count - doc_count + 0.5) / (doc_count + 0.5))
+        return Postings(parts, doc_count, idf)
 
     def _seal(self) -> None:
         columns = self._open_terms, self._open_docs, self._open_counts

@@ -441,7 +441,7 @@ class NamespaceView:
 
         A first look: each document is scored alone, and its score is handed to its neighbours.
         """
-        docs, scores = self.lexical.score(postings)
+        docs, scores = self.lexical.score_telling(postings)
         widest = max(_SPREAD_DOCS_MIN, _SPREAD_PER_CANDIDATE * count)
         if rows is None and len(docs) > widest:
             best = np.argpartition(-scores, widest)[:widest]
