@@ -73,19 +73,26 @@ def rank(hits: Hits, mode: RetrieveMode, *, explain: bool) -> Ranked:
     """Return hits by score, the best first; of equal ones the newer first."""
     ranked = _by_both(hits, explain) if mode is RetrieveMode.HYBRID else _by_one(hits, mode, explain)
     if hits.named is not None and any(hits.named):
-        _favour({p for p, named in zip(hits.positions, hits.named, strict=True) if named}, ranked, explain)
+        # A hybrid score is at most 1 also for what is favoured; BM25 has no such bound.
+        whole = 1 + SPEAKER_BOOST if mode is RetrieveMode.HYBRID else 1.0
+        spoken = {p for p, named in zip(hits.positions, hits.named, strict=True) if named}
+        _favour(spoken, ranked, whole, explain)
     # Compared as pairs: by score, then by position, which is higher for the newer.
     ranked.order.sort(reverse=True)
     return ranked
 
 
-def _favour(spoken: set[int], ranked: Ranked, explain: bool) -> None:
-    """Raise what somebody said whom the query names."""
+def _favour(spoken: set[int], ranked: Ranked, whole: float, explain: bool) -> None:
+    """Raise what somebody said whom the query names, and divide every score by `whole`."""
     if explain:
         for score, position in ranked.order:
+            shares = [msgspec.structs.replace(s, weight=s.weight / whole) for s in ranked.shares[position]]
             if position in spoken:
-                ranked.shares[position] += (Contribution("speaker", score, SPEAKER_BOOST, 1.0),)
-    ranked.order = [(s + s * SPEAKER_BOOST if p in spoken else s, p) for s, p in ranked.order]
+                shares.append(Contribution("speaker", score, SPEAKER_BOOST / whole, 1.0))
+            ranked.shares[position] = tuple(shares)
+    ranked.order = [
+        (s * (1 + SPEAKER_BOOST) / whole if p in spoken else s / whole, p) for s, p in ranked.order
+    ]
 
 
 def _by_one(hits: Hits, mode: RetrieveMode, explain: bool) -> Ranked:
@@ -112,10 +119,9 @@ def _by_both(hits: Hits, explain: bool) -> Ranked:
     best_lexical = max(lexical, default=0.0) or 1.0
     best_vector = max(vector, default=0.0)
     best_vector = best_vector if best_vector > 0 else 1.0
-    lexical_scale, vector_scale = LEXICAL_WEIGHT / best_lexical, VECTOR_WEIGHT / best_vector
     # A vector that points away does not take from what the words found.
     order = [
-        (w * lexical_scale + (v * vector_scale if v > 0 else 0.0), position)
+        (w / best_lexical * LEXICAL_WEIGHT + (v / best_vector * VECTOR_WEIGHT if v > 0 else 0.0), position)
         for position, v, w in zip(hits.positions, vector, lexical, strict=True)
     ]
     if not explain:

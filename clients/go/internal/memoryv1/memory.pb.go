@@ -225,7 +225,7 @@ const (
 	RetrieveMode_RETRIEVE_MODE_HYBRID RetrieveMode = 1
 	// Vectors alone: the cosine similarity to the query's vector.
 	RetrieveMode_RETRIEVE_MODE_VECTOR RetrieveMode = 2
-	// Words alone: BM25 over the namespace.
+	// Words alone: BM25 over the namespace, the words of a turn's neighbours in its session counting, too.
 	RetrieveMode_RETRIEVE_MODE_LEXICAL RetrieveMode = 3
 )
 
@@ -1951,7 +1951,8 @@ type RetrieveResult struct {
 	// item that was found.
 	Item *MemoryItem `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
 	// score of the item, higher is better. VECTOR: cosine similarity, -1 to 1. LEXICAL: BM25, above
-	// 0. HYBRID: 0 to 1, the weighted sum of both, each divided by the best of this query. 0 without a query.
+	// 0. HYBRID: 0 to 1, the weighted sum of both, each divided by the best of this query; a tenth more
+	// counts for what a speaker said whom the query names. 0 without a query.
 	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
 	// explanation of the score. Unset unless asked for.
 	Explanation   *Explanation `protobuf:"bytes,3,opt,name=explanation,proto3" json:"explanation,omitempty"`
@@ -2059,9 +2060,9 @@ func (x *Explanation) GetContributions() []*Contribution {
 // Contribution is the share of one channel in a score.
 type Contribution struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// channel that contributes: "vector" or "lexical".
+	// channel that contributes: "vector", "lexical", or "speaker" for what one said whom the query names.
 	Channel string `protobuf:"bytes,1,opt,name=channel,proto3" json:"channel,omitempty"`
-	// raw_score of the channel: cosine similarity or BM25.
+	// raw_score of the channel: cosine similarity, BM25, or of "speaker" the score without it.
 	RawScore float64 `protobuf:"fixed64,2,opt,name=raw_score,json=rawScore,proto3" json:"raw_score,omitempty"`
 	// weight that the channel's score is multiplied by, after it was divided by `scale`.
 	Weight float64 `protobuf:"fixed64,3,opt,name=weight,proto3" json:"weight,omitempty"`

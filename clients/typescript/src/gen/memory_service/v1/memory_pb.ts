@@ -913,7 +913,8 @@ export type RetrieveResult = Message<"memory_service.v1.RetrieveResult"> & {
 
   /**
    * score of the item, higher is better. VECTOR: cosine similarity, -1 to 1. LEXICAL: BM25, above
-   * 0. HYBRID: 0 to 1, the weighted sum of both, each divided by the best of this query. 0 without a query.
+   * 0. HYBRID: 0 to 1, the weighted sum of both, each divided by the best of this query; a tenth more
+   * counts for what a speaker said whom the query names. 0 without a query.
    *
    * @generated from field: double score = 2;
    */
@@ -962,14 +963,14 @@ export const ExplanationSchema: GenMessage<Explanation> = /*@__PURE__*/
  */
 export type Contribution = Message<"memory_service.v1.Contribution"> & {
   /**
-   * channel that contributes: "vector" or "lexical".
+   * channel that contributes: "vector", "lexical", or "speaker" for what one said whom the query names.
    *
    * @generated from field: string channel = 1;
    */
   channel: string;
 
   /**
-   * raw_score of the channel: cosine similarity or BM25.
+   * raw_score of the channel: cosine similarity, BM25, or of "speaker" the score without it.
    *
    * @generated from field: double raw_score = 2;
    */
@@ -1812,7 +1813,7 @@ export enum RetrieveMode {
   VECTOR = 2,
 
   /**
-   * Words alone: BM25 over the namespace.
+   * Words alone: BM25 over the namespace, the words of a turn's neighbours in its session counting, too.
    *
    * @generated from enum value: RETRIEVE_MODE_LEXICAL = 3;
    */
