@@ -142,6 +142,11 @@ class ProcessPeer:
         self._drain = threading.Thread(target=self._keep_log, daemon=True)
         self._drain.start()
 
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._process.pid
+
     def _keep_log(self) -> None:
         assert self._process.stderr is not None
         self._log.extend(self._process.stderr)
