@@ -73,7 +73,8 @@ protos-check: $(INSTALLED) $(PROTOC_INSTALLED) $(GO_TOOLS) $(NODE_MODULES) ## Li
 	$(BIN)/buf breaking protos --against $(RELEASED_PROTOS)
 	protos/check-generated.sh $(GENERATE_WITH)
 
-fmt: $(INSTALLED) ## Format the code
+fmt: $(INSTALLED) ## Format the code, and write the synchronous Python client from the asynchronous one
+	$(BIN)/python clients/python/generate_sync.py
 	$(BIN)/ruff format --quiet $(SOURCES)
 	$(BIN)/ruff check --quiet --fix $(SOURCES)
 
