@@ -416,12 +416,14 @@ class NamespaceView:
         postings = [p for p in found_terms[: len(terms)] if p is not None]
         speakers = [p for p in found_terms[len(terms) :] if p is not None]
         found = self._likely(postings, rows, query.candidates)
-        near, unit_query = np.empty(0, np.int32), None if vector is None else unit(vector)
+        near, nearness = np.empty(0, np.int32), np.empty(0, np.float32)
+        unit_query = None if vector is None else unit(vector)
         if unit_query is not None and self.vectors is not None:
             if rows is None:
-                slots, _ = self.vectors.search(unit_query[None], query.candidates)[0]
+                slots, nearness = self.vectors.search(unit_query[None], query.candidates)[0]
             else:
-                slots, _ = self.vectors.search_among(unit_query, query.candidates, rows[self.slot_row.view])
+                among = rows[self.slot_row.view]
+                slots, nearness = self.vectors.search_among(unit_query, query.candidates, among)
             near = self.slot_row.view[slots]
             found = np.union1d(found, near)
         scores = self._score_words(found, postings)
@@ -431,7 +433,7 @@ class NamespaceView:
             found, scores = found[best], scores[best]
         return Hits(
             self.positions.view[found].tolist(),
-            None if unit_query is None else self._vector_scores(found, unit_query),
+            None if unit_query is None else self._vector_scores(found, unit_query, near, nearness),
             scores.tolist(),
             self.lexical.having(speakers, self.row_doc.view[found]).tolist() if speakers else None,
         )
@@ -463,14 +465,21 @@ class NamespaceView:
         mean = self.turns.mean_window(max(self.live_count, 1))
         return self.lexical.score_windows(postings, docs, weights, mean)
 
-    def _vector_scores(self, rows: NDArray[np.int32], query: NDArray[np.float32]) -> list[float | None]:
-        scores: list[float | None] = [None] * len(rows)
+    def _vector_scores(
+        self, rows: RowArray, query: NDArray[np.float32], near: RowArray, nearness: NDArray[np.float32]
+    ) -> list[float | None]:
+        """Return the scores of rows; those that the search for vectors gave are not computed again.
+
+        To fetch a vector out of the graph costs more than to find it there.
+        """
+        known: dict[int, float] = dict(zip(near.tolist(), nearness.round(6).tolist(), strict=True))
+        scores = [known.get(row) for row in rows.tolist()]
         if self.vectors is None:
             return scores
         slots = self.row_slot.view[rows]
-        embedded = np.flatnonzero(slots != _NONE)
-        found = self.vectors.scores(slots[embedded].astype(np.int64), query)
-        for at, score in zip(embedded.tolist(), found.tolist(), strict=True):
+        lacking = [at for at, slot in enumerate(slots.tolist()) if scores[at] is None and slot != _NONE]
+        found = self.vectors.scores(slots[lacking].astype(np.int64), query).round(6)
+        for at, score in zip(lacking, found.tolist(), strict=True):
             scores[at] = score
         return scores
 
