@@ -26,7 +26,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dmemory_service/v1/admin.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x10\n\x0eGetInfoRequest\"\xbf\x02\n\x0fGetInfoResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\r\n\x05store\x18\x02 \x01(\t\x12\x10\n\x08\x65mbedder\x18\x03 \x01(\t\x12\x1b\n\x13\x65mbedding_dimension\x18\x04 \x01(\x05\x12\x0b\n\x03llm\x18\x05 \x01(\t\x12.\n\nstart_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12>\n\x06limits\x18\x07 \x03(\x0b\x32..memory_service.v1.GetInfoResponse.LimitsEntry\x12\x31\n\x06\x62\x61\x63kup\x18\x08 \x01(\x0b\x32!.memory_service.v1.BackupProgress\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"G\n\x0e\x42\x61\x63kupProgress\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\ndone_bytes\x18\x02 \x01(\x03\x12\x13\n\x0btotal_bytes\x18\x03 \x01(\x03\"N\n\x15ListNamespacesRequest\x12\x0e\n\x06prefix\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"j\n\x16ListNamespacesResponse\x12\x37\n\nnamespaces\x18\x01 \x03(\x0b\x32#.memory_service.v1.NamespaceSummary\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"|\n\x10NamespaceSummary\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\nitem_count\x18\x02 \x01(\x03\x12\x10\n\x08revision\x18\x03 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"-\n\x18GetNamespaceStatsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\"\x96\x02\n\x19GetNamespaceStatsResponse\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12\x12\n\nitem_count\x18\x03 \x01(\x03\x12\x13\n\x0bstate_count\x18\x04 \x01(\x03\x12\x16\n\x0e\x65mbedded_count\x18\x05 \x01(\x03\x12\x1b\n\x13\x65mbedding_dimension\x18\x06 \x01(\x05\x12\x17\n\x0f\x65mbedding_model\x18\x07 \x01(\t\x12/\n\x0b\x63reate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x05index\x18\t \x01(\x0b\x32\x1d.memory_service.v1.IndexStats\"}\n\nIndexStats\x12\x0e\n\x06loaded\x18\x01 \x01(\x08\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x13\n\x0bgraph_count\x18\x03 \x01(\x03\x12\x13\n\x0b\x65xact_count\x18\x04 \x01(\x03\x12\x14\n\x0cmemory_bytes\x18\x05 \x01(\x03\x12\x11\n\tef_search\x18\x06 \x01(\x05\"+\n\x16\x44\x65leteNamespaceRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\"R\n\x17\x44\x65leteNamespaceResponse\x12\x1a\n\x12removed_item_count\x18\x01 \x01(\x03\x12\x1b\n\x13removed_state_count\x18\x02 \x01(\x03\"\x0e\n\x0c\x46lushRequest\"<\n\rFlushResponse\x12+\n\x08\x64uration\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x1d\n\rBackupRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x9e\x01\n\x0e\x42\x61\x63kupResponse\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nsize_bytes\x18\x02 \x01(\x03\x12\x10\n\x08\x63hecksum\x18\x03 \x01(\t\x12\x17\n\x0fnamespace_count\x18\x04 \x01(\x03\x12\x12\n\nitem_count\x18\x05 \x01(\x03\x12+\n\x08\x64uration\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration2\xbc\x04\n\x0c\x41\x64minService\x12P\n\x07GetInfo\x12!.memory_service.v1.GetInfoRequest\x1a\".memory_service.v1.GetInfoResponse\x12\x65\n\x0eListNamespaces\x12(.memory_service.v1.ListNamespacesRequest\x1a).memory_service.v1.ListNamespacesResponse\x12n\n\x11GetNamespaceStats\x12+.memory_service.v1.GetNamespaceStatsRequest\x1a,.memory_service.v1.GetNamespaceStatsResponse\x12h\n\x0f\x44\x65leteNamespace\x12).memory_service.v1.DeleteNamespaceRequest\x1a*.memory_service.v1.DeleteNamespaceResponse\x12J\n\x05\x46lush\x12\x1f.memory_service.v1.FlushRequest\x1a .memory_service.v1.FlushResponse\x12M\n\x06\x42\x61\x63kup\x12 .memory_service.v1.BackupRequest\x1a!.memory_service.v1.BackupResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dmemory_service/v1/admin.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x10\n\x0eGetInfoRequest\"\xd1\x02\n\x0fGetInfoResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\r\n\x05store\x18\x02 \x01(\t\x12\x10\n\x08\x65mbedder\x18\x03 \x01(\t\x12\x1b\n\x13\x65mbedding_dimension\x18\x04 \x01(\x05\x12\x0b\n\x03llm\x18\x05 \x01(\t\x12.\n\nstart_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12>\n\x06limits\x18\x07 \x03(\x0b\x32..memory_service.v1.GetInfoResponse.LimitsEntry\x12\x31\n\x06\x62\x61\x63kup\x18\x08 \x01(\x0b\x32!.memory_service.v1.BackupProgress\x12\x10\n\x08reranker\x18\t \x01(\t\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"G\n\x0e\x42\x61\x63kupProgress\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\ndone_bytes\x18\x02 \x01(\x03\x12\x13\n\x0btotal_bytes\x18\x03 \x01(\x03\"N\n\x15ListNamespacesRequest\x12\x0e\n\x06prefix\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"j\n\x16ListNamespacesResponse\x12\x37\n\nnamespaces\x18\x01 \x03(\x0b\x32#.memory_service.v1.NamespaceSummary\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"|\n\x10NamespaceSummary\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\nitem_count\x18\x02 \x01(\x03\x12\x10\n\x08revision\x18\x03 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"-\n\x18GetNamespaceStatsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\"\xad\x02\n\x19GetNamespaceStatsResponse\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12\x12\n\nitem_count\x18\x03 \x01(\x03\x12\x13\n\x0bstate_count\x18\x04 \x01(\x03\x12\x16\n\x0e\x65mbedded_count\x18\x05 \x01(\x03\x12\x1b\n\x13\x65mbedding_dimension\x18\x06 \x01(\x05\x12\x17\n\x0f\x65mbedding_model\x18\x07 \x01(\t\x12/\n\x0b\x63reate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x05index\x18\t \x01(\x0b\x32\x1d.memory_service.v1.IndexStats\x12\x15\n\rpending_count\x18\n \x01(\x03\"}\n\nIndexStats\x12\x0e\n\x06loaded\x18\x01 \x01(\x08\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x13\n\x0bgraph_count\x18\x03 \x01(\x03\x12\x13\n\x0b\x65xact_count\x18\x04 \x01(\x03\x12\x14\n\x0cmemory_bytes\x18\x05 \x01(\x03\x12\x11\n\tef_search\x18\x06 \x01(\x05\"+\n\x16\x44\x65leteNamespaceRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\"R\n\x17\x44\x65leteNamespaceResponse\x12\x1a\n\x12removed_item_count\x18\x01 \x01(\x03\x12\x1b\n\x13removed_state_count\x18\x02 \x01(\x03\"\x0e\n\x0c\x46lushRequest\"<\n\rFlushResponse\x12+\n\x08\x64uration\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x1d\n\rBackupRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x9e\x01\n\x0e\x42\x61\x63kupResponse\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nsize_bytes\x18\x02 \x01(\x03\x12\x10\n\x08\x63hecksum\x18\x03 \x01(\t\x12\x17\n\x0fnamespace_count\x18\x04 \x01(\x03\x12\x12\n\nitem_count\x18\x05 \x01(\x03\x12+\n\x08\x64uration\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\"C\n\x0eReembedRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x1e\n\x16replace_client_vectors\x18\x02 \x01(\x08\"S\n\x0fReembedResponse\x12\x15\n\rpending_count\x18\x01 \x01(\x03\x12\x17\n\x0f\x65mbedding_model\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\x32\x8e\x05\n\x0c\x41\x64minService\x12P\n\x07GetInfo\x12!.memory_service.v1.GetInfoRequest\x1a\".memory_service.v1.GetInfoResponse\x12\x65\n\x0eListNamespaces\x12(.memory_service.v1.ListNamespacesRequest\x1a).memory_service.v1.ListNamespacesResponse\x12n\n\x11GetNamespaceStats\x12+.memory_service.v1.GetNamespaceStatsRequest\x1a,.memory_service.v1.GetNamespaceStatsResponse\x12h\n\x0f\x44\x65leteNamespace\x12).memory_service.v1.DeleteNamespaceRequest\x1a*.memory_service.v1.DeleteNamespaceResponse\x12J\n\x05\x46lush\x12\x1f.memory_service.v1.FlushRequest\x1a .memory_service.v1.FlushResponse\x12M\n\x06\x42\x61\x63kup\x12 .memory_service.v1.BackupRequest\x1a!.memory_service.v1.BackupResponse\x12P\n\x07Reembed\x12!.memory_service.v1.ReembedRequest\x1a\".memory_service.v1.ReembedResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,35 +38,39 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETINFOREQUEST']._serialized_start=117
   _globals['_GETINFOREQUEST']._serialized_end=133
   _globals['_GETINFORESPONSE']._serialized_start=136
-  _globals['_GETINFORESPONSE']._serialized_end=455
-  _globals['_GETINFORESPONSE_LIMITSENTRY']._serialized_start=410
-  _globals['_GETINFORESPONSE_LIMITSENTRY']._serialized_end=455
-  _globals['_BACKUPPROGRESS']._serialized_start=457
-  _globals['_BACKUPPROGRESS']._serialized_end=528
-  _globals['_LISTNAMESPACESREQUEST']._serialized_start=530
-  _globals['_LISTNAMESPACESREQUEST']._serialized_end=608
-  _globals['_LISTNAMESPACESRESPONSE']._serialized_start=610
-  _globals['_LISTNAMESPACESRESPONSE']._serialized_end=716
-  _globals['_NAMESPACESUMMARY']._serialized_start=718
-  _globals['_NAMESPACESUMMARY']._serialized_end=842
-  _globals['_GETNAMESPACESTATSREQUEST']._serialized_start=844
-  _globals['_GETNAMESPACESTATSREQUEST']._serialized_end=889
-  _globals['_GETNAMESPACESTATSRESPONSE']._serialized_start=892
-  _globals['_GETNAMESPACESTATSRESPONSE']._serialized_end=1170
-  _globals['_INDEXSTATS']._serialized_start=1172
-  _globals['_INDEXSTATS']._serialized_end=1297
-  _globals['_DELETENAMESPACEREQUEST']._serialized_start=1299
-  _globals['_DELETENAMESPACEREQUEST']._serialized_end=1342
-  _globals['_DELETENAMESPACERESPONSE']._serialized_start=1344
-  _globals['_DELETENAMESPACERESPONSE']._serialized_end=1426
-  _globals['_FLUSHREQUEST']._serialized_start=1428
-  _globals['_FLUSHREQUEST']._serialized_end=1442
-  _globals['_FLUSHRESPONSE']._serialized_start=1444
-  _globals['_FLUSHRESPONSE']._serialized_end=1504
-  _globals['_BACKUPREQUEST']._serialized_start=1506
-  _globals['_BACKUPREQUEST']._serialized_end=1535
-  _globals['_BACKUPRESPONSE']._serialized_start=1538
-  _globals['_BACKUPRESPONSE']._serialized_end=1696
-  _globals['_ADMINSERVICE']._serialized_start=1699
-  _globals['_ADMINSERVICE']._serialized_end=2271
+  _globals['_GETINFORESPONSE']._serialized_end=473
+  _globals['_GETINFORESPONSE_LIMITSENTRY']._serialized_start=428
+  _globals['_GETINFORESPONSE_LIMITSENTRY']._serialized_end=473
+  _globals['_BACKUPPROGRESS']._serialized_start=475
+  _globals['_BACKUPPROGRESS']._serialized_end=546
+  _globals['_LISTNAMESPACESREQUEST']._serialized_start=548
+  _globals['_LISTNAMESPACESREQUEST']._serialized_end=626
+  _globals['_LISTNAMESPACESRESPONSE']._serialized_start=628
+  _globals['_LISTNAMESPACESRESPONSE']._serialized_end=734
+  _globals['_NAMESPACESUMMARY']._serialized_start=736
+  _globals['_NAMESPACESUMMARY']._serialized_end=860
+  _globals['_GETNAMESPACESTATSREQUEST']._serialized_start=862
+  _globals['_GETNAMESPACESTATSREQUEST']._serialized_end=907
+  _globals['_GETNAMESPACESTATSRESPONSE']._serialized_start=910
+  _globals['_GETNAMESPACESTATSRESPONSE']._serialized_end=1211
+  _globals['_INDEXSTATS']._serialized_start=1213
+  _globals['_INDEXSTATS']._serialized_end=1338
+  _globals['_DELETENAMESPACEREQUEST']._serialized_start=1340
+  _globals['_DELETENAMESPACEREQUEST']._serialized_end=1383
+  _globals['_DELETENAMESPACERESPONSE']._serialized_start=1385
+  _globals['_DELETENAMESPACERESPONSE']._serialized_end=1467
+  _globals['_FLUSHREQUEST']._serialized_start=1469
+  _globals['_FLUSHREQUEST']._serialized_end=1483
+  _globals['_FLUSHRESPONSE']._serialized_start=1485
+  _globals['_FLUSHRESPONSE']._serialized_end=1545
+  _globals['_BACKUPREQUEST']._serialized_start=1547
+  _globals['_BACKUPREQUEST']._serialized_end=1576
+  _globals['_BACKUPRESPONSE']._serialized_start=1579
+  _globals['_BACKUPRESPONSE']._serialized_end=1737
+  _globals['_REEMBEDREQUEST']._serialized_start=1739
+  _globals['_REEMBEDREQUEST']._serialized_end=1806
+  _globals['_REEMBEDRESPONSE']._serialized_start=1808
+  _globals['_REEMBEDRESPONSE']._serialized_end=1891
+  _globals['_ADMINSERVICE']._serialized_start=1894
+  _globals['_ADMINSERVICE']._serialized_end=2548
 # @@protoc_insertion_point(module_scope)

@@ -12,7 +12,7 @@ class GetInfoRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetInfoResponse(_message.Message):
-    __slots__ = ("version", "store", "embedder", "embedding_dimension", "llm", "start_time", "limits", "backup")
+    __slots__ = ("version", "store", "embedder", "embedding_dimension", "llm", "start_time", "limits", "backup", "reranker")
     class LimitsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -28,6 +28,7 @@ class GetInfoResponse(_message.Message):
     START_TIME_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
     BACKUP_FIELD_NUMBER: _ClassVar[int]
+    RERANKER_FIELD_NUMBER: _ClassVar[int]
     version: str
     store: str
     embedder: str
@@ -36,7 +37,8 @@ class GetInfoResponse(_message.Message):
     start_time: _timestamp_pb2.Timestamp
     limits: _containers.ScalarMap[str, int]
     backup: BackupProgress
-    def __init__(self, version: _Optional[str] = ..., store: _Optional[str] = ..., embedder: _Optional[str] = ..., embedding_dimension: _Optional[int] = ..., llm: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., limits: _Optional[_Mapping[str, int]] = ..., backup: _Optional[_Union[BackupProgress, _Mapping]] = ...) -> None: ...
+    reranker: str
+    def __init__(self, version: _Optional[str] = ..., store: _Optional[str] = ..., embedder: _Optional[str] = ..., embedding_dimension: _Optional[int] = ..., llm: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., limits: _Optional[_Mapping[str, int]] = ..., backup: _Optional[_Union[BackupProgress, _Mapping]] = ..., reranker: _Optional[str] = ...) -> None: ...
 
 class BackupProgress(_message.Message):
     __slots__ = ("name", "done_bytes", "total_bytes")
@@ -85,7 +87,7 @@ class GetNamespaceStatsRequest(_message.Message):
     def __init__(self, namespace: _Optional[str] = ...) -> None: ...
 
 class GetNamespaceStatsResponse(_message.Message):
-    __slots__ = ("namespace", "revision", "item_count", "state_count", "embedded_count", "embedding_dimension", "embedding_model", "create_time", "index")
+    __slots__ = ("namespace", "revision", "item_count", "state_count", "embedded_count", "embedding_dimension", "embedding_model", "create_time", "index", "pending_count")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     ITEM_COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -95,6 +97,7 @@ class GetNamespaceStatsResponse(_message.Message):
     EMBEDDING_MODEL_FIELD_NUMBER: _ClassVar[int]
     CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
     INDEX_FIELD_NUMBER: _ClassVar[int]
+    PENDING_COUNT_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     revision: int
     item_count: int
@@ -104,7 +107,8 @@ class GetNamespaceStatsResponse(_message.Message):
     embedding_model: str
     create_time: _timestamp_pb2.Timestamp
     index: IndexStats
-    def __init__(self, namespace: _Optional[str] = ..., revision: _Optional[int] = ..., item_count: _Optional[int] = ..., state_count: _Optional[int] = ..., embedded_count: _Optional[int] = ..., embedding_dimension: _Optional[int] = ..., embedding_model: _Optional[str] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., index: _Optional[_Union[IndexStats, _Mapping]] = ...) -> None: ...
+    pending_count: int
+    def __init__(self, namespace: _Optional[str] = ..., revision: _Optional[int] = ..., item_count: _Optional[int] = ..., state_count: _Optional[int] = ..., embedded_count: _Optional[int] = ..., embedding_dimension: _Optional[int] = ..., embedding_model: _Optional[str] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., index: _Optional[_Union[IndexStats, _Mapping]] = ..., pending_count: _Optional[int] = ...) -> None: ...
 
 class IndexStats(_message.Message):
     __slots__ = ("loaded", "kind", "graph_count", "exact_count", "memory_bytes", "ef_search")
@@ -167,3 +171,21 @@ class BackupResponse(_message.Message):
     item_count: int
     duration: _duration_pb2.Duration
     def __init__(self, name: _Optional[str] = ..., size_bytes: _Optional[int] = ..., checksum: _Optional[str] = ..., namespace_count: _Optional[int] = ..., item_count: _Optional[int] = ..., duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+
+class ReembedRequest(_message.Message):
+    __slots__ = ("namespace", "replace_client_vectors")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    REPLACE_CLIENT_VECTORS_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    replace_client_vectors: bool
+    def __init__(self, namespace: _Optional[str] = ..., replace_client_vectors: bool = ...) -> None: ...
+
+class ReembedResponse(_message.Message):
+    __slots__ = ("pending_count", "embedding_model", "revision")
+    PENDING_COUNT_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDING_MODEL_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    pending_count: int
+    embedding_model: str
+    revision: int
+    def __init__(self, pending_count: _Optional[int] = ..., embedding_model: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...

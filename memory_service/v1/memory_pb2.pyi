@@ -51,6 +51,9 @@ class DegradationReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     DEGRADATION_REASON_FOREIGN_VECTORS: _ClassVar[DegradationReason]
     DEGRADATION_REASON_NO_LLM: _ClassVar[DegradationReason]
     DEGRADATION_REASON_LLM_UNAVAILABLE: _ClassVar[DegradationReason]
+    DEGRADATION_REASON_EMBEDDING_PENDING: _ClassVar[DegradationReason]
+    DEGRADATION_REASON_NO_RERANKER: _ClassVar[DegradationReason]
+    DEGRADATION_REASON_RERANKER_UNAVAILABLE: _ClassVar[DegradationReason]
 
 class ChangeType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -90,6 +93,9 @@ DEGRADATION_REASON_EMBEDDER_UNAVAILABLE: DegradationReason
 DEGRADATION_REASON_FOREIGN_VECTORS: DegradationReason
 DEGRADATION_REASON_NO_LLM: DegradationReason
 DEGRADATION_REASON_LLM_UNAVAILABLE: DegradationReason
+DEGRADATION_REASON_EMBEDDING_PENDING: DegradationReason
+DEGRADATION_REASON_NO_RERANKER: DegradationReason
+DEGRADATION_REASON_RERANKER_UNAVAILABLE: DegradationReason
 CHANGE_TYPE_UNSPECIFIED: ChangeType
 CHANGE_TYPE_ITEM_ADDED: ChangeType
 CHANGE_TYPE_ITEM_UPDATED: ChangeType
@@ -102,7 +108,7 @@ CHANGE_TYPE_STATE_EXPIRED: ChangeType
 CHANGE_TYPE_STATE_CLEARED: ChangeType
 
 class MemoryItem(_message.Message):
-    __slots__ = ("id", "session_id", "chat_message", "tool_call_result", "text", "data", "create_time", "update_time", "expire_time", "labels", "metadata", "embedding", "revision", "ttl", "kind", "facet_json")
+    __slots__ = ("id", "session_id", "chat_message", "tool_call_result", "text", "data", "create_time", "update_time", "expire_time", "labels", "metadata", "embedding", "revision", "ttl", "kind", "facet_json", "importance")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -126,6 +132,7 @@ class MemoryItem(_message.Message):
     TTL_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     FACET_JSON_FIELD_NUMBER: _ClassVar[int]
+    IMPORTANCE_FIELD_NUMBER: _ClassVar[int]
     id: str
     session_id: str
     chat_message: ChatMessage
@@ -142,7 +149,8 @@ class MemoryItem(_message.Message):
     ttl: _duration_pb2.Duration
     kind: ItemKind
     facet_json: str
-    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., chat_message: _Optional[_Union[ChatMessage, _Mapping]] = ..., tool_call_result: _Optional[_Union[ToolCallResult, _Mapping]] = ..., text: _Optional[str] = ..., data: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., embedding: _Optional[_Union[Embedding, _Mapping]] = ..., revision: _Optional[int] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., kind: _Optional[_Union[ItemKind, str]] = ..., facet_json: _Optional[str] = ...) -> None: ...
+    importance: float
+    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., chat_message: _Optional[_Union[ChatMessage, _Mapping]] = ..., tool_call_result: _Optional[_Union[ToolCallResult, _Mapping]] = ..., text: _Optional[str] = ..., data: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., embedding: _Optional[_Union[Embedding, _Mapping]] = ..., revision: _Optional[int] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., kind: _Optional[_Union[ItemKind, str]] = ..., facet_json: _Optional[str] = ..., importance: _Optional[float] = ...) -> None: ...
 
 class Embedding(_message.Message):
     __slots__ = ("values",)
@@ -293,7 +301,7 @@ class ImportResponse(_message.Message):
     def __init__(self, imported_count: _Optional[int] = ..., skipped_count: _Optional[int] = ..., imported_state_count: _Optional[int] = ..., skipped_state_count: _Optional[int] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ...) -> None: ...
 
 class RetrieveOptions(_message.Message):
-    __slots__ = ("limit", "query_text", "query_embedding", "session_id", "filter", "labels", "start_time", "end_time", "min_score", "mode", "context_window", "explain", "include_embedding", "page_size", "page_token", "kinds")
+    __slots__ = ("limit", "query_text", "query_embedding", "session_id", "filter", "labels", "start_time", "end_time", "min_score", "mode", "context_window", "explain", "include_embedding", "page_size", "page_token", "kinds", "now", "weights", "max_tokens", "rerank", "record_usage")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -317,6 +325,11 @@ class RetrieveOptions(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     KINDS_FIELD_NUMBER: _ClassVar[int]
+    NOW_FIELD_NUMBER: _ClassVar[int]
+    WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    MAX_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    RERANK_FIELD_NUMBER: _ClassVar[int]
+    RECORD_USAGE_FIELD_NUMBER: _ClassVar[int]
     limit: int
     query_text: str
     query_embedding: Embedding
@@ -333,7 +346,28 @@ class RetrieveOptions(_message.Message):
     page_size: int
     page_token: str
     kinds: _containers.RepeatedScalarFieldContainer[ItemKind]
-    def __init__(self, limit: _Optional[int] = ..., query_text: _Optional[str] = ..., query_embedding: _Optional[_Union[Embedding, _Mapping]] = ..., session_id: _Optional[str] = ..., filter: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RetrieveMode, str]] = ..., context_window: _Optional[int] = ..., explain: bool = ..., include_embedding: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ...) -> None: ...
+    now: _timestamp_pb2.Timestamp
+    weights: ScoreWeights
+    max_tokens: int
+    rerank: bool
+    record_usage: bool
+    def __init__(self, limit: _Optional[int] = ..., query_text: _Optional[str] = ..., query_embedding: _Optional[_Union[Embedding, _Mapping]] = ..., session_id: _Optional[str] = ..., filter: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RetrieveMode, str]] = ..., context_window: _Optional[int] = ..., explain: bool = ..., include_embedding: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., now: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., weights: _Optional[_Union[ScoreWeights, _Mapping]] = ..., max_tokens: _Optional[int] = ..., rerank: bool = ..., record_usage: bool = ...) -> None: ...
+
+class ScoreWeights(_message.Message):
+    __slots__ = ("lexical", "vector", "recency", "recency_half_life", "importance", "usage")
+    LEXICAL_FIELD_NUMBER: _ClassVar[int]
+    VECTOR_FIELD_NUMBER: _ClassVar[int]
+    RECENCY_FIELD_NUMBER: _ClassVar[int]
+    RECENCY_HALF_LIFE_FIELD_NUMBER: _ClassVar[int]
+    IMPORTANCE_FIELD_NUMBER: _ClassVar[int]
+    USAGE_FIELD_NUMBER: _ClassVar[int]
+    lexical: float
+    vector: float
+    recency: float
+    recency_half_life: _duration_pb2.Duration
+    importance: float
+    usage: float
+    def __init__(self, lexical: _Optional[float] = ..., vector: _Optional[float] = ..., recency: _Optional[float] = ..., recency_half_life: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., importance: _Optional[float] = ..., usage: _Optional[float] = ...) -> None: ...
 
 class RetrieveRequest(_message.Message):
     __slots__ = ("namespace", "options")
@@ -344,26 +378,32 @@ class RetrieveRequest(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., options: _Optional[_Union[RetrieveOptions, _Mapping]] = ...) -> None: ...
 
 class RetrieveResponse(_message.Message):
-    __slots__ = ("results", "next_page_token", "degraded", "revision")
+    __slots__ = ("results", "next_page_token", "degraded", "revision", "token_count")
     RESULTS_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     DEGRADED_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
     results: _containers.RepeatedCompositeFieldContainer[RetrieveResult]
     next_page_token: str
     degraded: _containers.RepeatedCompositeFieldContainer[Degradation]
     revision: int
-    def __init__(self, results: _Optional[_Iterable[_Union[RetrieveResult, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ..., revision: _Optional[int] = ...) -> None: ...
+    token_count: int
+    def __init__(self, results: _Optional[_Iterable[_Union[RetrieveResult, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ..., revision: _Optional[int] = ..., token_count: _Optional[int] = ...) -> None: ...
 
 class RetrieveResult(_message.Message):
-    __slots__ = ("item", "score", "explanation")
+    __slots__ = ("item", "score", "explanation", "before", "after")
     ITEM_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
     EXPLANATION_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
     item: MemoryItem
     score: float
     explanation: Explanation
-    def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., score: _Optional[float] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ...) -> None: ...
+    before: _containers.RepeatedCompositeFieldContainer[MemoryItem]
+    after: _containers.RepeatedCompositeFieldContainer[MemoryItem]
+    def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., score: _Optional[float] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ..., before: _Optional[_Iterable[_Union[MemoryItem, _Mapping]]] = ..., after: _Optional[_Iterable[_Union[MemoryItem, _Mapping]]] = ...) -> None: ...
 
 class Explanation(_message.Message):
     __slots__ = ("contributions",)

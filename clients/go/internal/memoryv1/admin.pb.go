@@ -78,7 +78,10 @@ type GetInfoResponse struct {
 	// limits in force, by name; the unit is part of the name, as in "text_bytes_max".
 	Limits map[string]int64 `protobuf:"bytes,7,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// backup that is under way. Unset: none is.
-	Backup        *BackupProgress `protobuf:"bytes,8,opt,name=backup,proto3" json:"backup,omitempty"`
+	Backup *BackupProgress `protobuf:"bytes,8,opt,name=backup,proto3" json:"backup,omitempty"`
+	// reranker that puts the best results in order where a caller asks for it, as "provider:model", or
+	// "none".
+	Reranker      string `protobuf:"bytes,9,opt,name=reranker,proto3" json:"reranker,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -167,6 +170,13 @@ func (x *GetInfoResponse) GetBackup() *BackupProgress {
 		return x.Backup
 	}
 	return nil
+}
+
+func (x *GetInfoResponse) GetReranker() string {
+	if x != nil {
+		return x.Reranker
+	}
+	return ""
 }
 
 // BackupProgress tells how far a backup is.
@@ -492,7 +502,10 @@ type GetNamespaceStatsResponse struct {
 	// create_time of the first write. UTC.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// index tells how vectors are searched at present.
-	Index         *IndexStats `protobuf:"bytes,9,opt,name=index,proto3" json:"index,omitempty"`
+	Index *IndexStats `protobuf:"bytes,9,opt,name=index,proto3" json:"index,omitempty"`
+	// pending_count is how many of the items wait to be embedded, after their embedder did not answer or
+	// after Reembed.
+	PendingCount  int64 `protobuf:"varint,10,opt,name=pending_count,json=pendingCount,proto3" json:"pending_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -588,6 +601,13 @@ func (x *GetNamespaceStatsResponse) GetIndex() *IndexStats {
 		return x.Index
 	}
 	return nil
+}
+
+func (x *GetNamespaceStatsResponse) GetPendingCount() int64 {
+	if x != nil {
+		return x.PendingCount
+	}
+	return 0
 }
 
 // IndexStats describes the index of a namespace, which is in memory only while it is in use.
@@ -1003,12 +1023,132 @@ func (x *BackupResponse) GetDuration() *durationpb.Duration {
 	return nil
 }
 
+// ReembedRequest asks for a namespace to be moved to the server's embedder.
+type ReembedRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// namespace to move. Required.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// replace_client_vectors agrees that vectors which clients brought are replaced, too. False: a
+	// namespace whose vectors are its clients' own is refused with EMBEDDER_REQUIRED.
+	ReplaceClientVectors bool `protobuf:"varint,2,opt,name=replace_client_vectors,json=replaceClientVectors,proto3" json:"replace_client_vectors,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
+}
+
+func (x *ReembedRequest) Reset() {
+	*x = ReembedRequest{}
+	mi := &file_memory_service_v1_admin_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReembedRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReembedRequest) ProtoMessage() {}
+
+func (x *ReembedRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_admin_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReembedRequest.ProtoReflect.Descriptor instead.
+func (*ReembedRequest) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ReembedRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ReembedRequest) GetReplaceClientVectors() bool {
+	if x != nil {
+		return x.ReplaceClientVectors
+	}
+	return false
+}
+
+// ReembedResponse tells that the move is under way.
+type ReembedResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// pending_count is how many items wait to be embedded. 0: there was nothing to do.
+	PendingCount int64 `protobuf:"varint,1,opt,name=pending_count,json=pendingCount,proto3" json:"pending_count,omitempty"`
+	// embedding_model that the namespace is of now.
+	EmbeddingModel string `protobuf:"bytes,2,opt,name=embedding_model,json=embeddingModel,proto3" json:"embedding_model,omitempty"`
+	// revision of the namespace.
+	Revision      int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReembedResponse) Reset() {
+	*x = ReembedResponse{}
+	mi := &file_memory_service_v1_admin_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReembedResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReembedResponse) ProtoMessage() {}
+
+func (x *ReembedResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_admin_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReembedResponse.ProtoReflect.Descriptor instead.
+func (*ReembedResponse) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ReembedResponse) GetPendingCount() int64 {
+	if x != nil {
+		return x.PendingCount
+	}
+	return 0
+}
+
+func (x *ReembedResponse) GetEmbeddingModel() string {
+	if x != nil {
+		return x.EmbeddingModel
+	}
+	return ""
+}
+
+func (x *ReembedResponse) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 var File_memory_service_v1_admin_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"\x1dmemory_service/v1/admin.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x10\n" +
-	"\x0eGetInfoRequest\"\x99\x03\n" +
+	"\x0eGetInfoRequest\"\xb5\x03\n" +
 	"\x0fGetInfoResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x14\n" +
 	"\x05store\x18\x02 \x01(\tR\x05store\x12\x1a\n" +
@@ -1018,7 +1158,8 @@ const file_memory_service_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12F\n" +
 	"\x06limits\x18\a \x03(\v2..memory_service.v1.GetInfoResponse.LimitsEntryR\x06limits\x129\n" +
-	"\x06backup\x18\b \x01(\v2!.memory_service.v1.BackupProgressR\x06backup\x1a9\n" +
+	"\x06backup\x18\b \x01(\v2!.memory_service.v1.BackupProgressR\x06backup\x12\x1a\n" +
+	"\breranker\x18\t \x01(\tR\breranker\x1a9\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"d\n" +
@@ -1046,7 +1187,7 @@ const file_memory_service_v1_admin_proto_rawDesc = "" +
 	"\vcreate_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\"8\n" +
 	"\x18GetNamespaceStatsRequest\x12\x1c\n" +
-	"\tnamespace\x18\x01 \x01(\tR\tnamespace\"\x88\x03\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\"\xad\x03\n" +
 	"\x19GetNamespaceStatsResponse\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12\x1d\n" +
@@ -1059,7 +1200,9 @@ const file_memory_service_v1_admin_proto_rawDesc = "" +
 	"\x0fembedding_model\x18\a \x01(\tR\x0eembeddingModel\x12;\n" +
 	"\vcreate_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x123\n" +
-	"\x05index\x18\t \x01(\v2\x1d.memory_service.v1.IndexStatsR\x05index\"\xba\x01\n" +
+	"\x05index\x18\t \x01(\v2\x1d.memory_service.v1.IndexStatsR\x05index\x12#\n" +
+	"\rpending_count\x18\n" +
+	" \x01(\x03R\fpendingCount\"\xba\x01\n" +
 	"\n" +
 	"IndexStats\x12\x16\n" +
 	"\x06loaded\x18\x01 \x01(\bR\x06loaded\x12\x12\n" +
@@ -1088,14 +1231,22 @@ const file_memory_service_v1_admin_proto_rawDesc = "" +
 	"\x0fnamespace_count\x18\x04 \x01(\x03R\x0enamespaceCount\x12\x1d\n" +
 	"\n" +
 	"item_count\x18\x05 \x01(\x03R\titemCount\x125\n" +
-	"\bduration\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\bduration2\xbc\x04\n" +
+	"\bduration\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\bduration\"d\n" +
+	"\x0eReembedRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x124\n" +
+	"\x16replace_client_vectors\x18\x02 \x01(\bR\x14replaceClientVectors\"{\n" +
+	"\x0fReembedResponse\x12#\n" +
+	"\rpending_count\x18\x01 \x01(\x03R\fpendingCount\x12'\n" +
+	"\x0fembedding_model\x18\x02 \x01(\tR\x0eembeddingModel\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision2\x8e\x05\n" +
 	"\fAdminService\x12P\n" +
 	"\aGetInfo\x12!.memory_service.v1.GetInfoRequest\x1a\".memory_service.v1.GetInfoResponse\x12e\n" +
 	"\x0eListNamespaces\x12(.memory_service.v1.ListNamespacesRequest\x1a).memory_service.v1.ListNamespacesResponse\x12n\n" +
 	"\x11GetNamespaceStats\x12+.memory_service.v1.GetNamespaceStatsRequest\x1a,.memory_service.v1.GetNamespaceStatsResponse\x12h\n" +
 	"\x0fDeleteNamespace\x12).memory_service.v1.DeleteNamespaceRequest\x1a*.memory_service.v1.DeleteNamespaceResponse\x12J\n" +
 	"\x05Flush\x12\x1f.memory_service.v1.FlushRequest\x1a .memory_service.v1.FlushResponse\x12M\n" +
-	"\x06Backup\x12 .memory_service.v1.BackupRequest\x1a!.memory_service.v1.BackupResponseb\x06proto3"
+	"\x06Backup\x12 .memory_service.v1.BackupRequest\x1a!.memory_service.v1.BackupResponse\x12P\n" +
+	"\aReembed\x12!.memory_service.v1.ReembedRequest\x1a\".memory_service.v1.ReembedResponseb\x06proto3"
 
 var (
 	file_memory_service_v1_admin_proto_rawDescOnce sync.Once
@@ -1109,7 +1260,7 @@ func file_memory_service_v1_admin_proto_rawDescGZIP() []byte {
 	return file_memory_service_v1_admin_proto_rawDescData
 }
 
-var file_memory_service_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_memory_service_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_memory_service_v1_admin_proto_goTypes = []any{
 	(*GetInfoRequest)(nil),            // 0: memory_service.v1.GetInfoRequest
 	(*GetInfoResponse)(nil),           // 1: memory_service.v1.GetInfoResponse
@@ -1126,34 +1277,38 @@ var file_memory_service_v1_admin_proto_goTypes = []any{
 	(*FlushResponse)(nil),             // 12: memory_service.v1.FlushResponse
 	(*BackupRequest)(nil),             // 13: memory_service.v1.BackupRequest
 	(*BackupResponse)(nil),            // 14: memory_service.v1.BackupResponse
-	nil,                               // 15: memory_service.v1.GetInfoResponse.LimitsEntry
-	(*timestamppb.Timestamp)(nil),     // 16: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),       // 17: google.protobuf.Duration
+	(*ReembedRequest)(nil),            // 15: memory_service.v1.ReembedRequest
+	(*ReembedResponse)(nil),           // 16: memory_service.v1.ReembedResponse
+	nil,                               // 17: memory_service.v1.GetInfoResponse.LimitsEntry
+	(*timestamppb.Timestamp)(nil),     // 18: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),       // 19: google.protobuf.Duration
 }
 var file_memory_service_v1_admin_proto_depIdxs = []int32{
-	16, // 0: memory_service.v1.GetInfoResponse.start_time:type_name -> google.protobuf.Timestamp
-	15, // 1: memory_service.v1.GetInfoResponse.limits:type_name -> memory_service.v1.GetInfoResponse.LimitsEntry
+	18, // 0: memory_service.v1.GetInfoResponse.start_time:type_name -> google.protobuf.Timestamp
+	17, // 1: memory_service.v1.GetInfoResponse.limits:type_name -> memory_service.v1.GetInfoResponse.LimitsEntry
 	2,  // 2: memory_service.v1.GetInfoResponse.backup:type_name -> memory_service.v1.BackupProgress
 	5,  // 3: memory_service.v1.ListNamespacesResponse.namespaces:type_name -> memory_service.v1.NamespaceSummary
-	16, // 4: memory_service.v1.NamespaceSummary.create_time:type_name -> google.protobuf.Timestamp
-	16, // 5: memory_service.v1.GetNamespaceStatsResponse.create_time:type_name -> google.protobuf.Timestamp
+	18, // 4: memory_service.v1.NamespaceSummary.create_time:type_name -> google.protobuf.Timestamp
+	18, // 5: memory_service.v1.GetNamespaceStatsResponse.create_time:type_name -> google.protobuf.Timestamp
 	8,  // 6: memory_service.v1.GetNamespaceStatsResponse.index:type_name -> memory_service.v1.IndexStats
-	17, // 7: memory_service.v1.FlushResponse.duration:type_name -> google.protobuf.Duration
-	17, // 8: memory_service.v1.BackupResponse.duration:type_name -> google.protobuf.Duration
+	19, // 7: memory_service.v1.FlushResponse.duration:type_name -> google.protobuf.Duration
+	19, // 8: memory_service.v1.BackupResponse.duration:type_name -> google.protobuf.Duration
 	0,  // 9: memory_service.v1.AdminService.GetInfo:input_type -> memory_service.v1.GetInfoRequest
 	3,  // 10: memory_service.v1.AdminService.ListNamespaces:input_type -> memory_service.v1.ListNamespacesRequest
 	6,  // 11: memory_service.v1.AdminService.GetNamespaceStats:input_type -> memory_service.v1.GetNamespaceStatsRequest
 	9,  // 12: memory_service.v1.AdminService.DeleteNamespace:input_type -> memory_service.v1.DeleteNamespaceRequest
 	11, // 13: memory_service.v1.AdminService.Flush:input_type -> memory_service.v1.FlushRequest
 	13, // 14: memory_service.v1.AdminService.Backup:input_type -> memory_service.v1.BackupRequest
-	1,  // 15: memory_service.v1.AdminService.GetInfo:output_type -> memory_service.v1.GetInfoResponse
-	4,  // 16: memory_service.v1.AdminService.ListNamespaces:output_type -> memory_service.v1.ListNamespacesResponse
-	7,  // 17: memory_service.v1.AdminService.GetNamespaceStats:output_type -> memory_service.v1.GetNamespaceStatsResponse
-	10, // 18: memory_service.v1.AdminService.DeleteNamespace:output_type -> memory_service.v1.DeleteNamespaceResponse
-	12, // 19: memory_service.v1.AdminService.Flush:output_type -> memory_service.v1.FlushResponse
-	14, // 20: memory_service.v1.AdminService.Backup:output_type -> memory_service.v1.BackupResponse
-	15, // [15:21] is the sub-list for method output_type
-	9,  // [9:15] is the sub-list for method input_type
+	15, // 15: memory_service.v1.AdminService.Reembed:input_type -> memory_service.v1.ReembedRequest
+	1,  // 16: memory_service.v1.AdminService.GetInfo:output_type -> memory_service.v1.GetInfoResponse
+	4,  // 17: memory_service.v1.AdminService.ListNamespaces:output_type -> memory_service.v1.ListNamespacesResponse
+	7,  // 18: memory_service.v1.AdminService.GetNamespaceStats:output_type -> memory_service.v1.GetNamespaceStatsResponse
+	10, // 19: memory_service.v1.AdminService.DeleteNamespace:output_type -> memory_service.v1.DeleteNamespaceResponse
+	12, // 20: memory_service.v1.AdminService.Flush:output_type -> memory_service.v1.FlushResponse
+	14, // 21: memory_service.v1.AdminService.Backup:output_type -> memory_service.v1.BackupResponse
+	16, // 22: memory_service.v1.AdminService.Reembed:output_type -> memory_service.v1.ReembedResponse
+	16, // [16:23] is the sub-list for method output_type
+	9,  // [9:16] is the sub-list for method input_type
 	9,  // [9:9] is the sub-list for extension type_name
 	9,  // [9:9] is the sub-list for extension extendee
 	0,  // [0:9] is the sub-list for field type_name
@@ -1170,7 +1325,7 @@ func file_memory_service_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_admin_proto_rawDesc), len(file_memory_service_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

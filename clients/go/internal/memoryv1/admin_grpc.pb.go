@@ -25,6 +25,7 @@ const (
 	AdminService_DeleteNamespace_FullMethodName   = "/memory_service.v1.AdminService/DeleteNamespace"
 	AdminService_Flush_FullMethodName             = "/memory_service.v1.AdminService/Flush"
 	AdminService_Backup_FullMethodName            = "/memory_service.v1.AdminService/Backup"
+	AdminService_Reembed_FullMethodName           = "/memory_service.v1.AdminService/Reembed"
 )
 
 // AdminServiceClient is the client API for AdminService service.
@@ -50,6 +51,12 @@ type AdminServiceClient interface {
 	// Backup writes a consistent copy of all records to the server's backup folder while the server
 	// goes on working. Errors: UNSUPPORTED where the store has nothing on disk.
 	Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (*BackupResponse, error)
+	// Reembed moves a namespace to the server's embedder: its items are embedded anew, by and by, while
+	// it serves; until its turn has come an item is found by its words alone. It returns when the move is
+	// on disk, not when it is done: GetNamespaceStats has `pending_count`. It goes on after a restart.
+	// One that is of this embedder already is left alone. May be retried. Errors: NAMESPACE_NOT_FOUND,
+	// EMBEDDER_REQUIRED.
+	Reembed(ctx context.Context, in *ReembedRequest, opts ...grpc.CallOption) (*ReembedResponse, error)
 }
 
 type adminServiceClient struct {
@@ -120,6 +127,16 @@ func (c *adminServiceClient) Backup(ctx context.Context, in *BackupRequest, opts
 	return out, nil
 }
 
+func (c *adminServiceClient) Reembed(ctx context.Context, in *ReembedRequest, opts ...grpc.CallOption) (*ReembedResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReembedResponse)
+	err := c.cc.Invoke(ctx, AdminService_Reembed_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServiceServer is the server API for AdminService service.
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
@@ -143,6 +160,12 @@ type AdminServiceServer interface {
 	// Backup writes a consistent copy of all records to the server's backup folder while the server
 	// goes on working. Errors: UNSUPPORTED where the store has nothing on disk.
 	Backup(context.Context, *BackupRequest) (*BackupResponse, error)
+	// Reembed moves a namespace to the server's embedder: its items are embedded anew, by and by, while
+	// it serves; until its turn has come an item is found by its words alone. It returns when the move is
+	// on disk, not when it is done: GetNamespaceStats has `pending_count`. It goes on after a restart.
+	// One that is of this embedder already is left alone. May be retried. Errors: NAMESPACE_NOT_FOUND,
+	// EMBEDDER_REQUIRED.
+	Reembed(context.Context, *ReembedRequest) (*ReembedResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
 }
 
@@ -170,6 +193,9 @@ func (UnimplementedAdminServiceServer) Flush(context.Context, *FlushRequest) (*F
 }
 func (UnimplementedAdminServiceServer) Backup(context.Context, *BackupRequest) (*BackupResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Backup not implemented")
+}
+func (UnimplementedAdminServiceServer) Reembed(context.Context, *ReembedRequest) (*ReembedResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Reembed not implemented")
 }
 func (UnimplementedAdminServiceServer) mustEmbedUnimplementedAdminServiceServer() {}
 func (UnimplementedAdminServiceServer) testEmbeddedByValue()                      {}
@@ -300,6 +326,24 @@ func _AdminService_Backup_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_Reembed_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReembedRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).Reembed(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_Reembed_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).Reembed(ctx, req.(*ReembedRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // AdminService_ServiceDesc is the grpc.ServiceDesc for AdminService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -330,6 +374,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Backup",
 			Handler:    _AdminService_Backup_Handler,
+		},
+		{
+			MethodName: "Reembed",
+			Handler:    _AdminService_Reembed_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

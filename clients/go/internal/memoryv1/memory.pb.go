@@ -289,6 +289,12 @@ const (
 	DegradationReason_DEGRADATION_REASON_NO_LLM DegradationReason = 4
 	// The language model did not answer, or not in a way that could be read: rules decided.
 	DegradationReason_DEGRADATION_REASON_LLM_UNAVAILABLE DegradationReason = 5
+	// Items of the namespace wait for their vectors: until then they are found by their words alone.
+	DegradationReason_DEGRADATION_REASON_EMBEDDING_PENDING DegradationReason = 6
+	// The server runs without a reranker: the order is that of the scores.
+	DegradationReason_DEGRADATION_REASON_NO_RERANKER DegradationReason = 7
+	// The reranker failed: the order is that of the scores.
+	DegradationReason_DEGRADATION_REASON_RERANKER_UNAVAILABLE DegradationReason = 8
 )
 
 // Enum value maps for DegradationReason.
@@ -300,6 +306,9 @@ var (
 		3: "DEGRADATION_REASON_FOREIGN_VECTORS",
 		4: "DEGRADATION_REASON_NO_LLM",
 		5: "DEGRADATION_REASON_LLM_UNAVAILABLE",
+		6: "DEGRADATION_REASON_EMBEDDING_PENDING",
+		7: "DEGRADATION_REASON_NO_RERANKER",
+		8: "DEGRADATION_REASON_RERANKER_UNAVAILABLE",
 	}
 	DegradationReason_value = map[string]int32{
 		"DEGRADATION_REASON_UNSPECIFIED":          0,
@@ -308,6 +317,9 @@ var (
 		"DEGRADATION_REASON_FOREIGN_VECTORS":      3,
 		"DEGRADATION_REASON_NO_LLM":               4,
 		"DEGRADATION_REASON_LLM_UNAVAILABLE":      5,
+		"DEGRADATION_REASON_EMBEDDING_PENDING":    6,
+		"DEGRADATION_REASON_NO_RERANKER":          7,
+		"DEGRADATION_REASON_RERANKER_UNAVAILABLE": 8,
 	}
 )
 
@@ -462,7 +474,9 @@ type MemoryItem struct {
 	Kind ItemKind `protobuf:"varint,15,opt,name=kind,proto3,enum=memory_service.v1.ItemKind" json:"kind,omitempty"`
 	// facet_json is what the service of its kind keeps with it, as a JSON object. In Export and Import
 	// only. Empty: nothing. At most 64 KiB.
-	FacetJson     string `protobuf:"bytes,16,opt,name=facet_json,json=facetJson,proto3" json:"facet_json,omitempty"`
+	FacetJson string `protobuf:"bytes,16,opt,name=facet_json,json=facetJson,proto3" json:"facet_json,omitempty"`
+	// importance of the item, 0 to 1, for searches that weigh it. Unset: 0.5 counts.
+	Importance    *float64 `protobuf:"fixed64,17,opt,name=importance,proto3,oneof" json:"importance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -622,6 +636,13 @@ func (x *MemoryItem) GetFacetJson() string {
 		return x.FacetJson
 	}
 	return ""
+}
+
+func (x *MemoryItem) GetImportance() float64 {
+	if x != nil && x.Importance != nil {
+		return *x.Importance
+	}
+	return 0
 }
 
 type isMemoryItem_Content interface {
@@ -1643,8 +1664,9 @@ type RetrieveOptions struct {
 	QueryEmbedding *Embedding `protobuf:"bytes,3,opt,name=query_embedding,json=queryEmbedding,proto3" json:"query_embedding,omitempty"`
 	// session_id that the items have. Empty: any.
 	SessionId string `protobuf:"bytes,4,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// filter over labels, metadata, role, kind and times. Empty: none. Not offered yet: anything else
-	// is refused with UNSUPPORTED.
+	// filter is an expression that holds for the items, such as
+	// `labels.topic = "travel" AND create_time >= "2023-05-01" AND NOT metadata.draft = true`.
+	// Its language is a subset of AIP-160, in docs/filters.md. Empty: none. At most 4 KiB.
 	Filter string `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
 	// labels that the items have, all of them, with these very values. Empty: any.
 	Labels map[string]string `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -1656,8 +1678,9 @@ type RetrieveOptions struct {
 	MinScore *float64 `protobuf:"fixed64,9,opt,name=min_score,json=minScore,proto3,oneof" json:"min_score,omitempty"`
 	// mode of the search. Unspecified: what fits the query. Only with a query.
 	Mode RetrieveMode `protobuf:"varint,10,opt,name=mode,proto3,enum=memory_service.v1.RetrieveMode" json:"mode,omitempty"`
-	// context_window is how many neighbours before and after a result come with it. 0: none. Not
-	// offered yet: anything else is refused with UNSUPPORTED.
+	// context_window is how many neighbours a result comes with: the items of its session right before
+	// and right after it, at most so many each way, also those that the filters leave out. 0: none. At
+	// most 20.
 	ContextWindow int32 `protobuf:"varint,11,opt,name=context_window,json=contextWindow,proto3" json:"context_window,omitempty"`
 	// explain adds to each result how its score came about. False: no explanation.
 	Explain bool `protobuf:"varint,12,opt,name=explain,proto3" json:"explain,omitempty"`
@@ -1670,7 +1693,21 @@ type RetrieveOptions struct {
 	PageToken string `protobuf:"bytes,15,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// kinds that the items have one of; ITEM_KIND_UNSPECIFIED stands for plain items. Empty: those of a
 	// conversation.
-	Kinds         []ItemKind `protobuf:"varint,16,rep,packed,name=kinds,proto3,enum=memory_service.v1.ItemKind" json:"kinds,omitempty"`
+	Kinds []ItemKind `protobuf:"varint,16,rep,packed,name=kinds,proto3,enum=memory_service.v1.ItemKind" json:"kinds,omitempty"`
+	// now is the time that "yesterday" or "last May" in query_text is relative to, and from which the age
+	// of an item counts. Unset: the time of the call. UTC.
+	Now *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=now,proto3" json:"now,omitempty"`
+	// weights of what a score is made of. Unset: the defaults. Only with a query.
+	Weights *ScoreWeights `protobuf:"bytes,18,opt,name=weights,proto3" json:"weights,omitempty"`
+	// max_tokens that the texts of the results may take together, over all pages, estimated; neighbours
+	// count, too. The best that fit are returned. Unset: no bound.
+	MaxTokens *int32 `protobuf:"varint,19,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
+	// rerank lets the server's reranker put the best results in order: slower, and often better. False:
+	// it does not. Only with query_text.
+	Rerank bool `protobuf:"varint,20,opt,name=rerank,proto3" json:"rerank,omitempty"`
+	// record_usage counts each result of this page as used once, for searches that weigh usage. False:
+	// nothing is counted.
+	RecordUsage   bool `protobuf:"varint,21,opt,name=record_usage,json=recordUsage,proto3" json:"record_usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1817,6 +1854,133 @@ func (x *RetrieveOptions) GetKinds() []ItemKind {
 	return nil
 }
 
+func (x *RetrieveOptions) GetNow() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Now
+	}
+	return nil
+}
+
+func (x *RetrieveOptions) GetWeights() *ScoreWeights {
+	if x != nil {
+		return x.Weights
+	}
+	return nil
+}
+
+func (x *RetrieveOptions) GetMaxTokens() int32 {
+	if x != nil && x.MaxTokens != nil {
+		return *x.MaxTokens
+	}
+	return 0
+}
+
+func (x *RetrieveOptions) GetRerank() bool {
+	if x != nil {
+		return x.Rerank
+	}
+	return false
+}
+
+func (x *RetrieveOptions) GetRecordUsage() bool {
+	if x != nil {
+		return x.RecordUsage
+	}
+	return false
+}
+
+// ScoreWeights tell how much counts in the score of a result. They are relative: the score is divided
+// by the sum of the weights that apply. Each must be finite and 0 or more, and one of them above 0.
+type ScoreWeights struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// lexical is the weight of words. Unset: 0.75.
+	Lexical *float64 `protobuf:"fixed64,1,opt,name=lexical,proto3,oneof" json:"lexical,omitempty"`
+	// vector is the weight of the vectors' similarity. Unset: 0.25.
+	Vector *float64 `protobuf:"fixed64,2,opt,name=vector,proto3,oneof" json:"vector,omitempty"`
+	// recency is the weight of an item's age: 1 for one of now, 0.5 after a half-life. 0: none.
+	Recency float64 `protobuf:"fixed64,3,opt,name=recency,proto3" json:"recency,omitempty"`
+	// recency_half_life is the age at which recency is one half. Unset: 7 days. Must be positive.
+	RecencyHalfLife *durationpb.Duration `protobuf:"bytes,4,opt,name=recency_half_life,json=recencyHalfLife,proto3" json:"recency_half_life,omitempty"`
+	// importance is the weight of the items' importance. 0: none.
+	Importance float64 `protobuf:"fixed64,5,opt,name=importance,proto3" json:"importance,omitempty"`
+	// usage is the weight of how often an item was used: with n uses, n / (n + 3). 0: none.
+	Usage         float64 `protobuf:"fixed64,6,opt,name=usage,proto3" json:"usage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScoreWeights) Reset() {
+	*x = ScoreWeights{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScoreWeights) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScoreWeights) ProtoMessage() {}
+
+func (x *ScoreWeights) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScoreWeights.ProtoReflect.Descriptor instead.
+func (*ScoreWeights) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ScoreWeights) GetLexical() float64 {
+	if x != nil && x.Lexical != nil {
+		return *x.Lexical
+	}
+	return 0
+}
+
+func (x *ScoreWeights) GetVector() float64 {
+	if x != nil && x.Vector != nil {
+		return *x.Vector
+	}
+	return 0
+}
+
+func (x *ScoreWeights) GetRecency() float64 {
+	if x != nil {
+		return x.Recency
+	}
+	return 0
+}
+
+func (x *ScoreWeights) GetRecencyHalfLife() *durationpb.Duration {
+	if x != nil {
+		return x.RecencyHalfLife
+	}
+	return nil
+}
+
+func (x *ScoreWeights) GetImportance() float64 {
+	if x != nil {
+		return x.Importance
+	}
+	return 0
+}
+
+func (x *ScoreWeights) GetUsage() float64 {
+	if x != nil {
+		return x.Usage
+	}
+	return 0
+}
+
 // RetrieveRequest asks for items.
 type RetrieveRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1830,7 +1994,7 @@ type RetrieveRequest struct {
 
 func (x *RetrieveRequest) Reset() {
 	*x = RetrieveRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[15]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1842,7 +2006,7 @@ func (x *RetrieveRequest) String() string {
 func (*RetrieveRequest) ProtoMessage() {}
 
 func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[15]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1855,7 +2019,7 @@ func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveRequest.ProtoReflect.Descriptor instead.
 func (*RetrieveRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{15}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RetrieveRequest) GetNamespace() string {
@@ -1882,14 +2046,16 @@ type RetrieveResponse struct {
 	// degraded names what the server could not do for this answer. Empty: nothing.
 	Degraded []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
 	// revision of the namespace that the answer reflects.
-	Revision      int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	// token_count is how many tokens the texts of this page take, estimated. 0 unless max_tokens was given.
+	TokenCount    int32 `protobuf:"varint,5,opt,name=token_count,json=tokenCount,proto3" json:"token_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RetrieveResponse) Reset() {
 	*x = RetrieveResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[16]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1901,7 +2067,7 @@ func (x *RetrieveResponse) String() string {
 func (*RetrieveResponse) ProtoMessage() {}
 
 func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[16]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1914,7 +2080,7 @@ func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveResponse.ProtoReflect.Descriptor instead.
 func (*RetrieveResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{16}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RetrieveResponse) GetResults() []*RetrieveResult {
@@ -1945,24 +2111,38 @@ func (x *RetrieveResponse) GetRevision() int64 {
 	return 0
 }
 
+func (x *RetrieveResponse) GetTokenCount() int32 {
+	if x != nil {
+		return x.TokenCount
+	}
+	return 0
+}
+
 // RetrieveResult is one item found.
 type RetrieveResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// item that was found.
 	Item *MemoryItem `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
 	// score of the item, higher is better. VECTOR: cosine similarity, -1 to 1. LEXICAL: BM25, above
-	// 0. HYBRID: 0 to 1, the weighted sum of both, each divided by the best of this query; a tenth more
-	// counts for what a speaker said whom the query names. 0 without a query.
+	// 0. HYBRID: 0 to 1, the weighted sum of both, each divided by the best of this query. Where recency,
+	// importance or usage have a weight, every mode is scored like HYBRID. What a speaker said whom the
+	// query names, what was said in a time that it names, and what has a phrase that it quotes, counts a
+	// tenth more for each. 0 without a query.
 	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
 	// explanation of the score. Unset unless asked for.
-	Explanation   *Explanation `protobuf:"bytes,3,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	Explanation *Explanation `protobuf:"bytes,3,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	// before are the items of the session right before this one, in their order. Empty unless
+	// context_window asks for them.
+	Before []*MemoryItem `protobuf:"bytes,4,rep,name=before,proto3" json:"before,omitempty"`
+	// after are the items of the session right after this one, in their order.
+	After         []*MemoryItem `protobuf:"bytes,5,rep,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RetrieveResult) Reset() {
 	*x = RetrieveResult{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[17]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1974,7 +2154,7 @@ func (x *RetrieveResult) String() string {
 func (*RetrieveResult) ProtoMessage() {}
 
 func (x *RetrieveResult) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[17]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1987,7 +2167,7 @@ func (x *RetrieveResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveResult.ProtoReflect.Descriptor instead.
 func (*RetrieveResult) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{17}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RetrieveResult) GetItem() *MemoryItem {
@@ -2011,6 +2191,20 @@ func (x *RetrieveResult) GetExplanation() *Explanation {
 	return nil
 }
 
+func (x *RetrieveResult) GetBefore() []*MemoryItem {
+	if x != nil {
+		return x.Before
+	}
+	return nil
+}
+
+func (x *RetrieveResult) GetAfter() []*MemoryItem {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
 // Explanation tells how a score came about.
 type Explanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2022,7 +2216,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[18]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2034,7 +2228,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[18]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2047,7 +2241,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{18}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Explanation) GetContributions() []*Contribution {
@@ -2060,9 +2254,12 @@ func (x *Explanation) GetContributions() []*Contribution {
 // Contribution is the share of one channel in a score.
 type Contribution struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// channel that contributes: "vector", "lexical", or "speaker" for what one said whom the query names.
+	// channel that contributes: "vector", "lexical", "recency", "importance", "usage", "reranker", or a
+	// boost: "speaker" for what one said whom the query names, "time" for what is of a time that it
+	// names, "phrase" for what has a phrase that it quotes.
 	Channel string `protobuf:"bytes,1,opt,name=channel,proto3" json:"channel,omitempty"`
-	// raw_score of the channel: cosine similarity, BM25, or of "speaker" the score without it.
+	// raw_score of the channel: cosine similarity, BM25, 0 to 1 for recency, importance and usage, the
+	// reranker's own, or of a boost the score without boosts.
 	RawScore float64 `protobuf:"fixed64,2,opt,name=raw_score,json=rawScore,proto3" json:"raw_score,omitempty"`
 	// weight that the channel's score is multiplied by, after it was divided by `scale`.
 	Weight float64 `protobuf:"fixed64,3,opt,name=weight,proto3" json:"weight,omitempty"`
@@ -2076,7 +2273,7 @@ type Contribution struct {
 
 func (x *Contribution) Reset() {
 	*x = Contribution{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[19]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2088,7 +2285,7 @@ func (x *Contribution) String() string {
 func (*Contribution) ProtoMessage() {}
 
 func (x *Contribution) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[19]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2101,7 +2298,7 @@ func (x *Contribution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Contribution.ProtoReflect.Descriptor instead.
 func (*Contribution) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{19}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Contribution) GetChannel() string {
@@ -2152,7 +2349,7 @@ type Degradation struct {
 
 func (x *Degradation) Reset() {
 	*x = Degradation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[20]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2164,7 +2361,7 @@ func (x *Degradation) String() string {
 func (*Degradation) ProtoMessage() {}
 
 func (x *Degradation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[20]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2177,7 +2374,7 @@ func (x *Degradation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Degradation.ProtoReflect.Descriptor instead.
 func (*Degradation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{20}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Degradation) GetReason() DegradationReason {
@@ -2209,7 +2406,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[21]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2221,7 +2418,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[21]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2234,7 +2431,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{21}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetRequest) GetNamespace() string {
@@ -2269,7 +2466,7 @@ type GetResponse struct {
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[22]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2281,7 +2478,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[22]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2294,7 +2491,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{22}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetResponse) GetItem() *MemoryItem {
@@ -2322,7 +2519,7 @@ type ListRequest struct {
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// end_time: items whose create_time is before it. Unset: no bound.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// filter over labels, metadata, role, kind and times, as in RetrieveOptions. Empty: none.
+	// filter is an expression that holds for the items, as in RetrieveOptions. Empty: none.
 	Filter string `protobuf:"bytes,8,opt,name=filter,proto3" json:"filter,omitempty"`
 	// newest_first turns the order round. False: oldest first.
 	NewestFirst bool `protobuf:"varint,9,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
@@ -2337,7 +2534,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[23]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2349,7 +2546,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[23]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2362,7 +2559,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{23}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListRequest) GetNamespace() string {
@@ -2457,7 +2654,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[24]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2469,7 +2666,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[24]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2482,7 +2679,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{24}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListResponse) GetItems() []*MemoryItem {
@@ -2514,7 +2711,8 @@ type UpdateRequest struct {
 	// item with the id of the one to change and the new values. Required.
 	Item *MemoryItem `protobuf:"bytes,2,opt,name=item,proto3" json:"item,omitempty"`
 	// update_mask names the fields to take from `item`: "content" (or the name of its kind),
-	// "session_id", "create_time", "expire_time", "ttl", "labels", "metadata", "embedding". "*": all
+	// "session_id", "create_time", "expire_time", "ttl", "labels", "metadata", "embedding",
+	// "importance". "*": all
 	// of them. Unset: those that are set in `item`. When the content changes and no embedding comes
 	// with it, the server embeds it anew.
 	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -2529,7 +2727,7 @@ type UpdateRequest struct {
 
 func (x *UpdateRequest) Reset() {
 	*x = UpdateRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[25]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2541,7 +2739,7 @@ func (x *UpdateRequest) String() string {
 func (*UpdateRequest) ProtoMessage() {}
 
 func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[25]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2554,7 +2752,7 @@ func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{25}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *UpdateRequest) GetNamespace() string {
@@ -2607,7 +2805,7 @@ type UpdateResponse struct {
 
 func (x *UpdateResponse) Reset() {
 	*x = UpdateResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[26]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2619,7 +2817,7 @@ func (x *UpdateResponse) String() string {
 func (*UpdateResponse) ProtoMessage() {}
 
 func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[26]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2632,7 +2830,7 @@ func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateResponse.ProtoReflect.Descriptor instead.
 func (*UpdateResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{26}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *UpdateResponse) GetItem() *MemoryItem {
@@ -2673,7 +2871,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2685,7 +2883,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2698,7 +2896,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{27}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DeleteRequest) GetNamespace() string {
@@ -2740,7 +2938,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2752,7 +2950,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2765,7 +2963,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{28}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DeleteResponse) GetRevision() int64 {
@@ -2788,7 +2986,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2800,7 +2998,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2813,7 +3011,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{29}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ResetRequest) GetNamespace() string {
@@ -2845,7 +3043,7 @@ type ResetResponse struct {
 
 func (x *ResetResponse) Reset() {
 	*x = ResetResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2857,7 +3055,7 @@ func (x *ResetResponse) String() string {
 func (*ResetResponse) ProtoMessage() {}
 
 func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2870,7 +3068,7 @@ func (x *ResetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
 func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{30}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ResetResponse) GetRemovedCount() int64 {
@@ -2910,7 +3108,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2922,7 +3120,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2935,7 +3133,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{31}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WatchRequest) GetNamespace() string {
@@ -2972,7 +3170,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2984,7 +3182,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2997,7 +3195,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{32}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WatchResponse) GetChange() *Change {
@@ -3036,7 +3234,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3048,7 +3246,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3061,7 +3259,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{33}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Change) GetType() ChangeType {
@@ -3121,7 +3319,7 @@ type ExportRequest struct {
 
 func (x *ExportRequest) Reset() {
 	*x = ExportRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3133,7 +3331,7 @@ func (x *ExportRequest) String() string {
 func (*ExportRequest) ProtoMessage() {}
 
 func (x *ExportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3146,7 +3344,7 @@ func (x *ExportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportRequest.ProtoReflect.Descriptor instead.
 func (*ExportRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{34}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ExportRequest) GetNamespace() string {
@@ -3188,7 +3386,7 @@ type ExportResponse struct {
 
 func (x *ExportResponse) Reset() {
 	*x = ExportResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3200,7 +3398,7 @@ func (x *ExportResponse) String() string {
 func (*ExportResponse) ProtoMessage() {}
 
 func (x *ExportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3213,7 +3411,7 @@ func (x *ExportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportResponse.ProtoReflect.Descriptor instead.
 func (*ExportResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{35}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExportResponse) GetRecord() isExportResponse_Record {
@@ -3270,7 +3468,7 @@ var File_memory_service_v1_memory_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\n" +
-	"\x1ememory_service/v1/memory.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dmemory_service/v1/state.proto\"\xde\x06\n" +
+	"\x1ememory_service/v1/memory.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dmemory_service/v1/state.proto\"\x92\a\n" +
 	"\n" +
 	"MemoryItem\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
@@ -3294,11 +3492,15 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x03ttl\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12/\n" +
 	"\x04kind\x18\x0f \x01(\x0e2\x1b.memory_service.v1.ItemKindR\x04kind\x12\x1d\n" +
 	"\n" +
-	"facet_json\x18\x10 \x01(\tR\tfacetJson\x1a9\n" +
+	"facet_json\x18\x10 \x01(\tR\tfacetJson\x12#\n" +
+	"\n" +
+	"importance\x18\x11 \x01(\x01H\x01R\n" +
+	"importance\x88\x01\x01\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\t\n" +
-	"\acontent\"#\n" +
+	"\acontentB\r\n" +
+	"\v_importance\"#\n" +
 	"\tEmbedding\x12\x16\n" +
 	"\x06values\x18\x01 \x03(\x02R\x06values\"\x97\x02\n" +
 	"\vChatMessage\x12\x1d\n" +
@@ -3372,7 +3574,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x14imported_state_count\x18\x03 \x01(\x03R\x12importedStateCount\x12.\n" +
 	"\x13skipped_state_count\x18\x04 \x01(\x03R\x11skippedStateCount\x12\x1a\n" +
 	"\brevision\x18\x05 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x06 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\x8a\x06\n" +
+	"\bdegraded\x18\x06 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xe1\a\n" +
 	"\x0fRetrieveOptions\x12\x19\n" +
 	"\x05limit\x18\x01 \x01(\x05H\x00R\x05limit\x88\x01\x01\x12\x1d\n" +
 	"\n" +
@@ -3394,25 +3596,48 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\tpage_size\x18\x0e \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x0f \x01(\tR\tpageToken\x121\n" +
-	"\x05kinds\x18\x10 \x03(\x0e2\x1b.memory_service.v1.ItemKindR\x05kinds\x1a9\n" +
+	"\x05kinds\x18\x10 \x03(\x0e2\x1b.memory_service.v1.ItemKindR\x05kinds\x12,\n" +
+	"\x03now\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x129\n" +
+	"\aweights\x18\x12 \x01(\v2\x1f.memory_service.v1.ScoreWeightsR\aweights\x12\"\n" +
+	"\n" +
+	"max_tokens\x18\x13 \x01(\x05H\x02R\tmaxTokens\x88\x01\x01\x12\x16\n" +
+	"\x06rerank\x18\x14 \x01(\bR\x06rerank\x12!\n" +
+	"\frecord_usage\x18\x15 \x01(\bR\vrecordUsage\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\b\n" +
 	"\x06_limitB\f\n" +
 	"\n" +
-	"_min_score\"m\n" +
+	"_min_scoreB\r\n" +
+	"\v_max_tokens\"\xf8\x01\n" +
+	"\fScoreWeights\x12\x1d\n" +
+	"\alexical\x18\x01 \x01(\x01H\x00R\alexical\x88\x01\x01\x12\x1b\n" +
+	"\x06vector\x18\x02 \x01(\x01H\x01R\x06vector\x88\x01\x01\x12\x18\n" +
+	"\arecency\x18\x03 \x01(\x01R\arecency\x12E\n" +
+	"\x11recency_half_life\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x0frecencyHalfLife\x12\x1e\n" +
+	"\n" +
+	"importance\x18\x05 \x01(\x01R\n" +
+	"importance\x12\x14\n" +
+	"\x05usage\x18\x06 \x01(\x01R\x05usageB\n" +
+	"\n" +
+	"\b_lexicalB\t\n" +
+	"\a_vector\"m\n" +
 	"\x0fRetrieveRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12<\n" +
-	"\aoptions\x18\x02 \x01(\v2\".memory_service.v1.RetrieveOptionsR\aoptions\"\xcf\x01\n" +
+	"\aoptions\x18\x02 \x01(\v2\".memory_service.v1.RetrieveOptionsR\aoptions\"\xf0\x01\n" +
 	"\x10RetrieveResponse\x12;\n" +
 	"\aresults\x18\x01 \x03(\v2!.memory_service.v1.RetrieveResultR\aresults\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12:\n" +
 	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\x12\x1a\n" +
-	"\brevision\x18\x04 \x01(\x03R\brevision\"\x9b\x01\n" +
+	"\brevision\x18\x04 \x01(\x03R\brevision\x12\x1f\n" +
+	"\vtoken_count\x18\x05 \x01(\x05R\n" +
+	"tokenCount\"\x87\x02\n" +
 	"\x0eRetrieveResult\x121\n" +
 	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\x12\x14\n" +
 	"\x05score\x18\x02 \x01(\x01R\x05score\x12@\n" +
-	"\vexplanation\x18\x03 \x01(\v2\x1e.memory_service.v1.ExplanationR\vexplanation\"T\n" +
+	"\vexplanation\x18\x03 \x01(\v2\x1e.memory_service.v1.ExplanationR\vexplanation\x125\n" +
+	"\x06before\x18\x04 \x03(\v2\x1d.memory_service.v1.MemoryItemR\x06before\x123\n" +
+	"\x05after\x18\x05 \x03(\v2\x1d.memory_service.v1.MemoryItemR\x05after\"T\n" +
 	"\vExplanation\x12E\n" +
 	"\rcontributions\x18\x01 \x03(\v2\x1f.memory_service.v1.ContributionR\rcontributions\"\x97\x01\n" +
 	"\fContribution\x12\x18\n" +
@@ -3531,14 +3756,17 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x19RETRIEVE_MODE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14RETRIEVE_MODE_HYBRID\x10\x01\x12\x18\n" +
 	"\x14RETRIEVE_MODE_VECTOR\x10\x02\x12\x19\n" +
-	"\x15RETRIEVE_MODE_LEXICAL\x10\x03*\xf7\x01\n" +
+	"\x15RETRIEVE_MODE_LEXICAL\x10\x03*\xf2\x02\n" +
 	"\x11DegradationReason\x12\"\n" +
 	"\x1eDEGRADATION_REASON_UNSPECIFIED\x10\x00\x12\"\n" +
 	"\x1eDEGRADATION_REASON_NO_EMBEDDER\x10\x01\x12+\n" +
 	"'DEGRADATION_REASON_EMBEDDER_UNAVAILABLE\x10\x02\x12&\n" +
 	"\"DEGRADATION_REASON_FOREIGN_VECTORS\x10\x03\x12\x1d\n" +
 	"\x19DEGRADATION_REASON_NO_LLM\x10\x04\x12&\n" +
-	"\"DEGRADATION_REASON_LLM_UNAVAILABLE\x10\x05*\xb0\x02\n" +
+	"\"DEGRADATION_REASON_LLM_UNAVAILABLE\x10\x05\x12(\n" +
+	"$DEGRADATION_REASON_EMBEDDING_PENDING\x10\x06\x12\"\n" +
+	"\x1eDEGRADATION_REASON_NO_RERANKER\x10\a\x12+\n" +
+	"'DEGRADATION_REASON_RERANKER_UNAVAILABLE\x10\b*\xb0\x02\n" +
 	"\n" +
 	"ChangeType\x12\x1b\n" +
 	"\x17CHANGE_TYPE_UNSPECIFIED\x10\x00\x12\x1a\n" +
@@ -3577,7 +3805,7 @@ func file_memory_service_v1_memory_proto_rawDescGZIP() []byte {
 }
 
 var file_memory_service_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_memory_service_v1_memory_proto_goTypes = []any{
 	(ItemKind)(0),                 // 0: memory_service.v1.ItemKind
 	(Role)(0),                     // 1: memory_service.v1.Role
@@ -3600,126 +3828,132 @@ var file_memory_service_v1_memory_proto_goTypes = []any{
 	(*ImportRequest)(nil),         // 18: memory_service.v1.ImportRequest
 	(*ImportResponse)(nil),        // 19: memory_service.v1.ImportResponse
 	(*RetrieveOptions)(nil),       // 20: memory_service.v1.RetrieveOptions
-	(*RetrieveRequest)(nil),       // 21: memory_service.v1.RetrieveRequest
-	(*RetrieveResponse)(nil),      // 22: memory_service.v1.RetrieveResponse
-	(*RetrieveResult)(nil),        // 23: memory_service.v1.RetrieveResult
-	(*Explanation)(nil),           // 24: memory_service.v1.Explanation
-	(*Contribution)(nil),          // 25: memory_service.v1.Contribution
-	(*Degradation)(nil),           // 26: memory_service.v1.Degradation
-	(*GetRequest)(nil),            // 27: memory_service.v1.GetRequest
-	(*GetResponse)(nil),           // 28: memory_service.v1.GetResponse
-	(*ListRequest)(nil),           // 29: memory_service.v1.ListRequest
-	(*ListResponse)(nil),          // 30: memory_service.v1.ListResponse
-	(*UpdateRequest)(nil),         // 31: memory_service.v1.UpdateRequest
-	(*UpdateResponse)(nil),        // 32: memory_service.v1.UpdateResponse
-	(*DeleteRequest)(nil),         // 33: memory_service.v1.DeleteRequest
-	(*DeleteResponse)(nil),        // 34: memory_service.v1.DeleteResponse
-	(*ResetRequest)(nil),          // 35: memory_service.v1.ResetRequest
-	(*ResetResponse)(nil),         // 36: memory_service.v1.ResetResponse
-	(*WatchRequest)(nil),          // 37: memory_service.v1.WatchRequest
-	(*WatchResponse)(nil),         // 38: memory_service.v1.WatchResponse
-	(*Change)(nil),                // 39: memory_service.v1.Change
-	(*ExportRequest)(nil),         // 40: memory_service.v1.ExportRequest
-	(*ExportResponse)(nil),        // 41: memory_service.v1.ExportResponse
-	nil,                           // 42: memory_service.v1.MemoryItem.LabelsEntry
-	nil,                           // 43: memory_service.v1.RetrieveOptions.LabelsEntry
-	nil,                           // 44: memory_service.v1.ListRequest.LabelsEntry
-	(*structpb.Struct)(nil),       // 45: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 46: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 47: google.protobuf.Duration
-	(*structpb.Value)(nil),        // 48: google.protobuf.Value
-	(*StateEntry)(nil),            // 49: memory_service.v1.StateEntry
-	(*fieldmaskpb.FieldMask)(nil), // 50: google.protobuf.FieldMask
+	(*ScoreWeights)(nil),          // 21: memory_service.v1.ScoreWeights
+	(*RetrieveRequest)(nil),       // 22: memory_service.v1.RetrieveRequest
+	(*RetrieveResponse)(nil),      // 23: memory_service.v1.RetrieveResponse
+	(*RetrieveResult)(nil),        // 24: memory_service.v1.RetrieveResult
+	(*Explanation)(nil),           // 25: memory_service.v1.Explanation
+	(*Contribution)(nil),          // 26: memory_service.v1.Contribution
+	(*Degradation)(nil),           // 27: memory_service.v1.Degradation
+	(*GetRequest)(nil),            // 28: memory_service.v1.GetRequest
+	(*GetResponse)(nil),           // 29: memory_service.v1.GetResponse
+	(*ListRequest)(nil),           // 30: memory_service.v1.ListRequest
+	(*ListResponse)(nil),          // 31: memory_service.v1.ListResponse
+	(*UpdateRequest)(nil),         // 32: memory_service.v1.UpdateRequest
+	(*UpdateResponse)(nil),        // 33: memory_service.v1.UpdateResponse
+	(*DeleteRequest)(nil),         // 34: memory_service.v1.DeleteRequest
+	(*DeleteResponse)(nil),        // 35: memory_service.v1.DeleteResponse
+	(*ResetRequest)(nil),          // 36: memory_service.v1.ResetRequest
+	(*ResetResponse)(nil),         // 37: memory_service.v1.ResetResponse
+	(*WatchRequest)(nil),          // 38: memory_service.v1.WatchRequest
+	(*WatchResponse)(nil),         // 39: memory_service.v1.WatchResponse
+	(*Change)(nil),                // 40: memory_service.v1.Change
+	(*ExportRequest)(nil),         // 41: memory_service.v1.ExportRequest
+	(*ExportResponse)(nil),        // 42: memory_service.v1.ExportResponse
+	nil,                           // 43: memory_service.v1.MemoryItem.LabelsEntry
+	nil,                           // 44: memory_service.v1.RetrieveOptions.LabelsEntry
+	nil,                           // 45: memory_service.v1.ListRequest.LabelsEntry
+	(*structpb.Struct)(nil),       // 46: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 47: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 48: google.protobuf.Duration
+	(*structpb.Value)(nil),        // 49: google.protobuf.Value
+	(*StateEntry)(nil),            // 50: memory_service.v1.StateEntry
+	(*fieldmaskpb.FieldMask)(nil), // 51: google.protobuf.FieldMask
 }
 var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	8,  // 0: memory_service.v1.MemoryItem.chat_message:type_name -> memory_service.v1.ChatMessage
 	13, // 1: memory_service.v1.MemoryItem.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	45, // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
-	46, // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
-	46, // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
-	46, // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
-	42, // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
-	45, // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
+	46, // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
+	47, // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
+	47, // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
+	47, // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
+	43, // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
+	46, // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
 	7,  // 8: memory_service.v1.MemoryItem.embedding:type_name -> memory_service.v1.Embedding
-	47, // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
+	48, // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
 	0,  // 10: memory_service.v1.MemoryItem.kind:type_name -> memory_service.v1.ItemKind
 	1,  // 11: memory_service.v1.ChatMessage.role:type_name -> memory_service.v1.Role
 	9,  // 12: memory_service.v1.ChatMessage.model:type_name -> memory_service.v1.Model
 	10, // 13: memory_service.v1.ChatMessage.parts:type_name -> memory_service.v1.Part
-	46, // 14: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
-	45, // 15: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
+	47, // 14: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
+	46, // 15: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
 	11, // 16: memory_service.v1.Part.binary:type_name -> memory_service.v1.BinaryPart
 	12, // 17: memory_service.v1.Part.tool_call:type_name -> memory_service.v1.ToolCall
 	13, // 18: memory_service.v1.Part.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	45, // 19: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
-	48, // 20: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
+	46, // 19: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
+	49, // 20: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
 	6,  // 21: memory_service.v1.AddRequest.item:type_name -> memory_service.v1.MemoryItem
 	6,  // 22: memory_service.v1.AddResponse.item:type_name -> memory_service.v1.MemoryItem
-	26, // 23: memory_service.v1.AddResponse.degraded:type_name -> memory_service.v1.Degradation
+	27, // 23: memory_service.v1.AddResponse.degraded:type_name -> memory_service.v1.Degradation
 	6,  // 24: memory_service.v1.BatchAddRequest.items:type_name -> memory_service.v1.MemoryItem
 	6,  // 25: memory_service.v1.BatchAddResponse.items:type_name -> memory_service.v1.MemoryItem
-	26, // 26: memory_service.v1.BatchAddResponse.degraded:type_name -> memory_service.v1.Degradation
+	27, // 26: memory_service.v1.BatchAddResponse.degraded:type_name -> memory_service.v1.Degradation
 	6,  // 27: memory_service.v1.ImportRequest.items:type_name -> memory_service.v1.MemoryItem
-	49, // 28: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
+	50, // 28: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
 	2,  // 29: memory_service.v1.ImportRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
-	26, // 30: memory_service.v1.ImportResponse.degraded:type_name -> memory_service.v1.Degradation
+	27, // 30: memory_service.v1.ImportResponse.degraded:type_name -> memory_service.v1.Degradation
 	7,  // 31: memory_service.v1.RetrieveOptions.query_embedding:type_name -> memory_service.v1.Embedding
-	43, // 32: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
-	46, // 33: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
-	46, // 34: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
+	44, // 32: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
+	47, // 33: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
+	47, // 34: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
 	3,  // 35: memory_service.v1.RetrieveOptions.mode:type_name -> memory_service.v1.RetrieveMode
 	0,  // 36: memory_service.v1.RetrieveOptions.kinds:type_name -> memory_service.v1.ItemKind
-	20, // 37: memory_service.v1.RetrieveRequest.options:type_name -> memory_service.v1.RetrieveOptions
-	23, // 38: memory_service.v1.RetrieveResponse.results:type_name -> memory_service.v1.RetrieveResult
-	26, // 39: memory_service.v1.RetrieveResponse.degraded:type_name -> memory_service.v1.Degradation
-	6,  // 40: memory_service.v1.RetrieveResult.item:type_name -> memory_service.v1.MemoryItem
-	24, // 41: memory_service.v1.RetrieveResult.explanation:type_name -> memory_service.v1.Explanation
-	25, // 42: memory_service.v1.Explanation.contributions:type_name -> memory_service.v1.Contribution
-	4,  // 43: memory_service.v1.Degradation.reason:type_name -> memory_service.v1.DegradationReason
-	6,  // 44: memory_service.v1.GetResponse.item:type_name -> memory_service.v1.MemoryItem
-	44, // 45: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
-	46, // 46: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
-	46, // 47: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
-	0,  // 48: memory_service.v1.ListRequest.kinds:type_name -> memory_service.v1.ItemKind
-	6,  // 49: memory_service.v1.ListResponse.items:type_name -> memory_service.v1.MemoryItem
-	6,  // 50: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
-	50, // 51: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
-	6,  // 52: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
-	26, // 53: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
-	47, // 54: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
-	39, // 55: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
-	5,  // 56: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
-	6,  // 57: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
-	49, // 58: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
-	6,  // 59: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
-	49, // 60: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
-	14, // 61: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
-	16, // 62: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
-	18, // 63: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
-	21, // 64: memory_service.v1.MemoryService.Retrieve:input_type -> memory_service.v1.RetrieveRequest
-	27, // 65: memory_service.v1.MemoryService.Get:input_type -> memory_service.v1.GetRequest
-	29, // 66: memory_service.v1.MemoryService.List:input_type -> memory_service.v1.ListRequest
-	31, // 67: memory_service.v1.MemoryService.Update:input_type -> memory_service.v1.UpdateRequest
-	33, // 68: memory_service.v1.MemoryService.Delete:input_type -> memory_service.v1.DeleteRequest
-	35, // 69: memory_service.v1.MemoryService.Reset:input_type -> memory_service.v1.ResetRequest
-	37, // 70: memory_service.v1.MemoryService.Watch:input_type -> memory_service.v1.WatchRequest
-	40, // 71: memory_service.v1.MemoryService.Export:input_type -> memory_service.v1.ExportRequest
-	15, // 72: memory_service.v1.MemoryService.Add:output_type -> memory_service.v1.AddResponse
-	17, // 73: memory_service.v1.MemoryService.BatchAdd:output_type -> memory_service.v1.BatchAddResponse
-	19, // 74: memory_service.v1.MemoryService.Import:output_type -> memory_service.v1.ImportResponse
-	22, // 75: memory_service.v1.MemoryService.Retrieve:output_type -> memory_service.v1.RetrieveResponse
-	28, // 76: memory_service.v1.MemoryService.Get:output_type -> memory_service.v1.GetResponse
-	30, // 77: memory_service.v1.MemoryService.List:output_type -> memory_service.v1.ListResponse
-	32, // 78: memory_service.v1.MemoryService.Update:output_type -> memory_service.v1.UpdateResponse
-	34, // 79: memory_service.v1.MemoryService.Delete:output_type -> memory_service.v1.DeleteResponse
-	36, // 80: memory_service.v1.MemoryService.Reset:output_type -> memory_service.v1.ResetResponse
-	38, // 81: memory_service.v1.MemoryService.Watch:output_type -> memory_service.v1.WatchResponse
-	41, // 82: memory_service.v1.MemoryService.Export:output_type -> memory_service.v1.ExportResponse
-	72, // [72:83] is the sub-list for method output_type
-	61, // [61:72] is the sub-list for method input_type
-	61, // [61:61] is the sub-list for extension type_name
-	61, // [61:61] is the sub-list for extension extendee
-	0,  // [0:61] is the sub-list for field type_name
+	47, // 37: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
+	21, // 38: memory_service.v1.RetrieveOptions.weights:type_name -> memory_service.v1.ScoreWeights
+	48, // 39: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
+	20, // 40: memory_service.v1.RetrieveRequest.options:type_name -> memory_service.v1.RetrieveOptions
+	24, // 41: memory_service.v1.RetrieveResponse.results:type_name -> memory_service.v1.RetrieveResult
+	27, // 42: memory_service.v1.RetrieveResponse.degraded:type_name -> memory_service.v1.Degradation
+	6,  // 43: memory_service.v1.RetrieveResult.item:type_name -> memory_service.v1.MemoryItem
+	25, // 44: memory_service.v1.RetrieveResult.explanation:type_name -> memory_service.v1.Explanation
+	6,  // 45: memory_service.v1.RetrieveResult.before:type_name -> memory_service.v1.MemoryItem
+	6,  // 46: memory_service.v1.RetrieveResult.after:type_name -> memory_service.v1.MemoryItem
+	26, // 47: memory_service.v1.Explanation.contributions:type_name -> memory_service.v1.Contribution
+	4,  // 48: memory_service.v1.Degradation.reason:type_name -> memory_service.v1.DegradationReason
+	6,  // 49: memory_service.v1.GetResponse.item:type_name -> memory_service.v1.MemoryItem
+	45, // 50: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
+	47, // 51: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
+	47, // 52: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
+	0,  // 53: memory_service.v1.ListRequest.kinds:type_name -> memory_service.v1.ItemKind
+	6,  // 54: memory_service.v1.ListResponse.items:type_name -> memory_service.v1.MemoryItem
+	6,  // 55: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
+	51, // 56: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
+	6,  // 57: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
+	27, // 58: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
+	48, // 59: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	40, // 60: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
+	5,  // 61: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
+	6,  // 62: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
+	50, // 63: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
+	6,  // 64: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
+	50, // 65: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
+	14, // 66: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
+	16, // 67: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
+	18, // 68: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
+	22, // 69: memory_service.v1.MemoryService.Retrieve:input_type -> memory_service.v1.RetrieveRequest
+	28, // 70: memory_service.v1.MemoryService.Get:input_type -> memory_service.v1.GetRequest
+	30, // 71: memory_service.v1.MemoryService.List:input_type -> memory_service.v1.ListRequest
+	32, // 72: memory_service.v1.MemoryService.Update:input_type -> memory_service.v1.UpdateRequest
+	34, // 73: memory_service.v1.MemoryService.Delete:input_type -> memory_service.v1.DeleteRequest
+	36, // 74: memory_service.v1.MemoryService.Reset:input_type -> memory_service.v1.ResetRequest
+	38, // 75: memory_service.v1.MemoryService.Watch:input_type -> memory_service.v1.WatchRequest
+	41, // 76: memory_service.v1.MemoryService.Export:input_type -> memory_service.v1.ExportRequest
+	15, // 77: memory_service.v1.MemoryService.Add:output_type -> memory_service.v1.AddResponse
+	17, // 78: memory_service.v1.MemoryService.BatchAdd:output_type -> memory_service.v1.BatchAddResponse
+	19, // 79: memory_service.v1.MemoryService.Import:output_type -> memory_service.v1.ImportResponse
+	23, // 80: memory_service.v1.MemoryService.Retrieve:output_type -> memory_service.v1.RetrieveResponse
+	29, // 81: memory_service.v1.MemoryService.Get:output_type -> memory_service.v1.GetResponse
+	31, // 82: memory_service.v1.MemoryService.List:output_type -> memory_service.v1.ListResponse
+	33, // 83: memory_service.v1.MemoryService.Update:output_type -> memory_service.v1.UpdateResponse
+	35, // 84: memory_service.v1.MemoryService.Delete:output_type -> memory_service.v1.DeleteResponse
+	37, // 85: memory_service.v1.MemoryService.Reset:output_type -> memory_service.v1.ResetResponse
+	39, // 86: memory_service.v1.MemoryService.Watch:output_type -> memory_service.v1.WatchResponse
+	42, // 87: memory_service.v1.MemoryService.Export:output_type -> memory_service.v1.ExportResponse
+	77, // [77:88] is the sub-list for method output_type
+	66, // [66:77] is the sub-list for method input_type
+	66, // [66:66] is the sub-list for extension type_name
+	66, // [66:66] is the sub-list for extension extendee
+	0,  // [0:66] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_memory_proto_init() }
@@ -3744,10 +3978,11 @@ func file_memory_service_v1_memory_proto_init() {
 	}
 	file_memory_service_v1_memory_proto_msgTypes[5].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[14].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[25].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[27].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[31].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[35].OneofWrappers = []any{
+	file_memory_service_v1_memory_proto_msgTypes[15].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[26].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[28].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[32].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[36].OneofWrappers = []any{
 		(*ExportResponse_Item)(nil),
 		(*ExportResponse_State)(nil),
 	}
@@ -3757,7 +3992,7 @@ func file_memory_service_v1_memory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_memory_proto_rawDesc), len(file_memory_service_v1_memory_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   39,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -67,6 +67,11 @@ class AdminServiceStub(object):
                 request_serializer=memory__service_dot_v1_dot_admin__pb2.BackupRequest.SerializeToString,
                 response_deserializer=memory__service_dot_v1_dot_admin__pb2.BackupResponse.FromString,
                 _registered_method=True)
+        self.Reembed = channel.unary_unary(
+                '/memory_service.v1.AdminService/Reembed',
+                request_serializer=memory__service_dot_v1_dot_admin__pb2.ReembedRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_admin__pb2.ReembedResponse.FromString,
+                _registered_method=True)
 
 
 class AdminServiceServicer(object):
@@ -120,6 +125,17 @@ class AdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Reembed(self, request, context):
+        """Reembed moves a namespace to the server's embedder: its items are embedded anew, by and by, while
+        it serves; until its turn has come an item is found by its words alone. It returns when the move is
+        on disk, not when it is done: GetNamespaceStats has `pending_count`. It goes on after a restart.
+        One that is of this embedder already is left alone. May be retried. Errors: NAMESPACE_NOT_FOUND,
+        EMBEDDER_REQUIRED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdminServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -152,6 +168,11 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.Backup,
                     request_deserializer=memory__service_dot_v1_dot_admin__pb2.BackupRequest.FromString,
                     response_serializer=memory__service_dot_v1_dot_admin__pb2.BackupResponse.SerializeToString,
+            ),
+            'Reembed': grpc.unary_unary_rpc_method_handler(
+                    servicer.Reembed,
+                    request_deserializer=memory__service_dot_v1_dot_admin__pb2.ReembedRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_admin__pb2.ReembedResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -319,6 +340,33 @@ class AdminService(object):
             '/memory_service.v1.AdminService/Backup',
             memory__service_dot_v1_dot_admin__pb2.BackupRequest.SerializeToString,
             memory__service_dot_v1_dot_admin__pb2.BackupResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Reembed(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/Reembed',
+            memory__service_dot_v1_dot_admin__pb2.ReembedRequest.SerializeToString,
+            memory__service_dot_v1_dot_admin__pb2.ReembedResponse.FromString,
             options,
             channel_credentials,
             insecure,

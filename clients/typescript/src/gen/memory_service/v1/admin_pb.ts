@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file memory_service/v1/admin.proto.
  */
 export const file_memory_service_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tZW1vcnlfc2VydmljZS92MS9hZG1pbi5wcm90bxIRbWVtb3J5X3NlcnZpY2UudjEiEAoOR2V0SW5mb1JlcXVlc3QivwIKD0dldEluZm9SZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEg0KBXN0b3JlGAIgASgJEhAKCGVtYmVkZGVyGAMgASgJEhsKE2VtYmVkZGluZ19kaW1lbnNpb24YBCABKAUSCwoDbGxtGAUgASgJEi4KCnN0YXJ0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEj4KBmxpbWl0cxgHIAMoCzIuLm1lbW9yeV9zZXJ2aWNlLnYxLkdldEluZm9SZXNwb25zZS5MaW1pdHNFbnRyeRIxCgZiYWNrdXAYCCABKAsyIS5tZW1vcnlfc2VydmljZS52MS5CYWNrdXBQcm9ncmVzcxotCgtMaW1pdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIkcKDkJhY2t1cFByb2dyZXNzEgwKBG5hbWUYASABKAkSEgoKZG9uZV9ieXRlcxgCIAEoAxITCgt0b3RhbF9ieXRlcxgDIAEoAyJOChVMaXN0TmFtZXNwYWNlc1JlcXVlc3QSDgoGcHJlZml4GAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImoKFkxpc3ROYW1lc3BhY2VzUmVzcG9uc2USNwoKbmFtZXNwYWNlcxgBIAMoCzIjLm1lbW9yeV9zZXJ2aWNlLnYxLk5hbWVzcGFjZVN1bW1hcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJInwKEE5hbWVzcGFjZVN1bW1hcnkSEQoJbmFtZXNwYWNlGAEgASgJEhIKCml0ZW1fY291bnQYAiABKAMSEAoIcmV2aXNpb24YAyABKAMSLwoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIi0KGEdldE5hbWVzcGFjZVN0YXRzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkilgIKGUdldE5hbWVzcGFjZVN0YXRzUmVzcG9uc2USEQoJbmFtZXNwYWNlGAEgASgJEhAKCHJldmlzaW9uGAIgASgDEhIKCml0ZW1fY291bnQYAyABKAMSEwoLc3RhdGVfY291bnQYBCABKAMSFgoOZW1iZWRkZWRfY291bnQYBSABKAMSGwoTZW1iZWRkaW5nX2RpbWVuc2lvbhgGIAEoBRIXCg9lbWJlZGRpbmdfbW9kZWwYByABKAkSLwoLY3JlYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKBWluZGV4GAkgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuSW5kZXhTdGF0cyJ9CgpJbmRleFN0YXRzEg4KBmxvYWRlZBgBIAEoCBIMCgRraW5kGAIgASgJEhMKC2dyYXBoX2NvdW50GAMgASgDEhMKC2V4YWN0X2NvdW50GAQgASgDEhQKDG1lbW9yeV9ieXRlcxgFIAEoAxIRCgllZl9zZWFyY2gYBiABKAUiKwoWRGVsZXRlTmFtZXNwYWNlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkiUgoXRGVsZXRlTmFtZXNwYWNlUmVzcG9uc2USGgoScmVtb3ZlZF9pdGVtX2NvdW50GAEgASgDEhsKE3JlbW92ZWRfc3RhdGVfY291bnQYAiABKAMiDgoMRmx1c2hSZXF1ZXN0IjwKDUZsdXNoUmVzcG9uc2USKwoIZHVyYXRpb24YASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iHQoNQmFja3VwUmVxdWVzdBIMCgRuYW1lGAEgASgJIp4BCg5CYWNrdXBSZXNwb25zZRIMCgRuYW1lGAEgASgJEhIKCnNpemVfYnl0ZXMYAiABKAMSEAoIY2hlY2tzdW0YAyABKAkSFwoPbmFtZXNwYWNlX2NvdW50GAQgASgDEhIKCml0ZW1fY291bnQYBSABKAMSKwoIZHVyYXRpb24YBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24yvAQKDEFkbWluU2VydmljZRJQCgdHZXRJbmZvEiEubWVtb3J5X3NlcnZpY2UudjEuR2V0SW5mb1JlcXVlc3QaIi5tZW1vcnlfc2VydmljZS52MS5HZXRJbmZvUmVzcG9uc2USZQoOTGlzdE5hbWVzcGFjZXMSKC5tZW1vcnlfc2VydmljZS52MS5MaXN0TmFtZXNwYWNlc1JlcXVlc3QaKS5tZW1vcnlfc2VydmljZS52MS5MaXN0TmFtZXNwYWNlc1Jlc3BvbnNlEm4KEUdldE5hbWVzcGFjZVN0YXRzEisubWVtb3J5X3NlcnZpY2UudjEuR2V0TmFtZXNwYWNlU3RhdHNSZXF1ZXN0GiwubWVtb3J5X3NlcnZpY2UudjEuR2V0TmFtZXNwYWNlU3RhdHNSZXNwb25zZRJoCg9EZWxldGVOYW1lc3BhY2USKS5tZW1vcnlfc2VydmljZS52MS5EZWxldGVOYW1lc3BhY2VSZXF1ZXN0GioubWVtb3J5X3NlcnZpY2UudjEuRGVsZXRlTmFtZXNwYWNlUmVzcG9uc2USSgoFRmx1c2gSHy5tZW1vcnlfc2VydmljZS52MS5GbHVzaFJlcXVlc3QaIC5tZW1vcnlfc2VydmljZS52MS5GbHVzaFJlc3BvbnNlEk0KBkJhY2t1cBIgLm1lbW9yeV9zZXJ2aWNlLnYxLkJhY2t1cFJlcXVlc3QaIS5tZW1vcnlfc2VydmljZS52MS5CYWNrdXBSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("Ch1tZW1vcnlfc2VydmljZS92MS9hZG1pbi5wcm90bxIRbWVtb3J5X3NlcnZpY2UudjEiEAoOR2V0SW5mb1JlcXVlc3Qi0QIKD0dldEluZm9SZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEg0KBXN0b3JlGAIgASgJEhAKCGVtYmVkZGVyGAMgASgJEhsKE2VtYmVkZGluZ19kaW1lbnNpb24YBCABKAUSCwoDbGxtGAUgASgJEi4KCnN0YXJ0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEj4KBmxpbWl0cxgHIAMoCzIuLm1lbW9yeV9zZXJ2aWNlLnYxLkdldEluZm9SZXNwb25zZS5MaW1pdHNFbnRyeRIxCgZiYWNrdXAYCCABKAsyIS5tZW1vcnlfc2VydmljZS52MS5CYWNrdXBQcm9ncmVzcxIQCghyZXJhbmtlchgJIAEoCRotCgtMaW1pdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIkcKDkJhY2t1cFByb2dyZXNzEgwKBG5hbWUYASABKAkSEgoKZG9uZV9ieXRlcxgCIAEoAxITCgt0b3RhbF9ieXRlcxgDIAEoAyJOChVMaXN0TmFtZXNwYWNlc1JlcXVlc3QSDgoGcHJlZml4GAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImoKFkxpc3ROYW1lc3BhY2VzUmVzcG9uc2USNwoKbmFtZXNwYWNlcxgBIAMoCzIjLm1lbW9yeV9zZXJ2aWNlLnYxLk5hbWVzcGFjZVN1bW1hcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJInwKEE5hbWVzcGFjZVN1bW1hcnkSEQoJbmFtZXNwYWNlGAEgASgJEhIKCml0ZW1fY291bnQYAiABKAMSEAoIcmV2aXNpb24YAyABKAMSLwoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIi0KGEdldE5hbWVzcGFjZVN0YXRzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkirQIKGUdldE5hbWVzcGFjZVN0YXRzUmVzcG9uc2USEQoJbmFtZXNwYWNlGAEgASgJEhAKCHJldmlzaW9uGAIgASgDEhIKCml0ZW1fY291bnQYAyABKAMSEwoLc3RhdGVfY291bnQYBCABKAMSFgoOZW1iZWRkZWRfY291bnQYBSABKAMSGwoTZW1iZWRkaW5nX2RpbWVuc2lvbhgGIAEoBRIXCg9lbWJlZGRpbmdfbW9kZWwYByABKAkSLwoLY3JlYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKBWluZGV4GAkgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuSW5kZXhTdGF0cxIVCg1wZW5kaW5nX2NvdW50GAogASgDIn0KCkluZGV4U3RhdHMSDgoGbG9hZGVkGAEgASgIEgwKBGtpbmQYAiABKAkSEwoLZ3JhcGhfY291bnQYAyABKAMSEwoLZXhhY3RfY291bnQYBCABKAMSFAoMbWVtb3J5X2J5dGVzGAUgASgDEhEKCWVmX3NlYXJjaBgGIAEoBSIrChZEZWxldGVOYW1lc3BhY2VSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCSJSChdEZWxldGVOYW1lc3BhY2VSZXNwb25zZRIaChJyZW1vdmVkX2l0ZW1fY291bnQYASABKAMSGwoTcmVtb3ZlZF9zdGF0ZV9jb3VudBgCIAEoAyIOCgxGbHVzaFJlcXVlc3QiPAoNRmx1c2hSZXNwb25zZRIrCghkdXJhdGlvbhgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIdCg1CYWNrdXBSZXF1ZXN0EgwKBG5hbWUYASABKAkingEKDkJhY2t1cFJlc3BvbnNlEgwKBG5hbWUYASABKAkSEgoKc2l6ZV9ieXRlcxgCIAEoAxIQCghjaGVja3N1bRgDIAEoCRIXCg9uYW1lc3BhY2VfY291bnQYBCABKAMSEgoKaXRlbV9jb3VudBgFIAEoAxIrCghkdXJhdGlvbhgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJDCg5SZWVtYmVkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSHgoWcmVwbGFjZV9jbGllbnRfdmVjdG9ycxgCIAEoCCJTCg9SZWVtYmVkUmVzcG9uc2USFQoNcGVuZGluZ19jb3VudBgBIAEoAxIXCg9lbWJlZGRpbmdfbW9kZWwYAiABKAkSEAoIcmV2aXNpb24YAyABKAMyjgUKDEFkbWluU2VydmljZRJQCgdHZXRJbmZvEiEubWVtb3J5X3NlcnZpY2UudjEuR2V0SW5mb1JlcXVlc3QaIi5tZW1vcnlfc2VydmljZS52MS5HZXRJbmZvUmVzcG9uc2USZQoOTGlzdE5hbWVzcGFjZXMSKC5tZW1vcnlfc2VydmljZS52MS5MaXN0TmFtZXNwYWNlc1JlcXVlc3QaKS5tZW1vcnlfc2VydmljZS52MS5MaXN0TmFtZXNwYWNlc1Jlc3BvbnNlEm4KEUdldE5hbWVzcGFjZVN0YXRzEisubWVtb3J5X3NlcnZpY2UudjEuR2V0TmFtZXNwYWNlU3RhdHNSZXF1ZXN0GiwubWVtb3J5X3NlcnZpY2UudjEuR2V0TmFtZXNwYWNlU3RhdHNSZXNwb25zZRJoCg9EZWxldGVOYW1lc3BhY2USKS5tZW1vcnlfc2VydmljZS52MS5EZWxldGVOYW1lc3BhY2VSZXF1ZXN0GioubWVtb3J5X3NlcnZpY2UudjEuRGVsZXRlTmFtZXNwYWNlUmVzcG9uc2USSgoFRmx1c2gSHy5tZW1vcnlfc2VydmljZS52MS5GbHVzaFJlcXVlc3QaIC5tZW1vcnlfc2VydmljZS52MS5GbHVzaFJlc3BvbnNlEk0KBkJhY2t1cBIgLm1lbW9yeV9zZXJ2aWNlLnYxLkJhY2t1cFJlcXVlc3QaIS5tZW1vcnlfc2VydmljZS52MS5CYWNrdXBSZXNwb25zZRJQCgdSZWVtYmVkEiEubWVtb3J5X3NlcnZpY2UudjEuUmVlbWJlZFJlcXVlc3QaIi5tZW1vcnlfc2VydmljZS52MS5SZWVtYmVkUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * GetInfoRequest has nothing to say.
@@ -90,6 +90,14 @@ export type GetInfoResponse = Message<"memory_service.v1.GetInfoResponse"> & {
    * @generated from field: memory_service.v1.BackupProgress backup = 8;
    */
   backup?: BackupProgress | undefined;
+
+  /**
+   * reranker that puts the best results in order where a caller asks for it, as "provider:model", or
+   * "none".
+   *
+   * @generated from field: string reranker = 9;
+   */
+  reranker: string;
 };
 
 /**
@@ -329,6 +337,14 @@ export type GetNamespaceStatsResponse = Message<"memory_service.v1.GetNamespaceS
    * @generated from field: memory_service.v1.IndexStats index = 9;
    */
   index?: IndexStats | undefined;
+
+  /**
+   * pending_count is how many of the items wait to be embedded, after their embedder did not answer or
+   * after Reembed.
+   *
+   * @generated from field: int64 pending_count = 10;
+   */
+  pendingCount: bigint;
 };
 
 /**
@@ -558,6 +574,70 @@ export const BackupResponseSchema: GenMessage<BackupResponse> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_admin, 14);
 
 /**
+ * ReembedRequest asks for a namespace to be moved to the server's embedder.
+ *
+ * @generated from message memory_service.v1.ReembedRequest
+ */
+export type ReembedRequest = Message<"memory_service.v1.ReembedRequest"> & {
+  /**
+   * namespace to move. Required.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * replace_client_vectors agrees that vectors which clients brought are replaced, too. False: a
+   * namespace whose vectors are its clients' own is refused with EMBEDDER_REQUIRED.
+   *
+   * @generated from field: bool replace_client_vectors = 2;
+   */
+  replaceClientVectors: boolean;
+};
+
+/**
+ * Describes the message memory_service.v1.ReembedRequest.
+ * Use `create(ReembedRequestSchema)` to create a new message.
+ */
+export const ReembedRequestSchema: GenMessage<ReembedRequest> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_admin, 15);
+
+/**
+ * ReembedResponse tells that the move is under way.
+ *
+ * @generated from message memory_service.v1.ReembedResponse
+ */
+export type ReembedResponse = Message<"memory_service.v1.ReembedResponse"> & {
+  /**
+   * pending_count is how many items wait to be embedded. 0: there was nothing to do.
+   *
+   * @generated from field: int64 pending_count = 1;
+   */
+  pendingCount: bigint;
+
+  /**
+   * embedding_model that the namespace is of now.
+   *
+   * @generated from field: string embedding_model = 2;
+   */
+  embeddingModel: string;
+
+  /**
+   * revision of the namespace.
+   *
+   * @generated from field: int64 revision = 3;
+   */
+  revision: bigint;
+};
+
+/**
+ * Describes the message memory_service.v1.ReembedResponse.
+ * Use `create(ReembedResponseSchema)` to create a new message.
+ */
+export const ReembedResponseSchema: GenMessage<ReembedResponse> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_admin, 16);
+
+/**
  * AdminService tells what a server is and holds, and looks after its data.
  *
  * Example: grpcurl -plaintext localhost:50051 memory_service.v1.AdminService/GetInfo
@@ -627,6 +707,20 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof BackupRequestSchema;
     output: typeof BackupResponseSchema;
+  },
+  /**
+   * Reembed moves a namespace to the server's embedder: its items are embedded anew, by and by, while
+   * it serves; until its turn has come an item is found by its words alone. It returns when the move is
+   * on disk, not when it is done: GetNamespaceStats has `pending_count`. It goes on after a restart.
+   * One that is of this embedder already is left alone. May be retried. Errors: NAMESPACE_NOT_FOUND,
+   * EMBEDDER_REQUIRED.
+   *
+   * @generated from rpc memory_service.v1.AdminService.Reembed
+   */
+  reembed: {
+    methodKind: "unary";
+    input: typeof ReembedRequestSchema;
+    output: typeof ReembedResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_memory_service_v1_admin, 0);

@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file memory_service/v1/memory.proto.
  */
 export const file_memory_service_v1_memory: GenFile = /*@__PURE__*/
-  fileDesc("Ch5tZW1vcnlfc2VydmljZS92MS9tZW1vcnkucHJvdG8SEW1lbW9yeV9zZXJ2aWNlLnYxIrkFCgpNZW1vcnlJdGVtEgoKAmlkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSNgoMY2hhdF9tZXNzYWdlGAMgASgLMh4ubWVtb3J5X3NlcnZpY2UudjEuQ2hhdE1lc3NhZ2VIABI9ChB0b29sX2NhbGxfcmVzdWx0GAQgASgLMiEubWVtb3J5X3NlcnZpY2UudjEuVG9vbENhbGxSZXN1bHRIABIOCgR0ZXh0GAUgASgJSAASJwoEZGF0YRgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RIABIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI5CgZsYWJlbHMYCiADKAsyKS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtLkxhYmVsc0VudHJ5EikKCG1ldGFkYXRhGAsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIvCgllbWJlZGRpbmcYDCABKAsyHC5tZW1vcnlfc2VydmljZS52MS5FbWJlZGRpbmcSEAoIcmV2aXNpb24YDSABKAMSJgoDdHRsGA4gASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEikKBGtpbmQYDyABKA4yGy5tZW1vcnlfc2VydmljZS52MS5JdGVtS2luZBISCgpmYWNldF9qc29uGBAgASgJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHY29udGVudCIbCglFbWJlZGRpbmcSDgoGdmFsdWVzGAEgAygCIuYBCgtDaGF0TWVzc2FnZRISCgptZXNzYWdlX2lkGAEgASgJEiUKBHJvbGUYAiABKA4yFy5tZW1vcnlfc2VydmljZS52MS5Sb2xlEhEKBG5hbWUYAyABKAlIAIgBARInCgVtb2RlbBgEIAEoCzIYLm1lbW9yeV9zZXJ2aWNlLnYxLk1vZGVsEiYKBXBhcnRzGAUgAygLMhcubWVtb3J5X3NlcnZpY2UudjEuUGFydBIvCgtjcmVhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBwoFX25hbWUiJQoFTW9kZWwSEAoIcHJvdmlkZXIYASABKAkSCgoCaWQYAiABKAki6QEKBFBhcnQSDgoEdGV4dBgBIAEoCUgAEicKBGRhdGEYAiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0SAASLwoGYmluYXJ5GAMgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuQmluYXJ5UGFydEgAEjAKCXRvb2xfY2FsbBgEIAEoCzIbLm1lbW9yeV9zZXJ2aWNlLnYxLlRvb2xDYWxsSAASPQoQdG9vbF9jYWxsX3Jlc3VsdBgFIAEoCzIhLm1lbW9yeV9zZXJ2aWNlLnYxLlRvb2xDYWxsUmVzdWx0SABCBgoEcGFydCKWAQoKQmluYXJ5UGFydBIRCgRuYW1lGAEgASgJSACIAQESEAoDdXJsGAIgASgJSAGIAQESEQoJbWltZV90eXBlGAMgASgJEg8KB2NvbnRlbnQYBCABKAwSGwoOY29udGVudF9sZW5ndGgYBSABKANIAogBAUIHCgVfbmFtZUIGCgRfdXJsQhEKD19jb250ZW50X2xlbmd0aCJaCghUb29sQ2FsbBIUCgx0b29sX2NhbGxfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIqCglhcmd1bWVudHMYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Im4KDlRvb2xDYWxsUmVzdWx0EhQKDHRvb2xfY2FsbF9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEiYKBnJlc3VsdBgDIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIQCghpc19lcnJvchgEIAEoCCJgCgpBZGRSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIrCgRpdGVtGAIgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRISCgpyZXF1ZXN0X2lkGAMgASgJIn4KC0FkZFJlc3BvbnNlEisKBGl0ZW0YASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhAKCHJldmlzaW9uGAIgASgDEjAKCGRlZ3JhZGVkGAMgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24iZgoPQmF0Y2hBZGRSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIsCgVpdGVtcxgCIAMoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SEgoKcmVxdWVzdF9pZBgDIAEoCSKEAQoQQmF0Y2hBZGRSZXNwb25zZRIsCgVpdGVtcxgBIAMoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SEAoIcmV2aXNpb24YAiABKAMSMAoIZGVncmFkZWQYAyADKAsyHi5tZW1vcnlfc2VydmljZS52MS5EZWdyYWRhdGlvbiK1AQoNSW1wb3J0UmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSLAoFaXRlbXMYAiADKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEi0KBnN0YXRlcxgDIAMoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLlN0YXRlRW50cnkSNAoMb25fZHVwbGljYXRlGAQgASgOMh4ubWVtb3J5X3NlcnZpY2UudjEuT25EdXBsaWNhdGUivgEKDkltcG9ydFJlc3BvbnNlEhYKDmltcG9ydGVkX2NvdW50GAEgASgDEhUKDXNraXBwZWRfY291bnQYAiABKAMSHAoUaW1wb3J0ZWRfc3RhdGVfY291bnQYAyABKAMSGwoTc2tpcHBlZF9zdGF0ZV9jb3VudBgEIAEoAxIQCghyZXZpc2lvbhgFIAEoAxIwCghkZWdyYWRlZBgGIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uItcECg9SZXRyaWV2ZU9wdGlvbnMSEgoFbGltaXQYASABKAVIAIgBARISCgpxdWVyeV90ZXh0GAIgASgJEjUKD3F1ZXJ5X2VtYmVkZGluZxgDIAEoCzIcLm1lbW9yeV9zZXJ2aWNlLnYxLkVtYmVkZGluZxISCgpzZXNzaW9uX2lkGAQgASgJEg4KBmZpbHRlchgFIAEoCRI+CgZsYWJlbHMYBiADKAsyLi5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZU9wdGlvbnMuTGFiZWxzRW50cnkSLgoKc3RhcnRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKCW1pbl9zY29yZRgJIAEoAUgBiAEBEi0KBG1vZGUYCiABKA4yHy5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZU1vZGUSFgoOY29udGV4dF93aW5kb3cYCyABKAUSDwoHZXhwbGFpbhgMIAEoCBIZChFpbmNsdWRlX2VtYmVkZGluZxgNIAEoCBIRCglwYWdlX3NpemUYDiABKAUSEgoKcGFnZV90b2tlbhgPIAEoCRIqCgVraW5kcxgQIAMoDjIbLm1lbW9yeV9zZXJ2aWNlLnYxLkl0ZW1LaW5kGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCAoGX2xpbWl0QgwKCl9taW5fc2NvcmUiWQoPUmV0cmlldmVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIzCgdvcHRpb25zGAIgASgLMiIubWVtb3J5X3NlcnZpY2UudjEuUmV0cmlldmVPcHRpb25zIqMBChBSZXRyaWV2ZVJlc3BvbnNlEjIKB3Jlc3VsdHMYASADKAsyIS5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZVJlc3VsdBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSMAoIZGVncmFkZWQYAyADKAsyHi5tZW1vcnlfc2VydmljZS52MS5EZWdyYWRhdGlvbhIQCghyZXZpc2lvbhgEIAEoAyKBAQoOUmV0cmlldmVSZXN1bHQSKwoEaXRlbRgBIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SDQoFc2NvcmUYAiABKAESMwoLZXhwbGFuYXRpb24YAyABKAsyHi5tZW1vcnlfc2VydmljZS52MS5FeHBsYW5hdGlvbiJFCgtFeHBsYW5hdGlvbhI2Cg1jb250cmlidXRpb25zGAEgAygLMh8ubWVtb3J5X3NlcnZpY2UudjEuQ29udHJpYnV0aW9uImcKDENvbnRyaWJ1dGlvbhIPCgdjaGFubmVsGAEgASgJEhEKCXJhd19zY29yZRgCIAEoARIOCgZ3ZWlnaHQYAyABKAESDQoFc2NhbGUYBCABKAESFAoMY29udHJpYnV0aW9uGAUgASgBIlQKC0RlZ3JhZGF0aW9uEjQKBnJlYXNvbhgBIAEoDjIkLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uUmVhc29uEg8KB21lc3NhZ2UYAiABKAkiRgoKR2V0UmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSCgoCaWQYAiABKAkSGQoRaW5jbHVkZV9lbWJlZGRpbmcYAyABKAgiOgoLR2V0UmVzcG9uc2USKwoEaXRlbRgBIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0ikQMKC0xpc3RSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCRISCgpzZXNzaW9uX2lkGAQgASgJEjoKBmxhYmVscxgFIAMoCzIqLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3RSZXF1ZXN0LkxhYmVsc0VudHJ5Ei4KCnN0YXJ0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZmaWx0ZXIYCCABKAkSFAoMbmV3ZXN0X2ZpcnN0GAkgASgIEhkKEWluY2x1ZGVfZW1iZWRkaW5nGAogASgIEioKBWtpbmRzGAsgAygOMhsubWVtb3J5X3NlcnZpY2UudjEuSXRlbUtpbmQaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJnCgxMaXN0UmVzcG9uc2USLAoFaXRlbXMYASADKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIQCghyZXZpc2lvbhgDIAEoAyLKAQoNVXBkYXRlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSKwoEaXRlbRgCIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SLwoLdXBkYXRlX21hc2sYAyABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEh4KEWV4cGVjdGVkX3JldmlzaW9uGAQgASgDSACIAQESEgoKcmVxdWVzdF9pZBgFIAEoCUIUChJfZXhwZWN0ZWRfcmV2aXNpb24igQEKDlVwZGF0ZVJlc3BvbnNlEisKBGl0ZW0YASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhAKCHJldmlzaW9uGAIgASgDEjAKCGRlZ3JhZGVkGAMgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24ieAoNRGVsZXRlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSCgoCaWQYAiABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YAyABKANIAIgBARISCgpyZXF1ZXN0X2lkGAQgASgJQhQKEl9leHBlY3RlZF9yZXZpc2lvbiIiCg5EZWxldGVSZXNwb25zZRIQCghyZXZpc2lvbhgBIAEoAyI1CgxSZXNldFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiVQoNUmVzZXRSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDEhsKE3JlbW92ZWRfc3RhdGVfY291bnQYAiABKAMSEAoIcmV2aXNpb24YAyABKAMiiAEKDFdhdGNoUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSGwoOYWZ0ZXJfcmV2aXNpb24YAiABKANIAIgBARI1ChJoZWFydGJlYXRfaW50ZXJ2YWwYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CEQoPX2FmdGVyX3JldmlzaW9uIkwKDVdhdGNoUmVzcG9uc2USKQoGY2hhbmdlGAEgASgLMhkubWVtb3J5X3NlcnZpY2UudjEuQ2hhbmdlEhAKCHJldmlzaW9uGAIgASgDIsYBCgZDaGFuZ2USKwoEdHlwZRgBIAEoDjIdLm1lbW9yeV9zZXJ2aWNlLnYxLkNoYW5nZVR5cGUSEAoIcmV2aXNpb24YAiABKAMSDwoHaXRlbV9pZBgDIAEoCRIrCgRpdGVtGAQgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRIRCglzdGF0ZV9rZXkYBSABKAkSLAoFc3RhdGUYBiABKAsyHS5tZW1vcnlfc2VydmljZS52MS5TdGF0ZUVudHJ5IlUKDUV4cG9ydFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhYKDmFmdGVyX3JldmlzaW9uGAIgASgDEhkKEWluY2x1ZGVfZW1iZWRkaW5nGAMgASgIIosBCg5FeHBvcnRSZXNwb25zZRItCgRpdGVtGAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbUgAEi4KBXN0YXRlGAIgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuU3RhdGVFbnRyeUgAEhAKCHJldmlzaW9uGAMgASgDQggKBnJlY29yZCq5AQoISXRlbUtpbmQSGQoVSVRFTV9LSU5EX1VOU1BFQ0lGSUVEEAASFQoRSVRFTV9LSU5EX01FU1NBR0UQARIWChJJVEVNX0tJTkRfUkVTUE9OU0UQAhIYChRJVEVNX0tJTkRfUkVGTEVDVElPThADEhkKFUlURU1fS0lORF9VU0VSX01FTU9SWRAEEhYKEklURU1fS0lORF9ET0NVTUVOVBAFEhYKEklURU1fS0lORF9GUkFHTUVOVBAGKl8KBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg8KC1JPTEVfU1lTVEVNEAESDQoJUk9MRV9VU0VSEAISEgoOUk9MRV9BU1NJU1RBTlQQAxINCglST0xFX1RPT0wQBCpzCgtPbkR1cGxpY2F0ZRIcChhPTl9EVVBMSUNBVEVfVU5TUEVDSUZJRUQQABIVChFPTl9EVVBMSUNBVEVfRkFJTBABEhUKEU9OX0RVUExJQ0FURV9TS0lQEAISGAoUT05fRFVQTElDQVRFX1JFUExBQ0UQAyp8CgxSZXRyaWV2ZU1vZGUSHQoZUkVUUklFVkVfTU9ERV9VTlNQRUNJRklFRBAAEhgKFFJFVFJJRVZFX01PREVfSFlCUklEEAESGAoUUkVUUklFVkVfTU9ERV9WRUNUT1IQAhIZChVSRVRSSUVWRV9NT0RFX0xFWElDQUwQAyr3AQoRRGVncmFkYXRpb25SZWFzb24SIgoeREVHUkFEQVRJT05fUkVBU09OX1VOU1BFQ0lGSUVEEAASIgoeREVHUkFEQVRJT05fUkVBU09OX05PX0VNQkVEREVSEAESKwonREVHUkFEQVRJT05fUkVBU09OX0VNQkVEREVSX1VOQVZBSUxBQkxFEAISJgoiREVHUkFEQVRJT05fUkVBU09OX0ZPUkVJR05fVkVDVE9SUxADEh0KGURFR1JBREFUSU9OX1JFQVNPTl9OT19MTE0QBBImCiJERUdSQURBVElPTl9SRUFTT05fTExNX1VOQVZBSUxBQkxFEAUqsAIKCkNoYW5nZVR5cGUSGwoXQ0hBTkdFX1RZUEVfVU5TUEVDSUZJRUQQABIaChZDSEFOR0VfVFlQRV9JVEVNX0FEREVEEAESHAoYQ0hBTkdFX1RZUEVfSVRFTV9VUERBVEVEEAISHAoYQ0hBTkdFX1RZUEVfSVRFTV9ERUxFVEVEEAMSHAoYQ0hBTkdFX1RZUEVfSVRFTV9FWFBJUkVEEAQSFQoRQ0hBTkdFX1RZUEVfUkVTRVQQBRIbChdDSEFOR0VfVFlQRV9TVEFURV9TQVZFRBAGEh0KGUNIQU5HRV9UWVBFX1NUQVRFX0RFTEVURUQQBxIdChlDSEFOR0VfVFlQRV9TVEFURV9FWFBJUkVEEAgSHQoZQ0hBTkdFX1RZUEVfU1RBVEVfQ0xFQVJFRBAJMugGCg1NZW1vcnlTZXJ2aWNlEkQKA0FkZBIdLm1lbW9yeV9zZXJ2aWNlLnYxLkFkZFJlcXVlc3QaHi5tZW1vcnlfc2VydmljZS52MS5BZGRSZXNwb25zZRJTCghCYXRjaEFkZBIiLm1lbW9yeV9zZXJ2aWNlLnYxLkJhdGNoQWRkUmVxdWVzdBojLm1lbW9yeV9zZXJ2aWNlLnYxLkJhdGNoQWRkUmVzcG9uc2USTwoGSW1wb3J0EiAubWVtb3J5X3NlcnZpY2UudjEuSW1wb3J0UmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLkltcG9ydFJlc3BvbnNlKAESUwoIUmV0cmlldmUSIi5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZVJlcXVlc3QaIy5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZVJlc3BvbnNlEkQKA0dldBIdLm1lbW9yeV9zZXJ2aWNlLnYxLkdldFJlcXVlc3QaHi5tZW1vcnlfc2VydmljZS52MS5HZXRSZXNwb25zZRJHCgRMaXN0Eh4ubWVtb3J5X3NlcnZpY2UudjEuTGlzdFJlcXVlc3QaHy5tZW1vcnlfc2VydmljZS52MS5MaXN0UmVzcG9uc2USTQoGVXBkYXRlEiAubWVtb3J5X3NlcnZpY2UudjEuVXBkYXRlUmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLlVwZGF0ZVJlc3BvbnNlEk0KBkRlbGV0ZRIgLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZVJlcXVlc3QaIS5tZW1vcnlfc2VydmljZS52MS5EZWxldGVSZXNwb25zZRJKCgVSZXNldBIfLm1lbW9yeV9zZXJ2aWNlLnYxLlJlc2V0UmVxdWVzdBogLm1lbW9yeV9zZXJ2aWNlLnYxLlJlc2V0UmVzcG9uc2USTAoFV2F0Y2gSHy5tZW1vcnlfc2VydmljZS52MS5XYXRjaFJlcXVlc3QaIC5tZW1vcnlfc2VydmljZS52MS5XYXRjaFJlc3BvbnNlMAESTwoGRXhwb3J0EiAubWVtb3J5X3NlcnZpY2UudjEuRXhwb3J0UmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLkV4cG9ydFJlc3BvbnNlMAFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_memory_service_v1_state]);
+  fileDesc("Ch5tZW1vcnlfc2VydmljZS92MS9tZW1vcnkucHJvdG8SEW1lbW9yeV9zZXJ2aWNlLnYxIuEFCgpNZW1vcnlJdGVtEgoKAmlkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSNgoMY2hhdF9tZXNzYWdlGAMgASgLMh4ubWVtb3J5X3NlcnZpY2UudjEuQ2hhdE1lc3NhZ2VIABI9ChB0b29sX2NhbGxfcmVzdWx0GAQgASgLMiEubWVtb3J5X3NlcnZpY2UudjEuVG9vbENhbGxSZXN1bHRIABIOCgR0ZXh0GAUgASgJSAASJwoEZGF0YRgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RIABIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI5CgZsYWJlbHMYCiADKAsyKS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtLkxhYmVsc0VudHJ5EikKCG1ldGFkYXRhGAsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIvCgllbWJlZGRpbmcYDCABKAsyHC5tZW1vcnlfc2VydmljZS52MS5FbWJlZGRpbmcSEAoIcmV2aXNpb24YDSABKAMSJgoDdHRsGA4gASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEikKBGtpbmQYDyABKA4yGy5tZW1vcnlfc2VydmljZS52MS5JdGVtS2luZBISCgpmYWNldF9qc29uGBAgASgJEhcKCmltcG9ydGFuY2UYESABKAFIAYgBARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgkKB2NvbnRlbnRCDQoLX2ltcG9ydGFuY2UiGwoJRW1iZWRkaW5nEg4KBnZhbHVlcxgBIAMoAiLmAQoLQ2hhdE1lc3NhZ2USEgoKbWVzc2FnZV9pZBgBIAEoCRIlCgRyb2xlGAIgASgOMhcubWVtb3J5X3NlcnZpY2UudjEuUm9sZRIRCgRuYW1lGAMgASgJSACIAQESJwoFbW9kZWwYBCABKAsyGC5tZW1vcnlfc2VydmljZS52MS5Nb2RlbBImCgVwYXJ0cxgFIAMoCzIXLm1lbW9yeV9zZXJ2aWNlLnYxLlBhcnQSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgcKBV9uYW1lIiUKBU1vZGVsEhAKCHByb3ZpZGVyGAEgASgJEgoKAmlkGAIgASgJIukBCgRQYXJ0Eg4KBHRleHQYASABKAlIABInCgRkYXRhGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEi8KBmJpbmFyeRgDIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLkJpbmFyeVBhcnRIABIwCgl0b29sX2NhbGwYBCABKAsyGy5tZW1vcnlfc2VydmljZS52MS5Ub29sQ2FsbEgAEj0KEHRvb2xfY2FsbF9yZXN1bHQYBSABKAsyIS5tZW1vcnlfc2VydmljZS52MS5Ub29sQ2FsbFJlc3VsdEgAQgYKBHBhcnQilgEKCkJpbmFyeVBhcnQSEQoEbmFtZRgBIAEoCUgAiAEBEhAKA3VybBgCIAEoCUgBiAEBEhEKCW1pbWVfdHlwZRgDIAEoCRIPCgdjb250ZW50GAQgASgMEhsKDmNvbnRlbnRfbGVuZ3RoGAUgASgDSAKIAQFCBwoFX25hbWVCBgoEX3VybEIRCg9fY29udGVudF9sZW5ndGgiWgoIVG9vbENhbGwSFAoMdG9vbF9jYWxsX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSKgoJYXJndW1lbnRzGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJuCg5Ub29sQ2FsbFJlc3VsdBIUCgx0b29sX2NhbGxfaWQYASABKAkSDAoEbmFtZRgCIAEoCRImCgZyZXN1bHQYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEAoIaXNfZXJyb3IYBCABKAgiYAoKQWRkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSKwoEaXRlbRgCIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SEgoKcmVxdWVzdF9pZBgDIAEoCSJ+CgtBZGRSZXNwb25zZRIrCgRpdGVtGAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRIQCghyZXZpc2lvbhgCIAEoAxIwCghkZWdyYWRlZBgDIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uImYKD0JhdGNoQWRkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSLAoFaXRlbXMYAiADKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhIKCnJlcXVlc3RfaWQYAyABKAkihAEKEEJhdGNoQWRkUmVzcG9uc2USLAoFaXRlbXMYASADKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhAKCHJldmlzaW9uGAIgASgDEjAKCGRlZ3JhZGVkGAMgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24itQEKDUltcG9ydFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEiwKBWl0ZW1zGAIgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRItCgZzdGF0ZXMYAyADKAsyHS5tZW1vcnlfc2VydmljZS52MS5TdGF0ZUVudHJ5EjQKDG9uX2R1cGxpY2F0ZRgEIAEoDjIeLm1lbW9yeV9zZXJ2aWNlLnYxLk9uRHVwbGljYXRlIr4BCg5JbXBvcnRSZXNwb25zZRIWCg5pbXBvcnRlZF9jb3VudBgBIAEoAxIVCg1za2lwcGVkX2NvdW50GAIgASgDEhwKFGltcG9ydGVkX3N0YXRlX2NvdW50GAMgASgDEhsKE3NraXBwZWRfc3RhdGVfY291bnQYBCABKAMSEAoIcmV2aXNpb24YBSABKAMSMAoIZGVncmFkZWQYBiADKAsyHi5tZW1vcnlfc2VydmljZS52MS5EZWdyYWRhdGlvbiKABgoPUmV0cmlldmVPcHRpb25zEhIKBWxpbWl0GAEgASgFSACIAQESEgoKcXVlcnlfdGV4dBgCIAEoCRI1Cg9xdWVyeV9lbWJlZGRpbmcYAyABKAsyHC5tZW1vcnlfc2VydmljZS52MS5FbWJlZGRpbmcSEgoKc2Vzc2lvbl9pZBgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSPgoGbGFiZWxzGAYgAygLMi4ubWVtb3J5X3NlcnZpY2UudjEuUmV0cmlldmVPcHRpb25zLkxhYmVsc0VudHJ5Ei4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCgltaW5fc2NvcmUYCSABKAFIAYgBARItCgRtb2RlGAogASgOMh8ubWVtb3J5X3NlcnZpY2UudjEuUmV0cmlldmVNb2RlEhYKDmNvbnRleHRfd2luZG93GAsgASgFEg8KB2V4cGxhaW4YDCABKAgSGQoRaW5jbHVkZV9lbWJlZGRpbmcYDSABKAgSEQoJcGFnZV9zaXplGA4gASgFEhIKCnBhZ2VfdG9rZW4YDyABKAkSKgoFa2luZHMYECADKA4yGy5tZW1vcnlfc2VydmljZS52MS5JdGVtS2luZBInCgNub3cYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKB3dlaWdodHMYEiABKAsyHy5tZW1vcnlfc2VydmljZS52MS5TY29yZVdlaWdodHMSFwoKbWF4X3Rva2VucxgTIAEoBUgCiAEBEg4KBnJlcmFuaxgUIAEoCBIUCgxyZWNvcmRfdXNhZ2UYFSABKAgaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIICgZfbGltaXRCDAoKX21pbl9zY29yZUINCgtfbWF4X3Rva2VucyK6AQoMU2NvcmVXZWlnaHRzEhQKB2xleGljYWwYASABKAFIAIgBARITCgZ2ZWN0b3IYAiABKAFIAYgBARIPCgdyZWNlbmN5GAMgASgBEjQKEXJlY2VuY3lfaGFsZl9saWZlGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhIKCmltcG9ydGFuY2UYBSABKAESDQoFdXNhZ2UYBiABKAFCCgoIX2xleGljYWxCCQoHX3ZlY3RvciJZCg9SZXRyaWV2ZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEjMKB29wdGlvbnMYAiABKAsyIi5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZU9wdGlvbnMiuAEKEFJldHJpZXZlUmVzcG9uc2USMgoHcmVzdWx0cxgBIAMoCzIhLm1lbW9yeV9zZXJ2aWNlLnYxLlJldHJpZXZlUmVzdWx0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIwCghkZWdyYWRlZBgDIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uEhAKCHJldmlzaW9uGAQgASgDEhMKC3Rva2VuX2NvdW50GAUgASgFIt4BCg5SZXRyaWV2ZVJlc3VsdBIrCgRpdGVtGAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRINCgVzY29yZRgCIAEoARIzCgtleHBsYW5hdGlvbhgDIAEoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkV4cGxhbmF0aW9uEi0KBmJlZm9yZRgEIAMoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SLAoFYWZ0ZXIYBSADKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtIkUKC0V4cGxhbmF0aW9uEjYKDWNvbnRyaWJ1dGlvbnMYASADKAsyHy5tZW1vcnlfc2VydmljZS52MS5Db250cmlidXRpb24iZwoMQ29udHJpYnV0aW9uEg8KB2NoYW5uZWwYASABKAkSEQoJcmF3X3Njb3JlGAIgASgBEg4KBndlaWdodBgDIAEoARINCgVzY2FsZRgEIAEoARIUCgxjb250cmlidXRpb24YBSABKAEiVAoLRGVncmFkYXRpb24SNAoGcmVhc29uGAEgASgOMiQubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb25SZWFzb24SDwoHbWVzc2FnZRgCIAEoCSJGCgpHZXRSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIKCgJpZBgCIAEoCRIZChFpbmNsdWRlX2VtYmVkZGluZxgDIAEoCCI6CgtHZXRSZXNwb25zZRIrCgRpdGVtGAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbSKRAwoLTGlzdFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJEhIKCnNlc3Npb25faWQYBCABKAkSOgoGbGFiZWxzGAUgAygLMioubWVtb3J5X3NlcnZpY2UudjEuTGlzdFJlcXVlc3QuTGFiZWxzRW50cnkSLgoKc3RhcnRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBmZpbHRlchgIIAEoCRIUCgxuZXdlc3RfZmlyc3QYCSABKAgSGQoRaW5jbHVkZV9lbWJlZGRpbmcYCiABKAgSKgoFa2luZHMYCyADKA4yGy5tZW1vcnlfc2VydmljZS52MS5JdGVtS2luZBotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImcKDExpc3RSZXNwb25zZRIsCgVpdGVtcxgBIAMoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhAKCHJldmlzaW9uGAMgASgDIsoBCg1VcGRhdGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIrCgRpdGVtGAIgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRIvCgt1cGRhdGVfbWFzaxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sSHgoRZXhwZWN0ZWRfcmV2aXNpb24YBCABKANIAIgBARISCgpyZXF1ZXN0X2lkGAUgASgJQhQKEl9leHBlY3RlZF9yZXZpc2lvbiKBAQoOVXBkYXRlUmVzcG9uc2USKwoEaXRlbRgBIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SEAoIcmV2aXNpb24YAiABKAMSMAoIZGVncmFkZWQYAyADKAsyHi5tZW1vcnlfc2VydmljZS52MS5EZWdyYWRhdGlvbiJ4Cg1EZWxldGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIKCgJpZBgCIAEoCRIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoA0gAiAEBEhIKCnJlcXVlc3RfaWQYBCABKAlCFAoSX2V4cGVjdGVkX3JldmlzaW9uIiIKDkRlbGV0ZVJlc3BvbnNlEhAKCHJldmlzaW9uGAEgASgDIjUKDFJlc2V0UmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSJVCg1SZXNldFJlc3BvbnNlEhUKDXJlbW92ZWRfY291bnQYASABKAMSGwoTcmVtb3ZlZF9zdGF0ZV9jb3VudBgCIAEoAxIQCghyZXZpc2lvbhgDIAEoAyKIAQoMV2F0Y2hSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIbCg5hZnRlcl9yZXZpc2lvbhgCIAEoA0gAiAEBEjUKEmhlYXJ0YmVhdF9pbnRlcnZhbBgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIRCg9fYWZ0ZXJfcmV2aXNpb24iTAoNV2F0Y2hSZXNwb25zZRIpCgZjaGFuZ2UYASABKAsyGS5tZW1vcnlfc2VydmljZS52MS5DaGFuZ2USEAoIcmV2aXNpb24YAiABKAMixgEKBkNoYW5nZRIrCgR0eXBlGAEgASgOMh0ubWVtb3J5X3NlcnZpY2UudjEuQ2hhbmdlVHlwZRIQCghyZXZpc2lvbhgCIAEoAxIPCgdpdGVtX2lkGAMgASgJEisKBGl0ZW0YBCABKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhEKCXN0YXRlX2tleRgFIAEoCRIsCgVzdGF0ZRgGIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLlN0YXRlRW50cnkiVQoNRXhwb3J0UmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFgoOYWZ0ZXJfcmV2aXNpb24YAiABKAMSGQoRaW5jbHVkZV9lbWJlZGRpbmcYAyABKAgiiwEKDkV4cG9ydFJlc3BvbnNlEi0KBGl0ZW0YASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtSAASLgoFc3RhdGUYAiABKAsyHS5tZW1vcnlfc2VydmljZS52MS5TdGF0ZUVudHJ5SAASEAoIcmV2aXNpb24YAyABKANCCAoGcmVjb3JkKrkBCghJdGVtS2luZBIZChVJVEVNX0tJTkRfVU5TUEVDSUZJRUQQABIVChFJVEVNX0tJTkRfTUVTU0FHRRABEhYKEklURU1fS0lORF9SRVNQT05TRRACEhgKFElURU1fS0lORF9SRUZMRUNUSU9OEAMSGQoVSVRFTV9LSU5EX1VTRVJfTUVNT1JZEAQSFgoSSVRFTV9LSU5EX0RPQ1VNRU5UEAUSFgoSSVRFTV9LSU5EX0ZSQUdNRU5UEAYqXwoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASDwoLUk9MRV9TWVNURU0QARINCglST0xFX1VTRVIQAhISCg5ST0xFX0FTU0lTVEFOVBADEg0KCVJPTEVfVE9PTBAEKnMKC09uRHVwbGljYXRlEhwKGE9OX0RVUExJQ0FURV9VTlNQRUNJRklFRBAAEhUKEU9OX0RVUExJQ0FURV9GQUlMEAESFQoRT05fRFVQTElDQVRFX1NLSVAQAhIYChRPTl9EVVBMSUNBVEVfUkVQTEFDRRADKnwKDFJldHJpZXZlTW9kZRIdChlSRVRSSUVWRV9NT0RFX1VOU1BFQ0lGSUVEEAASGAoUUkVUUklFVkVfTU9ERV9IWUJSSUQQARIYChRSRVRSSUVWRV9NT0RFX1ZFQ1RPUhACEhkKFVJFVFJJRVZFX01PREVfTEVYSUNBTBADKvICChFEZWdyYWRhdGlvblJlYXNvbhIiCh5ERUdSQURBVElPTl9SRUFTT05fVU5TUEVDSUZJRUQQABIiCh5ERUdSQURBVElPTl9SRUFTT05fTk9fRU1CRURERVIQARIrCidERUdSQURBVElPTl9SRUFTT05fRU1CRURERVJfVU5BVkFJTEFCTEUQAhImCiJERUdSQURBVElPTl9SRUFTT05fRk9SRUlHTl9WRUNUT1JTEAMSHQoZREVHUkFEQVRJT05fUkVBU09OX05PX0xMTRAEEiYKIkRFR1JBREFUSU9OX1JFQVNPTl9MTE1fVU5BVkFJTEFCTEUQBRIoCiRERUdSQURBVElPTl9SRUFTT05fRU1CRURESU5HX1BFTkRJTkcQBhIiCh5ERUdSQURBVElPTl9SRUFTT05fTk9fUkVSQU5LRVIQBxIrCidERUdSQURBVElPTl9SRUFTT05fUkVSQU5LRVJfVU5BVkFJTEFCTEUQCCqwAgoKQ2hhbmdlVHlwZRIbChdDSEFOR0VfVFlQRV9VTlNQRUNJRklFRBAAEhoKFkNIQU5HRV9UWVBFX0lURU1fQURERUQQARIcChhDSEFOR0VfVFlQRV9JVEVNX1VQREFURUQQAhIcChhDSEFOR0VfVFlQRV9JVEVNX0RFTEVURUQQAxIcChhDSEFOR0VfVFlQRV9JVEVNX0VYUElSRUQQBBIVChFDSEFOR0VfVFlQRV9SRVNFVBAFEhsKF0NIQU5HRV9UWVBFX1NUQVRFX1NBVkVEEAYSHQoZQ0hBTkdFX1RZUEVfU1RBVEVfREVMRVRFRBAHEh0KGUNIQU5HRV9UWVBFX1NUQVRFX0VYUElSRUQQCBIdChlDSEFOR0VfVFlQRV9TVEFURV9DTEVBUkVEEAky6AYKDU1lbW9yeVNlcnZpY2USRAoDQWRkEh0ubWVtb3J5X3NlcnZpY2UudjEuQWRkUmVxdWVzdBoeLm1lbW9yeV9zZXJ2aWNlLnYxLkFkZFJlc3BvbnNlElMKCEJhdGNoQWRkEiIubWVtb3J5X3NlcnZpY2UudjEuQmF0Y2hBZGRSZXF1ZXN0GiMubWVtb3J5X3NlcnZpY2UudjEuQmF0Y2hBZGRSZXNwb25zZRJPCgZJbXBvcnQSIC5tZW1vcnlfc2VydmljZS52MS5JbXBvcnRSZXF1ZXN0GiEubWVtb3J5X3NlcnZpY2UudjEuSW1wb3J0UmVzcG9uc2UoARJTCghSZXRyaWV2ZRIiLm1lbW9yeV9zZXJ2aWNlLnYxLlJldHJpZXZlUmVxdWVzdBojLm1lbW9yeV9zZXJ2aWNlLnYxLlJldHJpZXZlUmVzcG9uc2USRAoDR2V0Eh0ubWVtb3J5X3NlcnZpY2UudjEuR2V0UmVxdWVzdBoeLm1lbW9yeV9zZXJ2aWNlLnYxLkdldFJlc3BvbnNlEkcKBExpc3QSHi5tZW1vcnlfc2VydmljZS52MS5MaXN0UmVxdWVzdBofLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3RSZXNwb25zZRJNCgZVcGRhdGUSIC5tZW1vcnlfc2VydmljZS52MS5VcGRhdGVSZXF1ZXN0GiEubWVtb3J5X3NlcnZpY2UudjEuVXBkYXRlUmVzcG9uc2USTQoGRGVsZXRlEiAubWVtb3J5X3NlcnZpY2UudjEuRGVsZXRlUmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZVJlc3BvbnNlEkoKBVJlc2V0Eh8ubWVtb3J5X3NlcnZpY2UudjEuUmVzZXRSZXF1ZXN0GiAubWVtb3J5X3NlcnZpY2UudjEuUmVzZXRSZXNwb25zZRJMCgVXYXRjaBIfLm1lbW9yeV9zZXJ2aWNlLnYxLldhdGNoUmVxdWVzdBogLm1lbW9yeV9zZXJ2aWNlLnYxLldhdGNoUmVzcG9uc2UwARJPCgZFeHBvcnQSIC5tZW1vcnlfc2VydmljZS52MS5FeHBvcnRSZXF1ZXN0GiEubWVtb3J5X3NlcnZpY2UudjEuRXhwb3J0UmVzcG9uc2UwAWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_memory_service_v1_state]);
 
 /**
  * MemoryItem is one thing remembered: a message, what a tool returned, a text or structured data.
@@ -152,6 +152,13 @@ export type MemoryItem = Message<"memory_service.v1.MemoryItem"> & {
    * @generated from field: string facet_json = 16;
    */
   facetJson: string;
+
+  /**
+   * importance of the item, 0 to 1, for searches that weigh it. Unset: 0.5 counts.
+   *
+   * @generated from field: optional double importance = 17;
+   */
+  importance?: number | undefined;
 };
 
 /**
@@ -733,8 +740,9 @@ export type RetrieveOptions = Message<"memory_service.v1.RetrieveOptions"> & {
   sessionId: string;
 
   /**
-   * filter over labels, metadata, role, kind and times. Empty: none. Not offered yet: anything else
-   * is refused with UNSUPPORTED.
+   * filter is an expression that holds for the items, such as
+   * `labels.topic = "travel" AND create_time >= "2023-05-01" AND NOT metadata.draft = true`.
+   * Its language is a subset of AIP-160, in docs/filters.md. Empty: none. At most 4 KiB.
    *
    * @generated from field: string filter = 5;
    */
@@ -776,8 +784,9 @@ export type RetrieveOptions = Message<"memory_service.v1.RetrieveOptions"> & {
   mode: RetrieveMode;
 
   /**
-   * context_window is how many neighbours before and after a result come with it. 0: none. Not
-   * offered yet: anything else is refused with UNSUPPORTED.
+   * context_window is how many neighbours a result comes with: the items of its session right before
+   * and right after it, at most so many each way, also those that the filters leave out. 0: none. At
+   * most 20.
    *
    * @generated from field: int32 context_window = 11;
    */
@@ -819,6 +828,45 @@ export type RetrieveOptions = Message<"memory_service.v1.RetrieveOptions"> & {
    * @generated from field: repeated memory_service.v1.ItemKind kinds = 16;
    */
   kinds: ItemKind[];
+
+  /**
+   * now is the time that "yesterday" or "last May" in query_text is relative to, and from which the age
+   * of an item counts. Unset: the time of the call. UTC.
+   *
+   * @generated from field: google.protobuf.Timestamp now = 17;
+   */
+  now?: Timestamp | undefined;
+
+  /**
+   * weights of what a score is made of. Unset: the defaults. Only with a query.
+   *
+   * @generated from field: memory_service.v1.ScoreWeights weights = 18;
+   */
+  weights?: ScoreWeights | undefined;
+
+  /**
+   * max_tokens that the texts of the results may take together, over all pages, estimated; neighbours
+   * count, too. The best that fit are returned. Unset: no bound.
+   *
+   * @generated from field: optional int32 max_tokens = 19;
+   */
+  maxTokens?: number | undefined;
+
+  /**
+   * rerank lets the server's reranker put the best results in order: slower, and often better. False:
+   * it does not. Only with query_text.
+   *
+   * @generated from field: bool rerank = 20;
+   */
+  rerank: boolean;
+
+  /**
+   * record_usage counts each result of this page as used once, for searches that weigh usage. False:
+   * nothing is counted.
+   *
+   * @generated from field: bool record_usage = 21;
+   */
+  recordUsage: boolean;
 };
 
 /**
@@ -827,6 +875,63 @@ export type RetrieveOptions = Message<"memory_service.v1.RetrieveOptions"> & {
  */
 export const RetrieveOptionsSchema: GenMessage<RetrieveOptions> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 14);
+
+/**
+ * ScoreWeights tell how much counts in the score of a result. They are relative: the score is divided
+ * by the sum of the weights that apply. Each must be finite and 0 or more, and one of them above 0.
+ *
+ * @generated from message memory_service.v1.ScoreWeights
+ */
+export type ScoreWeights = Message<"memory_service.v1.ScoreWeights"> & {
+  /**
+   * lexical is the weight of words. Unset: 0.75.
+   *
+   * @generated from field: optional double lexical = 1;
+   */
+  lexical?: number | undefined;
+
+  /**
+   * vector is the weight of the vectors' similarity. Unset: 0.25.
+   *
+   * @generated from field: optional double vector = 2;
+   */
+  vector?: number | undefined;
+
+  /**
+   * recency is the weight of an item's age: 1 for one of now, 0.5 after a half-life. 0: none.
+   *
+   * @generated from field: double recency = 3;
+   */
+  recency: number;
+
+  /**
+   * recency_half_life is the age at which recency is one half. Unset: 7 days. Must be positive.
+   *
+   * @generated from field: google.protobuf.Duration recency_half_life = 4;
+   */
+  recencyHalfLife?: Duration | undefined;
+
+  /**
+   * importance is the weight of the items' importance. 0: none.
+   *
+   * @generated from field: double importance = 5;
+   */
+  importance: number;
+
+  /**
+   * usage is the weight of how often an item was used: with n uses, n / (n + 3). 0: none.
+   *
+   * @generated from field: double usage = 6;
+   */
+  usage: number;
+};
+
+/**
+ * Describes the message memory_service.v1.ScoreWeights.
+ * Use `create(ScoreWeightsSchema)` to create a new message.
+ */
+export const ScoreWeightsSchema: GenMessage<ScoreWeights> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_memory, 15);
 
 /**
  * RetrieveRequest asks for items.
@@ -854,7 +959,7 @@ export type RetrieveRequest = Message<"memory_service.v1.RetrieveRequest"> & {
  * Use `create(RetrieveRequestSchema)` to create a new message.
  */
 export const RetrieveRequestSchema: GenMessage<RetrieveRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 15);
+  messageDesc(file_memory_service_v1_memory, 16);
 
 /**
  * RetrieveResponse is one page of results.
@@ -889,6 +994,13 @@ export type RetrieveResponse = Message<"memory_service.v1.RetrieveResponse"> & {
    * @generated from field: int64 revision = 4;
    */
   revision: bigint;
+
+  /**
+   * token_count is how many tokens the texts of this page take, estimated. 0 unless max_tokens was given.
+   *
+   * @generated from field: int32 token_count = 5;
+   */
+  tokenCount: number;
 };
 
 /**
@@ -896,7 +1008,7 @@ export type RetrieveResponse = Message<"memory_service.v1.RetrieveResponse"> & {
  * Use `create(RetrieveResponseSchema)` to create a new message.
  */
 export const RetrieveResponseSchema: GenMessage<RetrieveResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 16);
+  messageDesc(file_memory_service_v1_memory, 17);
 
 /**
  * RetrieveResult is one item found.
@@ -913,8 +1025,10 @@ export type RetrieveResult = Message<"memory_service.v1.RetrieveResult"> & {
 
   /**
    * score of the item, higher is better. VECTOR: cosine similarity, -1 to 1. LEXICAL: BM25, above
-   * 0. HYBRID: 0 to 1, the weighted sum of both, each divided by the best of this query; a tenth more
-   * counts for what a speaker said whom the query names. 0 without a query.
+   * 0. HYBRID: 0 to 1, the weighted sum of both, each divided by the best of this query. Where recency,
+   * importance or usage have a weight, every mode is scored like HYBRID. What a speaker said whom the
+   * query names, what was said in a time that it names, and what has a phrase that it quotes, counts a
+   * tenth more for each. 0 without a query.
    *
    * @generated from field: double score = 2;
    */
@@ -926,6 +1040,21 @@ export type RetrieveResult = Message<"memory_service.v1.RetrieveResult"> & {
    * @generated from field: memory_service.v1.Explanation explanation = 3;
    */
   explanation?: Explanation | undefined;
+
+  /**
+   * before are the items of the session right before this one, in their order. Empty unless
+   * context_window asks for them.
+   *
+   * @generated from field: repeated memory_service.v1.MemoryItem before = 4;
+   */
+  before: MemoryItem[];
+
+  /**
+   * after are the items of the session right after this one, in their order.
+   *
+   * @generated from field: repeated memory_service.v1.MemoryItem after = 5;
+   */
+  after: MemoryItem[];
 };
 
 /**
@@ -933,7 +1062,7 @@ export type RetrieveResult = Message<"memory_service.v1.RetrieveResult"> & {
  * Use `create(RetrieveResultSchema)` to create a new message.
  */
 export const RetrieveResultSchema: GenMessage<RetrieveResult> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 17);
+  messageDesc(file_memory_service_v1_memory, 18);
 
 /**
  * Explanation tells how a score came about.
@@ -954,7 +1083,7 @@ export type Explanation = Message<"memory_service.v1.Explanation"> & {
  * Use `create(ExplanationSchema)` to create a new message.
  */
 export const ExplanationSchema: GenMessage<Explanation> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 18);
+  messageDesc(file_memory_service_v1_memory, 19);
 
 /**
  * Contribution is the share of one channel in a score.
@@ -963,14 +1092,17 @@ export const ExplanationSchema: GenMessage<Explanation> = /*@__PURE__*/
  */
 export type Contribution = Message<"memory_service.v1.Contribution"> & {
   /**
-   * channel that contributes: "vector", "lexical", or "speaker" for what one said whom the query names.
+   * channel that contributes: "vector", "lexical", "recency", "importance", "usage", "reranker", or a
+   * boost: "speaker" for what one said whom the query names, "time" for what is of a time that it
+   * names, "phrase" for what has a phrase that it quotes.
    *
    * @generated from field: string channel = 1;
    */
   channel: string;
 
   /**
-   * raw_score of the channel: cosine similarity, BM25, or of "speaker" the score without it.
+   * raw_score of the channel: cosine similarity, BM25, 0 to 1 for recency, importance and usage, the
+   * reranker's own, or of a boost the score without boosts.
    *
    * @generated from field: double raw_score = 2;
    */
@@ -1003,7 +1135,7 @@ export type Contribution = Message<"memory_service.v1.Contribution"> & {
  * Use `create(ContributionSchema)` to create a new message.
  */
 export const ContributionSchema: GenMessage<Contribution> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 19);
+  messageDesc(file_memory_service_v1_memory, 20);
 
 /**
  * Degradation is something that the server could not do for an answer.
@@ -1031,7 +1163,7 @@ export type Degradation = Message<"memory_service.v1.Degradation"> & {
  * Use `create(DegradationSchema)` to create a new message.
  */
 export const DegradationSchema: GenMessage<Degradation> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 20);
+  messageDesc(file_memory_service_v1_memory, 21);
 
 /**
  * GetRequest asks for one item.
@@ -1066,7 +1198,7 @@ export type GetRequest = Message<"memory_service.v1.GetRequest"> & {
  * Use `create(GetRequestSchema)` to create a new message.
  */
 export const GetRequestSchema: GenMessage<GetRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 21);
+  messageDesc(file_memory_service_v1_memory, 22);
 
 /**
  * GetResponse is the item.
@@ -1087,7 +1219,7 @@ export type GetResponse = Message<"memory_service.v1.GetResponse"> & {
  * Use `create(GetResponseSchema)` to create a new message.
  */
 export const GetResponseSchema: GenMessage<GetResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 22);
+  messageDesc(file_memory_service_v1_memory, 23);
 
 /**
  * ListRequest asks for items in the order in which they were added.
@@ -1146,7 +1278,7 @@ export type ListRequest = Message<"memory_service.v1.ListRequest"> & {
   endTime?: Timestamp | undefined;
 
   /**
-   * filter over labels, metadata, role, kind and times, as in RetrieveOptions. Empty: none.
+   * filter is an expression that holds for the items, as in RetrieveOptions. Empty: none.
    *
    * @generated from field: string filter = 8;
    */
@@ -1180,7 +1312,7 @@ export type ListRequest = Message<"memory_service.v1.ListRequest"> & {
  * Use `create(ListRequestSchema)` to create a new message.
  */
 export const ListRequestSchema: GenMessage<ListRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 23);
+  messageDesc(file_memory_service_v1_memory, 24);
 
 /**
  * ListResponse is one page of items.
@@ -1215,7 +1347,7 @@ export type ListResponse = Message<"memory_service.v1.ListResponse"> & {
  * Use `create(ListResponseSchema)` to create a new message.
  */
 export const ListResponseSchema: GenMessage<ListResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 24);
+  messageDesc(file_memory_service_v1_memory, 25);
 
 /**
  * UpdateRequest asks for an item to be changed.
@@ -1239,7 +1371,8 @@ export type UpdateRequest = Message<"memory_service.v1.UpdateRequest"> & {
 
   /**
    * update_mask names the fields to take from `item`: "content" (or the name of its kind),
-   * "session_id", "create_time", "expire_time", "ttl", "labels", "metadata", "embedding". "*": all
+   * "session_id", "create_time", "expire_time", "ttl", "labels", "metadata", "embedding",
+   * "importance". "*": all
    * of them. Unset: those that are set in `item`. When the content changes and no embedding comes
    * with it, the server embeds it anew.
    *
@@ -1268,7 +1401,7 @@ export type UpdateRequest = Message<"memory_service.v1.UpdateRequest"> & {
  * Use `create(UpdateRequestSchema)` to create a new message.
  */
 export const UpdateRequestSchema: GenMessage<UpdateRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 25);
+  messageDesc(file_memory_service_v1_memory, 26);
 
 /**
  * UpdateResponse tells what was written.
@@ -1303,7 +1436,7 @@ export type UpdateResponse = Message<"memory_service.v1.UpdateResponse"> & {
  * Use `create(UpdateResponseSchema)` to create a new message.
  */
 export const UpdateResponseSchema: GenMessage<UpdateResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 26);
+  messageDesc(file_memory_service_v1_memory, 27);
 
 /**
  * DeleteRequest asks for an item to be removed.
@@ -1345,7 +1478,7 @@ export type DeleteRequest = Message<"memory_service.v1.DeleteRequest"> & {
  * Use `create(DeleteRequestSchema)` to create a new message.
  */
 export const DeleteRequestSchema: GenMessage<DeleteRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 27);
+  messageDesc(file_memory_service_v1_memory, 28);
 
 /**
  * DeleteResponse confirms the removal.
@@ -1366,7 +1499,7 @@ export type DeleteResponse = Message<"memory_service.v1.DeleteResponse"> & {
  * Use `create(DeleteResponseSchema)` to create a new message.
  */
 export const DeleteResponseSchema: GenMessage<DeleteResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 28);
+  messageDesc(file_memory_service_v1_memory, 29);
 
 /**
  * ResetRequest asks for everything of a namespace to be removed.
@@ -1394,7 +1527,7 @@ export type ResetRequest = Message<"memory_service.v1.ResetRequest"> & {
  * Use `create(ResetRequestSchema)` to create a new message.
  */
 export const ResetRequestSchema: GenMessage<ResetRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 29);
+  messageDesc(file_memory_service_v1_memory, 30);
 
 /**
  * ResetResponse confirms the removal.
@@ -1429,7 +1562,7 @@ export type ResetResponse = Message<"memory_service.v1.ResetResponse"> & {
  * Use `create(ResetResponseSchema)` to create a new message.
  */
 export const ResetResponseSchema: GenMessage<ResetResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 30);
+  messageDesc(file_memory_service_v1_memory, 31);
 
 /**
  * WatchRequest asks for the changes of a namespace.
@@ -1465,7 +1598,7 @@ export type WatchRequest = Message<"memory_service.v1.WatchRequest"> & {
  * Use `create(WatchRequestSchema)` to create a new message.
  */
 export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 31);
+  messageDesc(file_memory_service_v1_memory, 32);
 
 /**
  * WatchResponse is one change, or a heartbeat.
@@ -1493,7 +1626,7 @@ export type WatchResponse = Message<"memory_service.v1.WatchResponse"> & {
  * Use `create(WatchResponseSchema)` to create a new message.
  */
 export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 32);
+  messageDesc(file_memory_service_v1_memory, 33);
 
 /**
  * Change is one change of a namespace.
@@ -1550,7 +1683,7 @@ export type Change = Message<"memory_service.v1.Change"> & {
  * Use `create(ChangeSchema)` to create a new message.
  */
 export const ChangeSchema: GenMessage<Change> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 33);
+  messageDesc(file_memory_service_v1_memory, 34);
 
 /**
  * ExportRequest asks for the contents of a namespace.
@@ -1585,7 +1718,7 @@ export type ExportRequest = Message<"memory_service.v1.ExportRequest"> & {
  * Use `create(ExportRequestSchema)` to create a new message.
  */
 export const ExportRequestSchema: GenMessage<ExportRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 34);
+  messageDesc(file_memory_service_v1_memory, 35);
 
 /**
  * ExportResponse is one record of an export.
@@ -1629,7 +1762,7 @@ export type ExportResponse = Message<"memory_service.v1.ExportResponse"> & {
  * Use `create(ExportResponseSchema)` to create a new message.
  */
 export const ExportResponseSchema: GenMessage<ExportResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 35);
+  messageDesc(file_memory_service_v1_memory, 36);
 
 /**
  * ItemKind tells which service an item is of, and what it is there.
@@ -1874,6 +2007,27 @@ export enum DegradationReason {
    * @generated from enum value: DEGRADATION_REASON_LLM_UNAVAILABLE = 5;
    */
   LLM_UNAVAILABLE = 5,
+
+  /**
+   * Items of the namespace wait for their vectors: until then they are found by their words alone.
+   *
+   * @generated from enum value: DEGRADATION_REASON_EMBEDDING_PENDING = 6;
+   */
+  EMBEDDING_PENDING = 6,
+
+  /**
+   * The server runs without a reranker: the order is that of the scores.
+   *
+   * @generated from enum value: DEGRADATION_REASON_NO_RERANKER = 7;
+   */
+  NO_RERANKER = 7,
+
+  /**
+   * The reranker failed: the order is that of the scores.
+   *
+   * @generated from enum value: DEGRADATION_REASON_RERANKER_UNAVAILABLE = 8;
+   */
+  RERANKER_UNAVAILABLE = 8,
 }
 
 /**
