@@ -20,6 +20,20 @@ SPEAKER_BOOST = 0.1
 """What is added to the score, as a share of it, of what somebody said whom the query names."""
 
 
+DEFAULT_HALF_LIFE_US = 7 * 86_400_000_000
+
+
+class ScoreWeights(msgspec.Struct, frozen=True):
+    """How much each part counts in a score; they are relative."""
+
+    lexical: float = LEXICAL_WEIGHT
+    vector: float = VECTOR_WEIGHT
+    recency: float = 0.0
+    recency_half_life_us: int = DEFAULT_HALF_LIFE_US
+    importance: float = 0.0
+    usage: float = 0.0
+
+
 class Contribution(msgspec.Struct, frozen=True):
     """The share of one channel: raw_score / scale * weight; `counted` where that is not raw_score."""
 

@@ -11,7 +11,7 @@ from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.page_tokens import PageTokens
-from memory_service.domain.ranking import Ranked, Shares, merged, rank
+from memory_service.domain.ranking import Ranked, ScoreWeights, Shares, merged, rank
 from memory_service.errors import FailedPrecondition, InvalidArgument, Unsupported
 from memory_service.records import (
     CONVERSATION_KINDS,
@@ -77,6 +77,12 @@ class RetrieveOptions(msgspec.Struct):
     include_embedding: bool = False
     page_size: int = 0
     page_token: str = ""
+    now_us: int | None = None
+    """What times in the query are relative to; None: now."""
+    weights: ScoreWeights | None = None
+    max_tokens: int | None = None
+    rerank: bool = False
+    record_usage: bool = False
 
 
 class Page(msgspec.Struct):

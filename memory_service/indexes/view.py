@@ -9,38 +9,28 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_service.errors import InvalidArgument
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.arrays import GrowingArray
-from memory_service.indexes.lexical import LexicalIndex, Postings, sum_by_number
+from memory_service.indexes.lexical import LexicalIndex
 from memory_service.indexes.settings import IndexSettings
-from memory_service.indexes.turns import WEIGHTS, Turns
-from memory_service.indexes.vectors import VectorIndex, unit, unit_rows
+from memory_service.indexes.turns import Turns
+from memory_service.indexes.vectors import VectorIndex, unit
 from memory_service.records import (
     CONVERSATION_KINDS,
-    Hits,
     IndexInfo,
-    ItemFilter,
     ItemKind,
     LabelKey,
-    SearchQuery,
 )
 
 NEVER_US = np.iinfo(np.int64).max
 _NONE = -1
 _PENDING_MAX = 64
 _UNLISTED_MAX = 64
-# Of so many documents with the best words, the neighbours are looked at; then of so many rows per
-# candidate that is wanted, the words of the neighbours are counted.
-_SPREAD_DOCS_MIN = 256
-_SPREAD_PER_CANDIDATE = 4
-_COUNTED_PER_CANDIDATE = 2
 _IS_TURN = np.array([kind in CONVERSATION_KINDS for kind in ItemKind])
 
 IntArray = NDArray[np.int64]
@@ -67,7 +57,7 @@ class NamespaceView:
     """Rows, words and vectors of one namespace. For use by one thread."""
 
     def __init__(self, analyzer: Analyzer, settings: IndexSettings) -> None:
-        self._analyzer = analyzer
+        self.analyzer = analyzer
         self._settings = settings
         self.positions = GrowingArray(np.int64)
         self.live = GrowingArray(np.bool_)
@@ -88,7 +78,7 @@ class NamespaceView:
         self.label_rows: dict[tuple[LabelKey, str], array[int]] = {}
         self.row_labels: dict[int, dict[LabelKey, str]] = {}
         # The rows of a kind, dead ones too, among the first so many; made when first asked for.
-        self._kind_rows: dict[ItemKind, tuple[GrowingArray, int]] = {}
+        self.kind_rows: dict[ItemKind, tuple[GrowingArray, int]] = {}
         self.lexical = LexicalIndex()
         self.turns = Turns()
         self.vectors: VectorIndex | None = None
@@ -179,7 +169,7 @@ class NamespaceView:
         self.kind_counts[self.kinds.view[row]] -= 1
         self.kind_counts[entry.kind] += 1
         if self.kinds.view[row] != entry.kind:
-            self._kind_rows.clear()
+            self.kind_rows.clear()
         self.kinds.view[row] = entry.kind
         self.create_us.view[row] = entry.create_us
         self.expire_us.view[row] = NEVER_US if entry.expire_us is None else entry.expire_us
@@ -250,239 +240,6 @@ class NamespaceView:
         """Return the row of an item that is in the view."""
         return int(np.searchsorted(self.positions.view, position))
 
-    # --- finding ------------------------------------------------------------------------------
-
-    def scan(self, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
-        """Return positions of matching items, ascending: the first or the last `limit`; all if < 0."""
-        self.index_pending()
-        first, end = self._row_span(item_filter)
-        listed = self._fewest(item_filter)
-        if listed is not None:
-            listed = listed[_span(listed, first, end)]
-        count = end - first if listed is None else len(listed)
-        if limit < 0:
-            limit = count
-        # Most scans want a few rows of one end: look there first, then further and further.
-        width = max(4 * limit, 64)
-        while True:
-            start, stop = (max(count - width, 0), count) if newest else (0, min(width, count))
-            rows = slice(first + start, first + stop) if listed is None else listed[start:stop]
-            found = np.flatnonzero(self._matches(rows, item_filter))
-            if len(found) >= limit or stop - start == count:
-                break
-            width *= 4
-        found = (found[len(found) - limit :] if newest else found[:limit]) if len(found) > limit else found
-        positions: list[int] = self.positions.view[rows][found].tolist()
-        return positions
-
-    def _fewest(self, item_filter: ItemFilter) -> RowArray | None:
-        """Return the shortest list there is that holds every match, ascending; None without a list."""
-        lists = [self._labelled(pair) for pair in item_filter.labels]
-        lists += [self._labelled(((key,), value)) for key, value in item_filter.tags]
-        if item_filter.kinds is not None and len(item_filter.kinds) == 1 and self._has_others(item_filter):
-            lists.append(self._of_kind(next(iter(item_filter.kinds))))
-        return min(lists, key=len, default=None)
-
-    def _labelled(self, pair: tuple[LabelKey, str]) -> RowArray:
-        """Return the rows of a label. Valid until the next change."""
-        listed = self.label_rows.get(pair)
-        return np.frombuffer(listed, np.int32) if listed else np.empty(0, np.int32)
-
-    def _of_kind(self, kind: ItemKind) -> RowArray:
-        """Return the rows of a kind. Looks only at rows that are new since it was asked before."""
-        listed, seen = self._kind_rows.get(kind) or (GrowingArray(np.int32), 0)
-        if seen < len(self.kinds):
-            listed.extend(np.flatnonzero(self.kinds.view[seen:] == kind) + seen)
-            self._kind_rows[kind] = listed, len(self.kinds)
-        return listed.view
-
-    def _row_span(self, item_filter: ItemFilter) -> tuple[int, int]:
-        positions = self.positions.view
-        first, end = 0, len(positions)
-        if item_filter.min_position:
-            first = int(np.searchsorted(positions, item_filter.min_position))
-        if item_filter.max_position is not None:
-            end = int(np.searchsorted(positions, item_filter.max_position, side="right"))
-        return first, max(first, end)
-
-    def _matches(self, rows: slice | RowArray, item_filter: ItemFilter) -> BoolArray:
-        """Return which of these rows, ascending, a filter lets through, positions aside."""
-        wanted: BoolArray = self.live.view[rows].copy()
-        if self.expiring_count:
-            wanted &= self.expire_us.view[rows] > item_filter.now_us
-        if item_filter.session_id:
-            wanted &= self.sessions.view[rows] == self.session_codes.get(item_filter.session_id, _NONE)
-        if item_filter.start_us is not None:
-            wanted &= self.create_us.view[rows] >= item_filter.start_us
-        if item_filter.end_us is not None:
-            wanted &= self.create_us.view[rows] < item_filter.end_us
-        if self._has_others(item_filter):
-            wanted &= np.isin(self.kinds.view[rows], list(item_filter.kinds or ()))
-        for pair in item_filter.labels:
-            wanted &= _among(rows, self._labelled(pair))
-        for key, value in item_filter.tags:
-            wanted &= _among(rows, self._labelled(((key,), value)))
-        return wanted
-
-    def _has_others(self, item_filter: ItemFilter) -> bool:
-        """Whether there are items of kinds that are not wanted."""
-        kinds = item_filter.kinds
-        if kinds is not None:
-            for kind, count in enumerate(self.kind_counts):
-                if count and kind not in kinds:
-                    return True
-        return False
-
-    def _row_mask(self, item_filter: ItemFilter) -> BoolArray | None:
-        """Return which rows a filter lets through; None: all that are live."""
-        if not item_filter.selects and not self.expiring_count and not self._has_others(item_filter):
-            return None
-        mask = np.zeros(len(self.positions), np.bool_)
-        first, end = self._row_span(item_filter)
-        mask[first:end] = self._matches(slice(first, end), item_filter)
-        return mask
-
-    def search(self, query: SearchQuery) -> Hits:
-        """Return the best items of every channel that is asked, with all their scores."""
-        found = self.search_all([query])[0]
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    def search_all(self, queries: Sequence[SearchQuery]) -> list[Hits | InvalidArgument]:
-        """Answer several queries, each with what is found or with the error it gets.
-
-        Those by a vector alone, without a filter, are compared with the vectors together.
-        """
-        self.index_pending()
-        answers: list[Hits | InvalidArgument] = [Hits()] * len(queries)
-        together: dict[int, list[int]] = {}
-        for at, query in enumerate(queries):
-            try:
-                vector = None if query.vector is None else self._checked(query.vector)
-            except InvalidArgument as error:
-                answers[at] = error
-                continue
-            rows = self._row_mask(query.filter)
-            if query.text is None and vector is not None and rows is None:
-                together.setdefault(query.candidates, []).append(at)
-            else:
-                answers[at] = self._search_alone(query, vector, rows)
-        for count, places in together.items():
-            vectors = np.array([queries[at].vector for at in places])
-            for at, found in zip(places, self._search_vectors(vectors, count), strict=True):
-                answers[at] = found
-        return answers
-
-    def _checked(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        if self.vectors is not None and len(vector) != self.vectors.dimension:
-            raise InvalidArgument.dimension("query_embedding", self.vectors.dimension, len(vector))
-        return vector
-
-    def _search_vectors(self, vectors: NDArray[np.float32], count: int) -> list[Hits]:
-        if self.vectors is None:
-            return [Hits() for _ in vectors]
-        found = self.vectors.search(unit_rows(vectors), count)
-        # Looked up together: most of the work is per call and not per entry.
-        whole = self._hits(np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found]))
-        hits, end = [], 0
-        for slots, _ in found:
-            start, end = end, end + len(slots)
-            hits.append(Hits(whole.positions[start:end], (whole.vector_scores or [])[start:end]))
-        return hits
-
-    def _hits(self, slots: NDArray[np.int64], scores: NDArray[np.float32]) -> Hits:
-        # How many queries are answered together changes the last bits of a sum, and must not change
-        # which of two equal vectors comes first.
-        return Hits(self.positions.view[self.slot_row.view[slots]].tolist(), scores.round(6).tolist())
-
-    def _search_alone(
-        self, query: SearchQuery, vector: NDArray[np.float32] | None, rows: BoolArray | None
-    ) -> Hits:
-        if query.text is not None:
-            return self._search_both(query, vector, rows)
-        if vector is None or self.vectors is None or rows is None:
-            return Hits()
-        allowed = rows[self.slot_row.view]
-        return self._hits(*self.vectors.search_among(unit(vector), query.candidates, allowed))
-
-    def _search_both(
-        self, query: SearchQuery, vector: NDArray[np.float32] | None, rows: BoolArray | None
-    ) -> Hits:
-        """Take the best of each channel, and look the other channel's scores up."""
-        text = query.text or ""
-        terms, names = list(self._analyzer.terms(text)), self._analyzer.speaker_terms(text)
-        found_terms = self.lexical.postings([*terms, *names])
-        postings = [p for p in found_terms[: len(terms)] if p is not None]
-        speakers = [p for p in found_terms[len(terms) :] if p is not None]
-        found = self._likely(postings, rows, query.candidates)
-        near, nearness = np.empty(0, np.int32), np.empty(0, np.float32)
-        unit_query = None if vector is None else unit(vector)
-        if unit_query is not None and self.vectors is not None:
-            if rows is None:
-                slots, nearness = self.vectors.search(unit_query[None], query.candidates)[0]
-            else:
-                among = rows[self.slot_row.view]
-                slots, nearness = self.vectors.search_among(unit_query, query.candidates, among)
-            near = self.slot_row.view[slots]
-            found = np.union1d(found, near)
-        scores = self._score_words(found, postings)
-        if len(found) > query.candidates:
-            best = np.isin(found, near)
-            best[np.argpartition(-scores, query.candidates)[: query.candidates]] = True
-            found, scores = found[best], scores[best]
-        return Hits(
-            self.positions.view[found].tolist(),
-            None if unit_query is None else self._vector_scores(found, unit_query, near, nearness),
-            scores.tolist(),
-            self.lexical.having(speakers, self.row_doc.view[found]).tolist() if speakers else None,
-        )
-
-    def _likely(self, postings: Sequence[Postings], rows: BoolArray | None, count: int) -> RowArray:
-        """Return the rows that are the best by words, theirs and their neighbours', more than `count`.
-
-        A first look: each document is scored alone, and its score is handed to its neighbours.
-        """
-        docs, scores = self.lexical.score_telling(postings)
-        widest = max(_SPREAD_DOCS_MIN, _SPREAD_PER_CANDIDATE * count)
-        if rows is None and len(docs) > widest:
-            best = np.argpartition(-scores, widest)[:widest]
-            docs, scores = docs[best], scores[best]
-        found: RowArray = self.doc_row.view[docs]
-        if len(self.turns):
-            found, scores = sum_by_number(*self.turns.spread(found, scores), len(self.positions))
-        if rows is not None:
-            let = rows[found]
-            found, scores = found[let], scores[let]
-        enough = _COUNTED_PER_CANDIDATE * count
-        return found if len(found) <= enough else found[np.argpartition(-scores, enough)[:enough]]
-
-    def _score_words(self, rows: RowArray, postings: Sequence[Postings]) -> NDArray[np.float64]:
-        """Return the BM25 scores of rows together with their neighbours."""
-        windows = self.turns.windows(rows) if len(self.turns) else rows[:, None]
-        weights = WEIGHTS[: windows.shape[1]]
-        docs = np.where(windows >= 0, self.row_doc.view[windows], _NONE)
-        mean = self.turns.mean_window(max(self.live_count, 1))
-        return self.lexical.score_windows(postings, docs, weights, mean)
-
-    def _vector_scores(
-        self, rows: RowArray, query: NDArray[np.float32], near: RowArray, nearness: NDArray[np.float32]
-    ) -> list[float | None]:
-        """Return the scores of rows; those that the search for vectors gave are not computed again.
-
-        To fetch a vector out of the graph costs more than to find it there.
-        """
-        known: dict[int, float] = dict(zip(near.tolist(), nearness.round(6).tolist(), strict=True))
-        scores = [known.get(row) for row in rows.tolist()]
-        if self.vectors is None:
-            return scores
-        slots = self.row_slot.view[rows]
-        lacking = [at for at, slot in enumerate(slots.tolist()) if scores[at] is None and slot != _NONE]
-        found = self.vectors.scores(slots[lacking].astype(np.int64), query).round(6)
-        for at, score in zip(lacking, found.tolist(), strict=True):
-            scores[at] = score
-        return scores
-
     # --- describing ---------------------------------------------------------------------------
 
     @property
@@ -493,7 +250,7 @@ class NamespaceView:
         arrays = sum(a.nbytes for a in (*columns, *numbers))
         labels = 250 * len(self.row_labels) + 450 * len(self.label_rows)
         vectors = self.vectors.nbytes if self.vectors else 0
-        kinds = sum(rows.nbytes for rows, _ in self._kind_rows.values())
+        kinds = sum(rows.nbytes for rows, _ in self.kind_rows.values())
         words = self.lexical.nbytes + self.turns.nbytes + 100 * len(self.session_codes)
         return 2000 + kinds + arrays + labels + words + vectors
 
@@ -517,22 +274,3 @@ class NamespaceView:
             memory_bytes=self.nbytes,
             ef_search=graph.graph.ef if graph else 0,
         )
-
-
-def _among(rows: slice | RowArray, listed: RowArray) -> BoolArray:
-    """Return which of some rows are in a list; both ascend."""
-    if isinstance(rows, slice):
-        found = np.zeros(rows.stop - rows.start, np.bool_)
-        found[listed[_span(listed, rows.start, rows.stop)] - rows.start] = True
-        return found
-    if not len(listed):
-        return np.zeros(len(rows), np.bool_)
-    at = np.minimum(np.searchsorted(listed, rows), len(listed) - 1)
-    in_list: BoolArray = listed[at] == rows
-    return in_list
-
-
-def _span(listed: RowArray, start: int, stop: int) -> slice:
-    """Return where the rows from `start` to before `stop` are in a list that ascends."""
-    # Of the list's own type, or the whole list would be converted first.
-    return slice(*np.searchsorted(listed, np.array((start, stop), np.int32)).tolist())

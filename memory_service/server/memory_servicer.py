@@ -13,6 +13,7 @@ from google.protobuf.message import Message
 from memory_service.clock import now_us
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.memories import UPDATABLE, Added, Memories
+from memory_service.domain.ranking import ScoreWeights
 from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions, Selection
 from memory_service.errors import InvalidArgument
 from memory_service.records import ItemKind, OnDuplicate, RequestKey, RetrieveMode, StateWrite
@@ -298,6 +299,25 @@ def _options(message: pb.RetrieveOptions) -> RetrieveOptions:
         message.include_embedding,
         message.page_size,
         message.page_token,
+        to_us("options.now", message.now) if message.HasField("now") else None,
+        _weights(message.weights) if message.HasField("weights") else None,
+        _optional(message, "max_tokens"),
+        message.rerank,
+        message.record_usage,
+    )
+
+
+def _weights(message: pb.ScoreWeights) -> ScoreWeights:
+    default = ScoreWeights()
+    return ScoreWeights(
+        message.lexical if message.HasField("lexical") else default.lexical,
+        message.vector if message.HasField("vector") else default.vector,
+        message.recency,
+        duration_us("options.weights.recency_half_life", message.recency_half_life)
+        if message.HasField("recency_half_life")
+        else default.recency_half_life_us,
+        message.importance,
+        message.usage,
     )
 
 

@@ -13,6 +13,8 @@ import numpy as np
 from memory_service.clock import now_us
 from memory_service.errors import AlreadyExists, Conflict, NotFound, Unsupported
 from memory_service.indexes.analysis import Analyzer
+from memory_service.indexes.search import search
+from memory_service.indexes.selection import scan
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.view import Entry, NamespaceView
 from memory_service.records import (
@@ -278,11 +280,11 @@ class InMemoryStore(Store):
 
     async def scan(self, namespace: str, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
         found = self._namespaces.get(namespace)
-        return [] if found is None else found.view.scan(item_filter, limit, newest=newest)
+        return [] if found is None else scan(found.view, item_filter, limit, newest=newest)
 
     async def search(self, namespace: str, query: SearchQuery) -> Hits:
         found = self._namespaces.get(namespace)
-        return Hits() if found is None else found.view.search(query)
+        return Hits() if found is None else search(found.view, query)
 
     # --- state --------------------------------------------------------------------------------
 

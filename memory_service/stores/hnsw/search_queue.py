@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from memory_service.indexes.search import search_all
 from memory_service.indexes.view import NamespaceView
 from memory_service.records import Hits, SearchQuery
 
@@ -36,7 +37,7 @@ class SearchQueue:
             asked = [(query, answer) for query, answer in asked if not answer.done()]
             found: Sequence[Hits | Exception]
             try:
-                found = view.search_all([query for query, _ in asked])
+                found = search_all(view, [query for query, _ in asked])
             except Exception as error:
                 found = [error] * len(asked)
             for (_, answer), result in zip(asked, found, strict=True):

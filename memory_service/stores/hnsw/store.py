@@ -16,6 +16,7 @@ import msgspec
 
 from memory_service.errors import InvalidArgument, Unavailable
 from memory_service.indexes.analysis import Analyzer
+from memory_service.indexes.selection import scan
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.view import Entry, NamespaceView
 from memory_service.records import (
@@ -306,7 +307,7 @@ class HnswStore(Store):
 
     async def scan(self, namespace: str, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
         view = await self._views.get(namespace)
-        return [] if view is None else view.scan(item_filter, limit, newest=newest)
+        return [] if view is None else scan(view, item_filter, limit, newest=newest)
 
     async def search(self, namespace: str, query: SearchQuery) -> Hits:
         view = self._views.get_loaded(namespace) or await self._views.get(namespace)
