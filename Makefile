@@ -12,7 +12,7 @@ GENERATE_WITH = $(CURDIR)/$(PROTOC_VENV)/bin/python \
 	"$$(command -v go >/dev/null && echo $(CURDIR)/build/bin)" \
 	"$$(command -v npm >/dev/null && echo $(CURDIR)/clients/typescript/node_modules/.bin/protoc-gen-es)"
 RELEASED_PROTOS := protos/released.binpb
-SOURCES := memory_service clients/python tests benchmarks
+SOURCES := memory_service clients/python tests benchmarks setup.py
 
 .DEFAULT_GOAL := help
 .PHONY: help install serve test bench check protos protos-check fmt lint types clean
@@ -22,7 +22,7 @@ help: ## List the targets
 
 install: $(INSTALLED) ## Create .venv with the server, the client and the command memory-service
 
-$(INSTALLED): pyproject.toml clients/python/pyproject.toml
+$(INSTALLED): pyproject.toml setup.py clients/python/pyproject.toml $(wildcard memory_service/*/*.pyx)
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed")'
 	@command -v c++ >/dev/null || { echo "a C++ compiler is needed (hnswlib has no wheels)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)

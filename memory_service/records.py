@@ -252,12 +252,14 @@ class ItemFilter(msgspec.Struct, frozen=True):
 
 
 class SearchQuery(msgspec.Struct, frozen=True):
-    """What to search for: a vector, a text, or both; `candidates` is the most wanted of each."""
+    """What to search for: a vector, a text, or both; `candidates` is the most wanted of each, but with
+    both `nearest` of the vector, where it is above 0."""
 
     filter: ItemFilter
     candidates: int
     vector: Vector | None = None
     text: str | None = None
+    nearest: int = 0
 
 
 class Hits(msgspec.Struct):

@@ -29,6 +29,9 @@ from memory_service.stores.base import Store
 DEFAULT_LIMIT = 10
 _CANDIDATES_MIN = 64
 _CANDIDATES_PER_RESULT = 4
+# Words bring most of what vectors find: on conversations, more than these never changed an answer.
+_NEAREST_MIN = 16
+_NEAREST_PER_RESULT = 2
 
 
 class Selection(msgspec.Struct):
@@ -260,16 +263,20 @@ class Retrieval:
         if limit < 0 or limit > info.item_count:
             limit = max(info.item_count, 1)
         # The same candidates for every page, or pages would not fit together.
-        candidates = limit
+        candidates = nearest = limit
         if mode is RetrieveMode.HYBRID:
             candidates = max(_CANDIDATES_MIN, _CANDIDATES_PER_RESULT * limit)
+            nearest = max(_NEAREST_MIN, _NEAREST_PER_RESULT * limit)
         candidates = min(candidates, max(info.item_count, 1))
+        nearest = min(nearest, candidates)
         selection = options.selection
         if selection.any_tag:
-            queries = [SearchQuery(wanted, candidates, vector, text) for wanted in selection.one_by_one()]
+            queries = [
+                SearchQuery(wanted, candidates, vector, text, nearest) for wanted in selection.one_by_one()
+            ]
             hits = await self._search(namespace, queries)
         else:
-            query = SearchQuery(selection.to_filter(), candidates, vector, text)
+            query = SearchQuery(selection.to_filter(), candidates, vector, text, nearest)
             hits = await self._store.search(namespace, query)
         ranked = rank(hits, mode, explain=options.explain)
         if options.min_score is not None:

@@ -81,9 +81,14 @@ class Analyzer:
                 terms[term] = terms.get(term, 0) + 1
         return terms
 
-    def speaker_terms(self, text: str) -> list[int]:
-        """Return the terms of items whose speaker a text may name, in any of its words."""
-        return [_mark(word) for word in dict.fromkeys(_words(text)) if word not in STOP_WORDS]
+    def query_terms(self, text: str) -> tuple[list[int], list[int]]:
+        """Return the different terms of a text that is asked for, and those of speakers it may name."""
+        words = list(dict.fromkeys(_words(text)))
+        terms = dict.fromkeys(map(self._terms.get, words))
+        if None in terms:
+            terms = dict.fromkeys([self._terms.get(word) or self._learn(word) for word in words])
+        terms.pop(_STOP, None)
+        return cast("list[int]", list(terms)), [_mark(word) for word in words if word not in STOP_WORDS]
 
     def _day_terms(self, time_us: int) -> dict[int, int]:
         day = time_us // _DAY_US

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+_LARGE_BYTES = 64 << 20
+
 
 class GrowingArray:
     """A numpy array with room to append; `view` is what it holds. Appending is O(1) amortised."""
@@ -59,6 +61,9 @@ class GrowingArray:
         self._length = 0
 
     def _grow(self, at_least: int) -> None:
-        grown = np.empty((max(at_least, 2 * len(self._array), 16), *self._array.shape[1:]), self._array.dtype)
+        # Room for as much again is waste where it is many megabytes.
+        factor = 2 if self._array.nbytes < _LARGE_BYTES else 1.25
+        length = max(at_least, int(factor * len(self._array)), 16)
+        grown = np.empty((length, *self._array.shape[1:]), self._array.dtype)
         grown[: self._length] = self._array[: self._length]
         self._array = grown

@@ -8,6 +8,7 @@ vector once, under the number of its group, and a group knows its slots.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xxhash
@@ -43,7 +44,10 @@ class Linked:
         """Return the slots of groups, in their order, each with the score of its group."""
         if self.single:
             return self.by_group[groups], scores
-        sizes = self.starts[groups + 1] - self.starts[groups]
+        starts = self.starts[groups]
+        sizes = self.starts[groups + 1] - starts
+        if sizes.max(initial=1) == 1 == sizes.min(initial=1):
+            return self.by_group[starts], scores
         slots = [self.by_group[self.starts[g] : self.starts[g + 1]] for g in groups.tolist()]
         return np.concatenate(slots or [groups]), np.repeat(scores, sizes)
 
@@ -179,10 +183,13 @@ class DistinctGraph:
         alive = live[slots]
         return slots[alive], scores[alive]
 
-    def vectors(self, slots: IntArray) -> FloatMatrix:
+    def scores(self, slots: NDArray[Any], query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the inner products of a query with the vectors of linked slots, in their order."""
+        return self.graph.scores(self._linked.slot_group[slots], query)
+
+    def vectors(self, slots: NDArray[Any]) -> FloatMatrix:
         """Return the unit vectors of linked slots, in their order."""
-        groups = self._linked.slot_group[slots].astype(np.int64)
-        return self.graph.vectors(groups)
+        return self.graph.vectors(self._linked.slot_group[slots])
 
 
 def _groups_of(hashes: NDArray[np.uint64], known: NDArray[np.uint64]) -> IntArray:

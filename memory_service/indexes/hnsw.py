@@ -8,7 +8,9 @@ What hnswlib does, and what is done about it here:
 - NaN is accepted and comes back as a distance: vectors are checked before they come here.
 - Marking a label deleted twice, or adding a deleted one again, goes wrong: labels are never added
   twice, and what comes back is unmarked.
-- Reading a deleted vector raises: only live ones are read.
+- Reading vectors makes a Python float of each number, and raises for deleted ones: they are kept a
+  second time, in an array. Of a saved graph they are taken from its file, whose layout `_file_vectors`
+  knows, and a few of them are compared with what hnswlib reads.
 - Searching while vectors are added, or the graph is resized, is not safe: a lock, held for a few
   vectors at a time. A thread that waits to search goes before one that adds.
 - Loading a damaged file may end the process: files are only loaded through `snapshots`, which
@@ -25,10 +27,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import hnswlib
 import numpy as np
 from numpy.typing import NDArray
+
+from memory_service.indexes.arrays import GrowingArray
+from memory_service.indexes.inner_products import inner_products
 
 FloatMatrix = NDArray[np.float32]
 LabelArray = NDArray[np.int64]
@@ -42,6 +48,7 @@ _SAMPLE_K = 10
 _BETWEEN = 6
 _SEARCHED_RECENTLY_S = 1.0
 _PATIENCE_S = 0.0002
+_HEADER_BYTES = 96
 
 
 class _Turns:
@@ -74,7 +81,7 @@ class _Turns:
 
 
 class HnswGraph:
-    """Unit vectors by inner product. Labels are given by the caller and never used twice.
+    """Unit vectors by inner product. Labels are given by the caller, counted up from 0.
 
     Search and mark_deleted may be called by any thread while one other thread adds.
     """
@@ -84,6 +91,7 @@ class HnswGraph:
         self.ef = 64
         self._index = hnswlib.Index(space="ip", dim=dimension)
         self._index.init_index(max_elements=max(capacity, 16), M=m, ef_construction=ef_construction)
+        self._vectors = GrowingArray(np.float32, dimension)
         self._init_lock()
 
     def _init_lock(self) -> None:
@@ -111,10 +119,11 @@ class HnswGraph:
     def nbytes(self) -> int:
         """Memory taken, estimated."""
         per_vector = 4 * self.dimension + 8 * int(self._index.M) + 48
-        return int(self._index.max_elements) * per_vector
+        return int(self._index.max_elements) * per_vector + self._vectors.nbytes
 
     def add(self, vectors: FloatMatrix, labels: LabelArray, threads: int) -> None:
         """Link vectors of shape (n, dimension) into the graph, a few at a time."""
+        self._vectors.extend(vectors)
         done = 0
         while done < len(vectors):
             # Large steps use all threads; small ones keep a searcher from waiting long.
@@ -176,13 +185,13 @@ class HnswGraph:
             self._index.set_ef(ef)
             self._ef_set = ef
 
-    def vectors(self, labels: LabelArray) -> FloatMatrix:
+    def vectors(self, labels: NDArray[Any]) -> FloatMatrix:
         """Return the vectors of labels, in their order, shape (n, dimension)."""
-        if not len(labels):
-            return np.empty((0, self.dimension), np.float32)
-        with self._turns:
-            found: FloatMatrix = np.asarray(self._index.get_items(labels, return_type="numpy"), np.float32)
-            return found
+        return np.asarray(self._vectors.view[labels])
+
+    def scores(self, labels: NDArray[np.int32], query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the inner products of a query with the vectors of labels, in their order."""
+        return inner_products(self._vectors.view, labels, query)
 
     def needs_calibration(self) -> bool:
         """Whether the graph has changed so much since `calibrate` that its ef may be wrong."""
@@ -236,10 +245,43 @@ class HnswGraph:
         graph.dimension = dimension
         graph._index = hnswlib.Index(space="ip", dim=dimension)
         graph._index.load_index(str(path))
+        graph._vectors = GrowingArray.of(_file_vectors(path, dimension))
+        graph._check_vectors()
         graph._init_lock()
         graph.ef = ef
         graph._live_count = graph._calibrated_count = graph._calibrated_live = len(graph)
         return graph
+
+    def _check_vectors(self) -> None:
+        """Compare some vectors that were taken from a file with what hnswlib makes of it."""
+        count = len(self)
+        if count != len(self._vectors):
+            raise ValueError("the file of the graph has another number of vectors than the graph")
+        for label in {0, count // 3, count - 1} if count else ():
+            try:
+                vector = self._index.get_items([label], return_type="numpy")[0]
+            except RuntimeError:  # It is deleted.
+                continue
+            if not np.array_equal(vector, self._vectors.view[label]):
+                raise ValueError("the file of the graph has another layout than this version of hnswlib")
+
+
+def _file_vectors(path: Path, dimension: int) -> FloatMatrix:
+    """Return the vectors in a file that hnswlib wrote, by label.
+
+    The layout is that of `saveIndex` in its hnswalg.h: six sizes, two numbers of 32 bits, five of 64,
+    then for each vector its links, itself, and its label.
+    """
+    _, _, count, stride, label_at, vector_at = np.fromfile(path, np.uint64, 6).tolist()
+    vectors = np.empty((count, dimension), np.float32)
+    if not count:
+        return vectors
+    elements = np.memmap(path, np.uint8, "r", _HEADER_BYTES, (count, stride))
+    for start in range(0, count, 16_384):
+        part = np.ascontiguousarray(elements[start : start + 16_384])
+        labels = part[:, label_at : label_at + 8].copy().view(np.uint64)[:, 0]
+        vectors[labels] = part[:, vector_at : vector_at + 4 * dimension].copy().view(np.float32)
+    return vectors
 
 
 def _between(vectors: FloatMatrix) -> FloatMatrix:

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_service.errors import InvalidArgument
-from memory_service.indexes.lexical import Postings, sum_by_number
 from memory_service.indexes.selection import row_mask
-from memory_service.indexes.turns import WEIGHTS
-from memory_service.indexes.vectors import unit, unit_rows
+from memory_service.indexes.vectors import VectorIndex, unit, unit_rows
 from memory_service.indexes.view import BoolArray, NamespaceView, RowArray
+from memory_service.indexes.word_scoring import Lookup
 from memory_service.records import Hits, SearchQuery
 
 _NONE = -1
@@ -21,6 +20,9 @@ _NONE = -1
 _SPREAD_DOCS_MIN = 256
 _SPREAD_PER_CANDIDATE = 4
 _COUNTED_PER_CANDIDATE = 2
+# A word tells something if at most so many documents have it, or so small a part of all.
+_TELLING_DOCS_MIN = 1024
+_TELLING_SHARE = 16
 
 
 def search(view: NamespaceView, query: SearchQuery) -> Hits:
@@ -98,83 +100,54 @@ def _search_both(
 ) -> Hits:
     """Take the best of each channel, and look the other channel's scores up."""
     text = query.text or ""
-    terms, names = list(view.analyzer.terms(text)), view.analyzer.speaker_terms(text)
-    found_terms = view.lexical.postings([*terms, *names])
-    postings = [p for p in found_terms[: len(terms)] if p is not None]
-    speakers = [p for p in found_terms[len(terms) :] if p is not None]
-    found = _likely(view, postings, rows, query.candidates)
-    near, nearness = np.empty(0, np.int32), np.empty(0, np.float32)
+    near = np.empty(0, np.int32)
     unit_query = None if vector is None else unit(vector)
     if unit_query is not None and view.vectors is not None:
-        if rows is None:
-            slots, nearness = view.vectors.search(unit_query[None], query.candidates)[0]
-        else:
-            among = rows[view.slot_row.view]
-            slots, nearness = view.vectors.search_among(unit_query, query.candidates, among)
-        near = view.slot_row.view[slots]
-        found = np.union1d(found, near)
-    scores = _score_words(view, found, postings)
-    if len(found) > query.candidates:
-        best = np.isin(found, near)
-        best[np.argpartition(-scores, query.candidates)[: query.candidates]] = True
-        found, scores = found[best], scores[best]
+        near = _nearest(view, view.vectors, unit_query, query.nearest or query.candidates, rows)
+    words = Lookup(view.tables(), *view.analyzer.query_terms(text))
+    allowed = None if rows is None else rows.view(np.uint8)
+    found, scores = words.search(allowed, near, query.candidates, _widths(query.candidates))
     return Hits(
         view.positions.view[found].tolist(),
-        None if unit_query is None else _vector_scores(view, found, unit_query, near, nearness),
+        None if unit_query is None else _vector_scores(view, found, unit_query),
         scores.tolist(),
-        view.lexical.having(speakers, view.row_doc.view[found]).tolist() if speakers else None,
+        words.named_in(found),
     )
 
 
-def _likely(
-    view: NamespaceView, postings: Sequence[Postings], rows: BoolArray | None, count: int
-) -> RowArray:
-    """Return the rows that are the best by words, theirs and their neighbours', more than `count`.
+def _widths(count: int) -> tuple[int, int, int, int]:
+    """Return how far the search by words looks: for `Lookup.search`.
 
-    A first look: each document is scored alone, and its score is handed to its neighbours.
+    A first look scores each document alone and hands its score to its neighbours; the words of the
+    neighbours are counted for the best rows of that.
     """
-    docs, scores = view.lexical.score_telling(postings)
-    widest = max(_SPREAD_DOCS_MIN, _SPREAD_PER_CANDIDATE * count)
-    if rows is None and len(docs) > widest:
-        best = np.argpartition(-scores, widest)[:widest]
-        docs, scores = docs[best], scores[best]
-    found: RowArray = view.doc_row.view[docs]
-    if len(view.turns):
-        found, scores = sum_by_number(*view.turns.spread(found, scores), len(view.positions))
-    if rows is not None:
-        let = rows[found]
-        found, scores = found[let], scores[let]
-    enough = _COUNTED_PER_CANDIDATE * count
-    return found if len(found) <= enough else found[np.argpartition(-scores, enough)[:enough]]
+    spread = max(_SPREAD_DOCS_MIN, _SPREAD_PER_CANDIDATE * count)
+    return spread, _COUNTED_PER_CANDIDATE * count, _TELLING_DOCS_MIN, _TELLING_SHARE
 
 
-def _score_words(view: NamespaceView, rows: RowArray, postings: Sequence[Postings]) -> NDArray[np.float64]:
-    """Return the BM25 scores of rows together with their neighbours."""
-    windows = view.turns.windows(rows) if len(view.turns) else rows[:, None]
-    weights = WEIGHTS[: windows.shape[1]]
-    docs = np.where(windows >= 0, view.row_doc.view[windows], _NONE)
-    mean = view.turns.mean_window(max(view.live_count, 1))
-    return view.lexical.score_windows(postings, docs, weights, mean)
-
-
-def _vector_scores(
+def _nearest(
     view: NamespaceView,
-    rows: RowArray,
+    vectors: VectorIndex,
     query: NDArray[np.float32],
-    near: RowArray,
-    nearness: NDArray[np.float32],
-) -> list[float | None]:
-    """Return the scores of rows; those that the search for vectors gave are not computed again.
+    count: int,
+    rows: BoolArray | None,
+) -> RowArray:
+    """Return the rows of the nearest vectors."""
+    if rows is None:
+        slots, _ = vectors.search(query[None], count)[0]
+    else:
+        slots, _ = vectors.search_among(query, count, rows[view.slot_row.view])
+    nearest: RowArray = view.slot_row.view[slots]
+    return nearest
 
-    To fetch a vector out of the graph costs more than to find it there.
-    """
-    known: dict[int, float] = dict(zip(near.tolist(), nearness.round(6).tolist(), strict=True))
-    scores = [known.get(row) for row in rows.tolist()]
-    if view.vectors is None:
-        return scores
+
+def _vector_scores(view: NamespaceView, rows: RowArray, query: NDArray[np.float32]) -> list[float | None]:
     slots = view.row_slot.view[rows]
-    lacking = [at for at, slot in enumerate(slots.tolist()) if scores[at] is None and slot != _NONE]
-    found = view.vectors.scores(slots[lacking].astype(np.int64), query).round(6)
-    for at, score in zip(lacking, found.tolist(), strict=True):
-        scores[at] = score
-    return scores
+    if view.vectors is None:
+        return [None] * len(slots)
+    with_vector = slots != _NONE
+    if with_vector.all():
+        scores: list[float | None] = view.vectors.scores(slots, query).round(6).tolist()
+        return scores
+    found = iter(view.vectors.scores(slots[with_vector], query).round(6).tolist())
+    return [next(found) if there else None for there in with_vector.tolist()]

@@ -15,9 +15,7 @@ from memory_service.indexes.arrays import GrowingArray
 BEFORE = (0.5, 0.25, 0.125)
 AFTER = (0.25, 0.125)
 """What the words of the neighbours count for a turn, the nearest first; its own count 1."""
-WEIGHTS = np.array((1.0, *BEFORE, *AFTER))
-# Seen from the neighbour: what its words count for the turns before and after it.
-_SPREAD = np.array((1.0, *AFTER, *BEFORE))
+WEIGHTS = np.array(BEFORE), np.array(AFTER)
 
 IntArray = NDArray[np.int32]
 
@@ -105,31 +103,10 @@ class Turns:
         """How many rows are turns of a conversation."""
         return self._count
 
-    def windows(self, rows: IntArray) -> IntArray:
-        """Return the rows themselves and their neighbours as WEIGHTS has them, -1 for none.
-
-        Shape (len(rows), len(WEIGHTS)).
-        """
-        return np.stack(self._around(rows + 1, len(BEFORE), len(AFTER)), axis=1) - 1
-
-    def spread(self, rows: IntArray, scores: NDArray[np.float64]) -> tuple[IntArray, NDArray[np.float64]]:
-        """Return each row in whose window one of these is, and what its score counts there.
-
-        A row comes as often as it has such neighbours.
-        """
-        links = np.stack(self._around(rows + 1, len(AFTER), len(BEFORE)))
-        counted = _SPREAD[:, None] * scores
-        there = links > 0
-        return (links[there] - 1).astype(np.int32), counted[there]
-
-    def _around(self, links: IntArray, before: int, after: int) -> list[IntArray]:
-        found = [links]
-        for table, steps in ((self._before.view, before), (self._after.view, after)):
-            step = links
-            for _ in range(steps):
-                step = table[step]
-                found.append(step)
-        return found
+    @property
+    def links(self) -> tuple[IntArray, IntArray]:
+        """For each link the one before it and the one after it. Valid until the next change."""
+        return self._before.view, self._after.view
 
     def mean_window(self, row_count: int) -> float:
         """Return how much text a window holds on average, in average texts; 1.0: no row has neighbours."""

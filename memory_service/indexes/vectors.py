@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +19,16 @@ from numpy.typing import NDArray
 from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.distinct_graph import DistinctGraph, Linked
 from memory_service.indexes.hnsw import HnswGraph
+from memory_service.indexes.inner_products import inner_products
 from memory_service.indexes.settings import IndexSettings
 
 FloatMatrix = NDArray[np.float32]
-SlotArray = NDArray[np.int64]
+SlotArray = NDArray[Any]
 BoolArray = NDArray[np.bool_]
 Found = tuple[SlotArray, NDArray[np.float32]]
 """Slots and the scores they have."""
 
 _BUILD_THREADS = 2
-_CHUNK = 8192
 _DELETED_MIN = 16
 _HELD_OUT = 256
 # Up to this many queries BLAS is faster with each of them alone: for more it rearranges the matrix.
@@ -177,7 +178,7 @@ class VectorIndex:
         match_count = int(wanted.sum())
         if match_count <= max(self._settings.exact_vectors_max, 4 * k):
             slots = np.flatnonzero(wanted)
-            return _best(slots, graph.vectors(slots) @ query, k)
+            return _best(slots, graph.scores(slots, query), k)
         ask = int(1.5 * k * count / match_count) + 16
         while ask < count // 4:
             found = graph.search(query[None], ask, self._live.view)
@@ -210,10 +211,16 @@ class VectorIndex:
 
     def scores(self, slots: SlotArray, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the inner products of the query with the vectors in these slots, in their order."""
+        graph = self._graph
+        if graph is None:
+            return inner_products(self._matrix.view, slots.astype(np.int32, copy=False), query)
+        if graph.slot_count == len(self._live):
+            return graph.scores(slots, query)
         scores = np.empty(len(slots), np.float32)
-        for start in range(0, len(slots), _CHUNK):
-            chunk = slots[start : start + _CHUNK]
-            scores[start : start + _CHUNK] = self.vectors(chunk) @ query
+        in_graph = slots < graph.slot_count
+        scores[in_graph] = graph.scores(slots[in_graph], query)
+        in_matrix = (slots[~in_graph] - graph.slot_count).astype(np.int32)
+        scores[~in_graph] = inner_products(self._matrix.view, in_matrix, query)
         return scores
 
     def vectors(self, slots: SlotArray) -> FloatMatrix:

@@ -18,8 +18,9 @@ from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.lexical import LexicalIndex
 from memory_service.indexes.settings import IndexSettings
-from memory_service.indexes.turns import Turns
+from memory_service.indexes.turns import WEIGHTS, Turns
 from memory_service.indexes.vectors import VectorIndex, unit
+from memory_service.indexes.word_scoring import Tables
 from memory_service.records import (
     CONVERSATION_KINDS,
     IndexInfo,
@@ -85,6 +86,7 @@ class NamespaceView:
         self.live_count = 0
         self.expiring_count = 0
         self._pending: list[Entry] = []
+        self._tables: Tables | None = None
         self.revision = 0
 
     # --- changing -----------------------------------------------------------------------------
@@ -104,6 +106,7 @@ class NamespaceView:
         if not self._pending:
             return
         entries, self._pending = self._pending, []
+        self._tables = None
         first, count = len(self.positions), len(entries)
         rows = np.arange(first, first + count, dtype=np.int32)
         codes = self.session_codes
@@ -133,6 +136,7 @@ class NamespaceView:
     def replace(self, entry: Entry, *, keep_vector: bool) -> None:
         """Put an item in the place of the one at its position."""
         self.index_pending()
+        self._tables = None
         row = self.row_of(entry.position)
         self._expiring(row, -1)
         before = self._conversation(row)
@@ -150,6 +154,7 @@ class NamespaceView:
     def remove(self, position: int) -> None:
         """Take an item out of every result."""
         self.index_pending()
+        self._tables = None
         row = self.row_of(position)
         self.live.view[row] = False
         self.turns.remove(row, self._conversation(row))
@@ -211,6 +216,14 @@ class NamespaceView:
     def _expiring(self, row: int, step: int) -> None:
         if self.expire_us.view[row] != NEVER_US:
             self.expiring_count += step
+
+    def tables(self) -> Tables:
+        """Return what words are looked up in. Valid until the next change."""
+        if self._tables is None:
+            mean_window = self.turns.mean_window(max(self.live_count, 1))
+            rows = self.doc_row.view, self.row_doc.view, *self.turns.links, mean_window
+            self._tables = self.lexical.tables(rows, WEIGHTS)
+        return self._tables
 
     def index_words(self, row: int, terms: dict[int, int]) -> None:
         """Index the words of a row."""

@@ -161,8 +161,9 @@ class ItemStore(ABC):
     async def search(self, namespace: str, query: SearchQuery) -> Hits:
         """Find the items that fit best, in no particular order.
 
-        With a vector, MUST return the `candidates` matching items of the highest cosine similarity
-        (approximate: recall of at least 0.99 against exact search). With a text, MUST return the
+        With a vector, MUST return the `candidates` matching items of the highest cosine similarity, with
+        a text beside it as many as `nearest` says (approximate: recall of at least 0.99 against exact
+        search). With a text, MUST return the
         `candidates` matching items of the highest BM25 score above 0, with the statistics of this
         namespace alone. For an item of a session, its neighbours there MUST count, too, as the weights
         of indexes/turns.py say: those of CONVERSATION_KINDS that are stored now, in the order of the

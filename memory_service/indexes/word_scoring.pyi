@@ -1,0 +1,43 @@
+"""Types of the compiled module."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+class Segment:
+    def __init__(
+        self,
+        terms: NDArray[np.uint32],
+        starts: NDArray[np.int64],
+        docs: NDArray[np.int32],
+        counts: NDArray[np.uint16],
+    ) -> None: ...
+
+class Scratch:
+    @property
+    def nbytes(self) -> int: ...
+
+class Tables:
+    def __init__(
+        self,
+        segments: list[Segment],
+        fresh: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+        documents: tuple[NDArray[Any], NDArray[Any], int, int],
+        rows: tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], float],
+        weights: tuple[NDArray[np.float64], NDArray[np.float64]],
+        scratch: Scratch,
+        k1: float,
+        b: float,
+    ) -> None: ...
+
+class Lookup:
+    def __init__(self, tables: Tables, terms: list[int], names: list[int]) -> None: ...
+    def search(
+        self,
+        allowed: NDArray[np.uint8] | None,
+        near: NDArray[np.int32],
+        count: int,
+        widths: tuple[int, int, int, int],
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]: ...
+    def named_in(self, rows: NDArray[np.int32]) -> list[bool] | None: ...

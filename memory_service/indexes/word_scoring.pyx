@@ -1,0 +1,445 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# distutils: language = c++
+"""BM25 over postings, in compiled code: see `lexical.py`, which says what is computed and why.
+
+A query touches some thousand postings in small pieces; numpy spends its time between them.
+"""
+
+import numpy as np
+
+from libc.math cimport log
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from libcpp.algorithm cimport lower_bound, nth_element, sort
+from libcpp.pair cimport pair
+from libcpp.vector cimport vector
+
+ctypedef pair[double, int32_t] Ranked  # of a score and a row both negated: the least is the best, the newer of equal ones
+
+
+cdef struct Span:
+    const int32_t* docs  # ascending
+    const uint16_t* counts
+    int64_t length
+    int32_t term
+
+
+cdef class Segment:
+    """The postings of one segment: those of terms[i], ascending by document, stand at starts[i]:starts[i + 1]."""
+
+    cdef const uint32_t[::1] terms
+    cdef const int64_t[::1] starts
+    cdef const int32_t[::1] docs
+    cdef const uint16_t[::1] counts
+
+    def __init__(self, terms, starts, docs, counts):
+        self.terms, self.starts, self.docs, self.counts = terms, starts, docs, counts
+
+    cdef bint find(self, uint32_t term, Span* span) noexcept:
+        cdef int64_t low = 0, high = self.terms.shape[0], middle
+        while low < high:
+            middle = (low + high) >> 1
+            if self.terms[middle] < term:
+                low = middle + 1
+            else:
+                high = middle
+        if low == self.terms.shape[0] or self.terms[low] != term:
+            return False
+        span.docs = &self.docs[self.starts[low]]
+        span.counts = &self.counts[self.starts[low]]
+        span.length = self.starts[low + 1] - self.starts[low]
+        return True
+
+
+cdef class Scratch:
+    """Room for the sums of a query, kept from one to the next; all zero in between."""
+
+    cdef vector[double] sums
+    cdef vector[int32_t] places
+
+    @property
+    def nbytes(self):
+        return 8 * self.sums.capacity() + 4 * self.places.capacity()
+
+
+cdef class Tables:
+    """What words are looked up in, until the index changes: postings, documents, rows and their neighbours."""
+
+    cdef list segments
+    cdef Scratch scratch
+    cdef const uint32_t[::1] open_terms
+    cdef const int32_t[::1] open_docs
+    cdef const uint16_t[::1] open_counts
+    cdef const int32_t[::1] lengths, doc_row, row_doc, before, after
+    cdef const uint8_t[::1] live
+    cdef const double[::1] earlier, later
+    cdef int64_t live_count
+    cdef double mean_length, mean_window, k1, b
+
+    def __init__(self, list segments, tuple fresh, tuple documents, tuple rows, tuple weights, Scratch scratch, double k1, double b):
+        cdef int64_t live_length
+        self.segments, self.scratch, self.k1, self.b = segments, scratch, k1, b
+        self.open_terms, self.open_docs, self.open_counts = fresh
+        self.lengths, self.live, self.live_count, live_length = documents
+        self.mean_length = max(live_length / <double>max(self.live_count, 1), 1e-9)
+        self.doc_row, self.row_doc, self.before, self.after, self.mean_window = rows
+        self.earlier, self.later = weights
+
+
+cdef class Lookup:
+    """The live documents that have some terms, and those of speakers with some names; for one query."""
+
+    cdef Tables tables
+    cdef int32_t term_count
+    cdef vector[Span] spans
+    cdef vector[Span] named
+    cdef vector[int64_t] doc_counts
+    cdef vector[double] idf
+    cdef vector[vector[int32_t]] open_docs
+    cdef vector[vector[uint16_t]] open_counts
+
+    def __init__(self, Tables tables, list terms, list names):
+        self.tables = tables
+        self.term_count = <int32_t>len(terms)
+        cdef vector[uint32_t] wanted = terms
+        cdef vector[uint32_t] more = names
+        wanted.insert(wanted.end(), more.begin(), more.end())
+        cdef Segment segment
+        cdef Span span
+        cdef size_t at
+        for segment in tables.segments:
+            for at in range(wanted.size()):
+                if segment.find(wanted[at], &span):
+                    self._take(span, <int32_t>at)
+        self._find_fresh(wanted)
+        self._count()
+
+    cdef inline void _take(self, Span span, int32_t term):
+        span.term = term
+        if term < self.term_count:
+            self.spans.push_back(span)
+        else:
+            self.named.push_back(span)
+
+    cdef void _find_fresh(self, vector[uint32_t]& wanted):
+        """Look among the postings that are in no segment yet, which are in no order of terms."""
+        cdef const uint32_t[::1] terms = self.tables.open_terms
+        cdef size_t at
+        cdef int64_t i
+        cdef Span span
+        cdef vector[uint8_t] here
+        # Few of them are of the query: one look at few bits of each tells.
+        here.resize(4096)
+        for at in range(wanted.size()):
+            here[wanted[at] & 4095] = 1
+        self.open_docs.resize(wanted.size())
+        self.open_counts.resize(wanted.size())
+        for i in range(terms.shape[0]):
+            if here[terms[i] & 4095]:
+                for at in range(wanted.size()):
+                    if wanted[at] == terms[i]:
+                        self.open_docs[at].push_back(self.tables.open_docs[i])
+                        self.open_counts[at].push_back(self.tables.open_counts[i])
+        for at in range(wanted.size()):
+            if self.open_docs[at].size():
+                span.docs, span.counts = self.open_docs[at].data(), self.open_counts[at].data()
+                span.length = self.open_docs[at].size()
+                self._take(span, <int32_t>at)
+
+    cdef bint _all_live(self) noexcept:
+        return self.tables.live_count == self.tables.lengths.shape[0]
+
+    cdef void _count(self):
+        cdef size_t s
+        cdef int64_t i, alive
+        cdef Span* span
+        cdef bint all_live = self._all_live()
+        self.doc_counts.resize(self.term_count)
+        self.idf.resize(self.term_count)
+        for s in range(self.spans.size()):
+            span = &self.spans[s]
+            alive = span.length
+            if not all_live:
+                alive = 0
+                for i in range(span.length):
+                    alive += self.tables.live[span.docs[i]]
+            self.doc_counts[span.term] += alive
+        for s in range(<size_t>self.term_count):
+            alive = self.doc_counts[s]
+            self.idf[s] = log(1 + (self.tables.live_count - alive + 0.5) / (alive + 0.5))
+
+    def search(self, const uint8_t[::1] allowed, const int32_t[::1] near, int64_t count, tuple widths):
+        """Return rows and their scores: the `count` best by words among those allowed, and all that are `near`."""
+        cdef int64_t widest, enough, telling_min, telling_share
+        widest, enough, telling_min, telling_share = widths
+        cdef vector[int32_t] touched, found
+        cdef vector[Ranked] ranked
+        cdef vector[double] scores
+        self._score_alone(max(telling_min, self.tables.live_count // telling_share), touched)
+        self._rank(touched, ranked)
+        if allowed is None and <int64_t>ranked.size() > widest:
+            _keep_best(ranked, widest)
+        self._spread(ranked, touched)
+        self._rank(touched, ranked)
+        _keep_allowed(ranked, allowed)
+        _keep_best(ranked, enough)
+        _gather(ranked, near, found)
+        self._score_windows(found, scores)
+        return _result(found, scores, near, count)
+
+    cdef void _score_alone(self, int64_t telling_docs, vector[int32_t]& touched):
+        """Sum for each document the score of its own words, by the terms that tell most.
+
+        Terms that many of many documents have are left out, unless there are no others: they cost the most,
+        and what they add to a score hardly ever decides who is among the best.
+        """
+        cdef vector[double]* sums = &self.tables.scratch.sums
+        cdef size_t s
+        cdef int64_t i
+        cdef int32_t doc, term
+        cdef double count, gain
+        cdef double norm = self.tables.k1 * (1 - self.tables.b), per_word = self.tables.k1 * self.tables.b / self.tables.mean_length
+        cdef Span* span
+        cdef bint any_telling = False
+        cdef bint all_live = self._all_live()
+        if <int64_t>sums.size() < self.tables.lengths.shape[0]:
+            sums.resize(2 * self.tables.lengths.shape[0], 0.0)
+        for term in range(self.term_count):
+            if 0 < self.doc_counts[term] <= telling_docs:
+                any_telling = True
+        for s in range(self.spans.size()):
+            span = &self.spans[s]
+            if any_telling and self.doc_counts[span.term] > telling_docs:
+                continue
+            gain = self.idf[span.term] * (self.tables.k1 + 1)
+            for i in range(span.length):
+                doc = span.docs[i]
+                if all_live or self.tables.live[doc]:
+                    count = span.counts[i]
+                    if sums[0][doc] == 0:
+                        touched.push_back(doc)
+                    sums[0][doc] += gain * count / (count + norm + per_word * self.tables.lengths[doc])
+
+    cdef void _rank(self, vector[int32_t]& touched, vector[Ranked]& ranked):
+        """Take the sums out, and leave zeros."""
+        cdef vector[double]* sums = &self.tables.scratch.sums
+        cdef size_t i
+        ranked.clear()
+        ranked.reserve(touched.size())
+        for i in range(touched.size()):
+            ranked.push_back(Ranked(-sums[0][touched[i]], -touched[i]))
+            sums[0][touched[i]] = 0
+        touched.clear()
+
+    cdef void _spread(self, vector[Ranked]& ranked, vector[int32_t]& touched):
+        """Sum for each row the scores of the documents in its window, by weight."""
+        cdef Tables tables = self.tables
+        cdef size_t i
+        cdef int32_t row
+        cdef double score
+        if tables.row_doc.shape[0] > <int64_t>tables.scratch.sums.size():
+            tables.scratch.sums.resize(2 * tables.row_doc.shape[0], 0.0)
+        for i in range(ranked.size()):
+            row, score = tables.doc_row[-ranked[i].second], -ranked[i].first
+            self._give(row, score, touched)
+            # Seen from the neighbour: this one is later than those before it.
+            self._give_along(&tables.before[0], &tables.later[0], tables.later.shape[0], row, score, touched)
+            self._give_along(&tables.after[0], &tables.earlier[0], tables.earlier.shape[0], row, score, touched)
+
+    cdef inline void _give(self, int32_t row, double score, vector[int32_t]& touched):
+        cdef double* total = &self.tables.scratch.sums[row]
+        if total[0] == 0:
+            touched.push_back(row)
+        total[0] += score
+
+    cdef inline void _give_along(
+        self, const int32_t* links, const double* weights, int64_t steps, int32_t row, double score,
+        vector[int32_t]& touched,
+    ):
+        cdef int32_t link = row + 1
+        cdef int64_t step
+        for step in range(steps):
+            link = links[link]
+            if not link:
+                return
+            self._give(link - 1, weights[step] * score, touched)
+
+    cdef void _score_windows(self, vector[int32_t]& found, vector[double]& scores):
+        """Score each row together with its neighbours, whose words count by weight."""
+        cdef vector[int32_t]* places = &self.tables.scratch.places
+        cdef vector[int32_t] docs, windows
+        cdef vector[float] counts, frequencies
+        cdef vector[float] weights
+        cdef int64_t width = 1 + self.tables.earlier.shape[0] + self.tables.later.shape[0]
+        cdef size_t i
+        cdef int64_t at
+        cdef int32_t place, term
+        cdef double length, norm, score
+        cdef double per_word = self.tables.k1 * self.tables.b / (self.tables.mean_length * self.tables.mean_window)
+        cdef const float* of_doc
+        cdef float* frequency
+        if <int64_t>places.size() < self.tables.lengths.shape[0]:
+            places.resize(2 * self.tables.lengths.shape[0], 0)
+        _weigh(self.tables, weights)
+        _open_windows(found, self.tables, windows)
+        for i in range(windows.size()):
+            if windows[i] >= 0 and not places[0][windows[i]]:
+                docs.push_back(windows[i])
+                places[0][windows[i]] = <int32_t>docs.size()
+        counts.resize(docs.size() * self.term_count, 0)
+        self._count_terms(docs, counts)
+        frequencies.resize(self.term_count)
+        frequency = frequencies.data()
+        scores.resize(found.size())
+        for i in range(found.size()):
+            length = 0
+            for term in range(self.term_count):
+                frequency[term] = 0
+            for at in range(width):
+                if windows[i * width + at] < 0:
+                    continue
+                length += weights[at] * self.tables.lengths[windows[i * width + at]]
+                place = places[0][windows[i * width + at]] - 1
+                of_doc = counts.data() + place * self.term_count
+                for term in range(self.term_count):
+                    frequency[term] += weights[at] * of_doc[term]
+            norm = self.tables.k1 * (1 - self.tables.b) + per_word * length
+            score = 0
+            for term in range(self.term_count):
+                score += self.idf[term] * (self.tables.k1 + 1) * frequency[term] / (frequency[term] + norm)
+            scores[i] = score
+        for i in range(docs.size()):
+            places[0][docs[i]] = 0
+
+    cdef void _count_terms(self, vector[int32_t]& docs, vector[float]& counts):
+        """Fill in how often each of some documents has each term."""
+        cdef vector[int32_t]* places = &self.tables.scratch.places
+        cdef size_t s, d
+        cdef int64_t i
+        cdef const int32_t* at
+        cdef Span* span
+        for s in range(self.spans.size()):
+            span = &self.spans[s]
+            if span.length > <int64_t>(_SCAN_PER_DOC * docs.size()):
+                # Too many to look at each.
+                for d in range(docs.size()):
+                    at = lower_bound(span.docs, span.docs + span.length, docs[d])
+                    if at != span.docs + span.length and at[0] == docs[d]:
+                        counts[d * self.term_count + span.term] = span.counts[at - span.docs]
+            else:
+                for i in range(span.length):
+                    if places[0][span.docs[i]]:
+                        counts[(places[0][span.docs[i]] - 1) * self.term_count + span.term] = span.counts[i]
+
+    def named_in(self, const int32_t[::1] rows):
+        """Return for each row whether its speaker has one of the names; None: nobody has."""
+        if not self.named.size():
+            return None
+        cdef list found = [False] * rows.shape[0]
+        cdef int64_t i
+        cdef size_t s
+        cdef int32_t doc
+        cdef const int32_t* at
+        cdef const int32_t* end
+        for i in range(rows.shape[0]):
+            doc = self.tables.row_doc[rows[i]]
+            for s in range(self.named.size()):
+                end = self.named[s].docs + self.named[s].length
+                at = lower_bound(self.named[s].docs, end, doc)
+                if at != end and at[0] == doc:
+                    found[i] = True
+                    break
+        return found
+
+
+# Postings looked at for each document that is wanted, before looking it up by halves is quicker.
+cdef int _SCAN_PER_DOC = 24
+
+
+cdef void _weigh(Tables tables, vector[float]& weights):
+    """Put the weights of a row itself, those before it and those after it into `weights`."""
+    cdef int64_t i
+    weights.push_back(1)
+    for i in range(tables.earlier.shape[0]):
+        weights.push_back(tables.earlier[i])
+    for i in range(tables.later.shape[0]):
+        weights.push_back(tables.later[i])
+
+
+cdef void _open_windows(vector[int32_t]& found, Tables tables, vector[int32_t]& windows):
+    """Put the documents of each row and its neighbours into `windows`, in the order of `_weigh`, -1 for none."""
+    cdef int64_t earlier = tables.earlier.shape[0], later = tables.later.shape[0]
+    cdef int64_t width = 1 + earlier + later
+    cdef const int32_t* row_doc = &tables.row_doc[0]
+    cdef size_t i
+    windows.resize(found.size() * width)
+    for i in range(found.size()):
+        windows[i * width] = row_doc[found[i]]
+        _follow(&tables.before[0], row_doc, found[i], earlier, &windows[i * width + 1])
+        _follow(&tables.after[0], row_doc, found[i], later, &windows[i * width + 1 + earlier])
+
+
+cdef void _follow(
+    const int32_t* links, const int32_t* row_doc, int32_t row, int64_t steps, int32_t* docs
+) noexcept:
+    cdef int32_t link = row + 1
+    cdef int64_t step
+    for step in range(steps):
+        link = links[link]
+        docs[step] = row_doc[link - 1] if link else -1
+
+
+cdef void _keep_best(vector[Ranked]& ranked, int64_t count):
+    if <int64_t>ranked.size() > count:
+        nth_element(ranked.begin(), ranked.begin() + count, ranked.end())
+        ranked.resize(count)
+
+
+cdef void _keep_allowed(vector[Ranked]& ranked, const uint8_t[::1] allowed):
+    cdef size_t i, kept = 0
+    if allowed is None:
+        return
+    for i in range(ranked.size()):
+        if allowed[-ranked[i].second]:
+            ranked[kept] = ranked[i]
+            kept += 1
+    ranked.resize(kept)
+
+
+cdef void _gather(vector[Ranked]& ranked, const int32_t[::1] near, vector[int32_t]& found):
+    """Put the rows of both, each once, into `found`, ascending."""
+    cdef size_t i, kept = 0
+    cdef int64_t n
+    for i in range(ranked.size()):
+        found.push_back(-ranked[i].second)
+    for n in range(near.shape[0]):
+        found.push_back(near[n])
+    sort(found.begin(), found.end())
+    for i in range(found.size()):
+        if not kept or found[kept - 1] != found[i]:
+            found[kept] = found[i]
+            kept += 1
+    found.resize(kept)
+
+
+cdef tuple _result(vector[int32_t]& found, vector[double]& scores, const int32_t[::1] near, int64_t count):
+    """Return the rows of the `count` best scores and those that are near, ascending, and their scores."""
+    cdef vector[Ranked] ranked
+    cdef vector[int32_t] kept, places
+    cdef size_t i
+    if <int64_t>found.size() > count:
+        for i in range(found.size()):
+            ranked.push_back(Ranked(-scores[i], -found[i]))
+        _keep_best(ranked, count)
+        _gather(ranked, near, kept)
+    else:
+        kept = found
+    rows, values = np.empty(kept.size(), np.int32), np.empty(kept.size(), np.float64)
+    cdef int32_t[::1] to_rows = rows
+    cdef double[::1] to_values = values
+    cdef size_t at = 0
+    for i in range(kept.size()):
+        while found[at] != kept[i]:
+            at += 1
+        to_rows[i] = kept[i]
+        to_values[i] = scores[at]
+    return rows, values

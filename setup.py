@@ -1,0 +1,17 @@
+"""What pyproject.toml cannot say yet: the modules that are compiled."""
+
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+COMPILED = sorted(Path("memory_service").rglob("*.pyx"))
+
+setup(
+    ext_modules=cythonize(
+        [
+            Extension(".".join(path.with_suffix("").parts), [str(path)], extra_compile_args=["-O3"])
+            for path in COMPILED
+        ]
+    )
+)
