@@ -18,12 +18,13 @@ from pathlib import Path
 import uvloop
 
 from benchmarks.bench import Bench, progress
-from benchmarks.rows import add, imports, locomo, namespaces, recall, retrieve, startup
+from benchmarks.rows import add, hybrid, imports, locomo, namespaces, recall, retrieve, startup
 from benchmarks.settings import FULL, QUICK
 from benchmarks.table import Measurement, environment, render
 
 ROWS: dict[str, Callable[[Bench], Awaitable[list[Measurement]]]] = {
     "retrieve": retrieve.run,
+    "hybrid": hybrid.run,
     "recall": recall.run,
     "add": add.run,
     "import": imports.run,

@@ -58,6 +58,8 @@ class Sizes:
     """Items in each small namespace."""
     namespace_sample: int
     """Small namespaces that are searched."""
+    hybrid_items: int
+    """Items in the namespace that is asked by text."""
     starts: int
     """Times that a server is started after each way to end it."""
 
@@ -73,6 +75,7 @@ FULL = Sizes(
     namespaces=10_000,
     namespace_items=100,
     namespace_sample=2_000,
+    hybrid_items=10_000,
     starts=3,
 )
 
@@ -87,5 +90,6 @@ QUICK = Sizes(
     namespaces=500,
     namespace_items=100,
     namespace_sample=200,
+    hybrid_items=10_000,
     starts=2,
 )
