@@ -7,8 +7,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+import Stemmer
+
 _K1 = 1.2
 _B = 0.75
+_STEMMER = Stemmer.Stemmer("english")
 _WORD = re.compile(r"\w+")
 _STOP_WORDS = frozenset(
     _WORD.findall(
@@ -22,7 +25,7 @@ _STOP_WORDS = frozenset(
 
 
 class Bm25:
-    """Ranks texts by the words that they share with a query, without stemming."""
+    """Ranks texts by the stems of words that they share with a query."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         words = [_words(text) for text in texts]
@@ -46,4 +49,6 @@ class Bm25:
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in _WORD.findall(text.lower()) if word not in _STOP_WORDS]
+    words = [word for word in _WORD.findall(text.lower()) if word not in _STOP_WORDS]
+    stems: list[str] = _STEMMER.stemWords(words)
+    return stems

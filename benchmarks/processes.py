@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -13,9 +14,11 @@ from server_process import ServerProcess  # noqa: E402 - found only on the path 
 __all__ = ["ServerProcess", "bare_server", "memory_server", "stop"]
 
 
-def memory_server(data_dir: Path) -> ServerProcess:
-    """The server under test with its default store and embedder; not started yet."""
-    return ServerProcess(data_dir)
+def memory_server(
+    data_dir: Path, *, flags: Sequence[str] = (), env: Mapping[str, str] | None = None
+) -> ServerProcess:
+    """The server under test, with its defaults but for `flags`; not started yet."""
+    return ServerProcess(data_dir, flags=flags, env=env)
 
 
 def bare_server() -> ServerProcess:
