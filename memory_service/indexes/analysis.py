@@ -13,6 +13,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
+from functools import lru_cache
 from typing import cast
 
 import numpy as np
@@ -114,6 +115,7 @@ def _words(text: str) -> list[str]:
     return _TOKEN.findall(_fold(text))
 
 
+@lru_cache(maxsize=_CACHED_DAYS_MAX)
 def _mark(word: str) -> int:
     """Return the term of those whom a word names. No word of a text has it."""
     return xxhash.xxh32_intdigest(b"\0speaker\0" + word.encode())

@@ -9,17 +9,18 @@ from numpy.typing import NDArray
 
 from memory_service.errors import InvalidArgument
 from memory_service.indexes.selection import row_mask
-from memory_service.indexes.vectors import VectorIndex, unit, unit_rows
+from memory_service.indexes.vectors import Found, unit, unit_rows
 from memory_service.indexes.view import BoolArray, NamespaceView, RowArray
 from memory_service.indexes.word_scoring import Lookup
 from memory_service.records import Hits, SearchQuery
 
 _NONE = -1
+_NO_ROWS: RowArray = np.empty(0, np.int32)
 # Of so many documents with the best words, the neighbours are looked at; then of so many rows per
 # candidate that is wanted, the words of the neighbours are counted.
-_SPREAD_DOCS_MIN = 256
-_SPREAD_PER_CANDIDATE = 4
-_COUNTED_PER_CANDIDATE = 2
+_SPREAD_DOCS_MIN = 128
+_SPREAD_PER_CANDIDATE = 2
+_COUNTED_PER_CANDIDATE = 1.5
 # A word tells something if at most so many documents have it, or so small a part of all.
 _TELLING_DOCS_MIN = 1024
 _TELLING_SHARE = 16
@@ -36,80 +37,68 @@ def search(view: NamespaceView, query: SearchQuery) -> Hits:
 def search_all(view: NamespaceView, queries: Sequence[SearchQuery]) -> list[Hits | InvalidArgument]:
     """Answer several queries, each with what is found or with the error it gets.
 
-    Those by a vector alone, without a filter, are compared with the vectors together.
+    The vectors of those that any item may answer are compared together.
     """
     view.index_pending()
     answers: list[Hits | InvalidArgument] = [Hits()] * len(queries)
+    masks = [row_mask(view, query.filter) for query in queries]
     together: dict[int, list[int]] = {}
     for at, query in enumerate(queries):
-        try:
-            vector = None if query.vector is None else _checked(view, query.vector)
-        except InvalidArgument as error:
-            answers[at] = error
-            continue
-        rows = row_mask(view, query.filter)
-        if query.text is None and vector is not None and rows is None:
-            together.setdefault(query.candidates, []).append(at)
+        if query.vector is None:
+            answers[at] = _search_text(view, query, masks[at], _NO_ROWS)
+        elif view.vectors is not None and len(query.vector) != view.vectors.dimension:
+            answers[at] = InvalidArgument.dimension(
+                "query_embedding", view.vectors.dimension, len(query.vector)
+            )
+        elif view.vectors is not None and masks[at] is None:
+            together.setdefault(_nearest_wanted(query), []).append(at)
         else:
-            answers[at] = _search_alone(view, query, vector, rows)
+            answers[at] = _search_near(view, query, masks[at], *_nearest_among(view, query, masks[at]))
     for count, places in together.items():
-        vectors = np.array([queries[at].vector for at in places])
-        for at, found in zip(places, _search_vectors(view, vectors, count), strict=True):
-            answers[at] = found
+        assert view.vectors is not None
+        units = unit_rows(np.array([queries[at].vector for at in places]))
+        for at, near in zip(places, view.vectors.search(units, count), strict=True):
+            answers[at] = _search_near(view, queries[at], None, *near)
     return answers
 
 
-def _checked(view: NamespaceView, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    if view.vectors is not None and len(vector) != view.vectors.dimension:
-        raise InvalidArgument.dimension("query_embedding", view.vectors.dimension, len(vector))
-    return vector
+def _nearest_wanted(query: SearchQuery) -> int:
+    """Return how many of the nearest vectors a query wants."""
+    return query.candidates if query.text is None else query.nearest or query.candidates
 
 
-def _search_vectors(view: NamespaceView, vectors: NDArray[np.float32], count: int) -> list[Hits]:
-    if view.vectors is None:
-        return [Hits() for _ in vectors]
-    found = view.vectors.search(unit_rows(vectors), count)
-    # Looked up together: most of the work is per call and not per entry.
-    whole = _hits(view, np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found]))
-    hits, end = [], 0
-    for slots, _ in found:
-        start, end = end, end + len(slots)
-        hits.append(Hits(whole.positions[start:end], (whole.vector_scores or [])[start:end]))
-    return hits
+def _nearest_among(view: NamespaceView, query: SearchQuery, rows: BoolArray | None) -> Found:
+    """Return the slots of the nearest vectors among some rows, and how near they are."""
+    if query.vector is None or view.vectors is None or rows is None:
+        return np.empty(0, np.int64), np.empty(0, np.float32)
+    allowed = rows[view.slot_row.view]
+    return view.vectors.search_among(unit(query.vector), _nearest_wanted(query), allowed)
 
 
-def _hits(view: NamespaceView, slots: NDArray[np.int64], scores: NDArray[np.float32]) -> Hits:
+def _search_near(
+    view: NamespaceView,
+    query: SearchQuery,
+    rows: BoolArray | None,
+    slots: NDArray[np.int64],
+    scores: NDArray[np.float32],
+) -> Hits:
+    """Answer a query with a vector, whose nearest ones are known."""
+    near = view.slot_row.view[slots]
+    if query.text is not None:
+        return _search_text(view, query, rows, near)
     # How many queries are answered together changes the last bits of a sum, and must not change
     # which of two equal vectors comes first.
-    return Hits(view.positions.view[view.slot_row.view[slots]].tolist(), scores.round(6).tolist())
+    return Hits(view.positions.view[near].tolist(), scores.round(6).tolist())
 
 
-def _search_alone(
-    view: NamespaceView, query: SearchQuery, vector: NDArray[np.float32] | None, rows: BoolArray | None
-) -> Hits:
-    if query.text is not None:
-        return _search_both(view, query, vector, rows)
-    if vector is None or view.vectors is None or rows is None:
-        return Hits()
-    allowed = rows[view.slot_row.view]
-    return _hits(view, *view.vectors.search_among(unit(vector), query.candidates, allowed))
-
-
-def _search_both(
-    view: NamespaceView, query: SearchQuery, vector: NDArray[np.float32] | None, rows: BoolArray | None
-) -> Hits:
-    """Take the best of each channel, and look the other channel's scores up."""
-    text = query.text or ""
-    near = np.empty(0, np.int32)
-    unit_query = None if vector is None else unit(vector)
-    if unit_query is not None and view.vectors is not None:
-        near = _nearest(view, view.vectors, unit_query, query.nearest or query.candidates, rows)
-    words = Lookup(view.tables(), *view.analyzer.query_terms(text))
+def _search_text(view: NamespaceView, query: SearchQuery, rows: BoolArray | None, near: RowArray) -> Hits:
+    """Take the best by words to those that are near, and look up the scores of each channel for all."""
+    words = Lookup(view.tables(), *view.analyzer.query_terms(query.text or ""))
     allowed = None if rows is None else rows.view(np.uint8)
     found, scores = words.search(allowed, near, query.candidates, _widths(query.candidates))
     return Hits(
         view.positions.view[found].tolist(),
-        None if unit_query is None else _vector_scores(view, found, unit_query),
+        None if query.vector is None else _vector_scores(view, found, unit(query.vector)),
         scores.tolist(),
         words.named_in(found),
     )
@@ -122,23 +111,7 @@ def _widths(count: int) -> tuple[int, int, int, int]:
     neighbours are counted for the best rows of that.
     """
     spread = max(_SPREAD_DOCS_MIN, _SPREAD_PER_CANDIDATE * count)
-    return spread, _COUNTED_PER_CANDIDATE * count, _TELLING_DOCS_MIN, _TELLING_SHARE
-
-
-def _nearest(
-    view: NamespaceView,
-    vectors: VectorIndex,
-    query: NDArray[np.float32],
-    count: int,
-    rows: BoolArray | None,
-) -> RowArray:
-    """Return the rows of the nearest vectors."""
-    if rows is None:
-        slots, _ = vectors.search(query[None], count)[0]
-    else:
-        slots, _ = vectors.search_among(query, count, rows[view.slot_row.view])
-    nearest: RowArray = view.slot_row.view[slots]
-    return nearest
+    return spread, int(_COUNTED_PER_CANDIDATE * count), _TELLING_DOCS_MIN, _TELLING_SHARE
 
 
 def _vector_scores(view: NamespaceView, rows: RowArray, query: NDArray[np.float32]) -> list[float | None]:

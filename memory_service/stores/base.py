@@ -168,7 +168,7 @@ class ItemStore(ABC):
         namespace alone. For an item of a session, its neighbours there MUST count, too, as the weights
         of indexes/turns.py say: those of CONVERSATION_KINDS that are stored now, in the order of the
         namespace, also if the filter does not let them through. The day of an item of these kinds
-        counts as words of it. Where more than 256 items and four for each candidate have a word, only
+        counts as words of it. Where more than 128 items and two for each candidate have a word, only
         those with the best words and their neighbours need be looked at, and words that more than 1024
         items and a sixteenth of all have need not bring an item in. `named` MUST tell whether a
         word of the text is one of `ItemWrite.speaker`. Each item MUST have its score in every channel
