@@ -13,6 +13,8 @@ GENERATE_WITH = $(CURDIR)/$(PROTOC_VENV)/bin/python \
 	"$$(command -v npm >/dev/null && echo $(CURDIR)/clients/typescript/node_modules/.bin/protoc-gen-es)"
 RELEASED_PROTOS := protos/released.binpb
 SOURCES := memory_service clients/python tests benchmarks setup.py
+SOURCES := memory_service clients/python tests benchmarks
+TEST_WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help install serve test bench check protos protos-check fmt lint types clean
@@ -34,7 +36,10 @@ serve: $(INSTALLED) ## Start the server on 127.0.0.1:50051, with its data in ./d
 	@$(BIN)/memory-service serve --log-level warning
 
 test: $(INSTALLED) $(GO_TOOLS) $(NODE_MODULES) ## Run every test that this machine's toolchains allow; say what was left out
-	PATH="$(CURDIR)/build/bin:$$PATH" $(BIN)/python -m pytest -q
+	@# Hundreds of servers are started: none should compile the code anew.
+	@$(BIN)/python -m compileall -q memory_service clients/python/memory_client
+	PATH="$(CURDIR)/build/bin:$$PATH" $(BIN)/python -m pytest -q \
+		--numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Generators, a linter and the real grpcurl. Without Go, what needs them is left out.
 $(GO_TOOLS): clients/go/tools/go.mod

@@ -7,8 +7,30 @@ from collections.abc import Iterator
 
 import pytest
 
+from corpus_running import PeerPrograms
 from grpc_api import SMALL_GRAPHS, Api, Connect
 from server_process import ServerProcess
+
+_LONGEST = (
+    "test_corpus",
+    "test_go_clients",
+    "test_typescript_client",
+    "test_crashes",
+    "test_clients_examples",
+    "test_languages",
+    "test_drain",
+    "test_server",
+    "test_model",
+    "test_user_memory_llm",
+)
+"""Files that take long, the longest first."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take long, so that no worker is left with one when the others are done."""
+    order = {name: number for number, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
 
 
 @pytest.fixture(scope="session")
@@ -46,6 +68,12 @@ def api(any_server: ServerProcess) -> Iterator[Api]:
     api = Api.connect(any_server.address)
     yield api
     api.channel.close()
+
+
+@pytest.fixture(scope="session")
+def peer_programs(tmp_path_factory: pytest.TempPathFactory) -> PeerPrograms:
+    """The programs of the clients' peers, in folders of their own."""
+    return PeerPrograms(tmp_path_factory.mktemp)
 
 
 @pytest.fixture

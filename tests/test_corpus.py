@@ -11,7 +11,7 @@ import pytest
 import corpus
 from corpus import ROOT, Case, Failed
 from corpus_peers import PeerFailed
-from corpus_running import PEERS, Peers
+from corpus_running import PEERS, PeerPrograms, Peers
 from corpus_servers import Servers
 
 CASES = corpus.load()
@@ -36,9 +36,9 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
 
 
 @pytest.fixture(scope="module")
-def peers(servers: Servers) -> Iterator[Peers]:
+def peers(peer_programs: PeerPrograms, servers: Servers) -> Iterator[Peers]:
     """The peers of the run, which end before their servers."""
-    peers = Peers()
+    peers = Peers(peer_programs)
     yield peers
     peers.close()
 

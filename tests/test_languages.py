@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from corpus_peers import Peer, ProcessPeer, StubPeer
-from corpus_running import CLIENTS, Peers
+from corpus_running import CLIENTS, PeerPrograms, Peers
 from memory_client import MemoryClient, MemoryItem
 from server_process import ServerProcess
 
@@ -66,9 +66,9 @@ ITEMS: list[dict[str, Any]] = [
 
 
 @pytest.fixture(scope="module")
-def peers() -> Iterator[Peers]:
+def peers(peer_programs: PeerPrograms) -> Iterator[Peers]:
     """The clients' peers."""
-    peers = Peers()
+    peers = Peers(peer_programs)
     yield peers
     peers.close()
 

@@ -1,4 +1,4 @@
-// The corpus' peer of this client: `node build/test/peer.js ADDRESS`. The protocol is described in
+// The corpus' peer of this client: `node test/peer.js ADDRESS` of a build. The protocol is described in
 // tests/vectors/README.md: a line of JSON for each call comes in, a line of JSON for each answer goes out.
 
 import { MemoryClient } from "../src/index.js";
