@@ -89,6 +89,25 @@ def llm_api(llm_server: ServerProcess, llm: ScriptedOpenAI, connect: Connect) ->
     return connect(llm_server)
 
 
+@pytest.fixture(scope="module")
+def failing_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
+    """A server that soon gives up on a model that fails."""
+    flags = ["--store", "memory", "--embedder", "none", "--llm-timeout", "1", "--llm-retries", "0"]
+    with ServerProcess(flags=[*flags, *llm.flags], env=llm.environment()) as process:
+        yield process
+
+
+@pytest.fixture
+def failing_api(
+    failing_server: ServerProcess, llm: ScriptedOpenAI, connect: Connect, namespace: str
+) -> Iterator[Api]:
+    """The stubs of that server. After the test its model answers, so that no other test finds it paused."""
+    api = connect(failing_server)
+    yield api
+    llm.answer({"relevant_keys": [KUDOS]})
+    assert check(api, namespace, f"{GOAL} ({namespace})").decided_by == BY_LLM
+
+
 # The workflow: check, load what is relevant, hand it to the agent
 
 
@@ -251,22 +270,18 @@ FAILURES = {
 
 @pytest.mark.parametrize("kind", FAILURES)
 def test_where_the_model_fails_rules_decide_and_the_answer_says_so(
-    connect: Connect, namespace: str, kind: str
+    failing_api: Api, llm: ScriptedOpenAI, namespace: str, kind: str
 ) -> None:
     reply, reason = FAILURES[kind]
-    with ScriptedOpenAI() as llm:
-        flags = ["--store", "memory", "--embedder", "none", "--llm-timeout", "1", "--llm-retries", "0"]
-        with ServerProcess(flags=[*flags, *llm.flags], env=llm.environment()) as process:
-            api = connect(process)
-            save(api, namespace)
-            llm.answer(reply)
-            response = check(api, namespace)
-            assert (keys(response), response.decided_by) == ([KUDOS], BY_RULES)
-            assert failures(response) == [(reason, "")]
-            assert {decision.decided_by for decision in response.decisions} == {BY_RULES}
-            error = refused_check(api, namespace=namespace, goal=GOAL, decide_by=BY_LLM)
-            assert (error.code, error.reason) == (grpc.StatusCode.UNAVAILABLE, "LLM_UNAVAILABLE")
-            assert error.retry_after_s
+    save(failing_api, namespace)
+    llm.answer(reply)
+    response = check(failing_api, namespace)
+    assert (keys(response), response.decided_by) == ([KUDOS], BY_RULES)
+    assert failures(response) == [(reason, "")]
+    assert {decision.decided_by for decision in response.decisions} == {BY_RULES}
+    error = refused_check(failing_api, namespace=namespace, goal=GOAL, decide_by=BY_LLM)
+    assert (error.code, error.reason) == (grpc.StatusCode.UNAVAILABLE, "LLM_UNAVAILABLE")
+    assert error.retry_after_s
 
 
 def test_what_is_removed_while_it_is_decided_on_is_told(

@@ -84,6 +84,25 @@ def llm_api(llm_server: ServerProcess, llm: ScriptedOpenAI, connect: Connect) ->
     return connect(llm_server)
 
 
+@pytest.fixture(scope="module")
+def failing_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
+    """A server that soon gives up on a model that fails."""
+    flags = ["--store", "memory", "--embedder", "none", "--llm-timeout", "1", "--llm-retries", "0"]
+    with ServerProcess(flags=[*flags, *llm.flags], env=llm.environment()) as process:
+        yield process
+
+
+@pytest.fixture
+def failing_api(
+    failing_server: ServerProcess, llm: ScriptedOpenAI, connect: Connect, namespace: str, goal: str
+) -> Iterator[Api]:
+    """The stubs of that server. After the test its model answers, so that no other test finds it paused."""
+    api = connect(failing_server)
+    yield api
+    llm.answer(ANSWER)
+    assert evaluate(api, namespace, goal=goal).decided_by == BY_LLM
+
+
 @pytest.fixture
 def goal(namespace: str) -> str:
     """A goal that no other test has: a question that was asked before may be answered from a cache."""
@@ -331,20 +350,16 @@ FAILURES = {
 
 @pytest.mark.parametrize("kind", FAILURES)
 def test_where_the_model_fails_rules_decide_and_nothing_is_lost(
-    connect: Connect, namespace: str, kind: str
+    failing_api: Api, llm: ScriptedOpenAI, namespace: str, kind: str
 ) -> None:
     reply, reason = FAILURES[kind]
-    with ScriptedOpenAI() as llm:
-        flags = ["--store", "memory", "--embedder", "none", "--llm-timeout", "1", "--llm-retries", "0"]
-        with ServerProcess(flags=[*flags, *llm.flags], env=llm.environment()) as process:
-            api = connect(process)
-            llm.answer(reply)
-            error = refused(api, namespace, save=True, decide_by=BY_LLM)
-            assert (error.code, error.reason) == (grpc.StatusCode.UNAVAILABLE, "LLM_UNAVAILABLE")
-            assert stored(api, namespace) == {}
-            response = evaluate(api, namespace, save=True)
-            assert (response.saved, response.key, response.decided_by) == (True, "kudos_givers", BY_RULES)
-            assert reasons(response) == [reason]
+    llm.answer(reply)
+    error = refused(failing_api, namespace, save=True, decide_by=BY_LLM)
+    assert (error.code, error.reason) == (grpc.StatusCode.UNAVAILABLE, "LLM_UNAVAILABLE")
+    assert stored(failing_api, namespace) == {}
+    response = evaluate(failing_api, namespace, save=True)
+    assert (response.saved, response.key, response.decided_by) == (True, "kudos_givers", BY_RULES)
+    assert reasons(response) == [reason]
 
 
 def test_a_model_that_is_not_there_cannot_be_insisted_on(api: Api, namespace: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -69,12 +70,31 @@ def user(llm_server: ServerProcess, llm: ScriptedOpenAI, connect: Connect, names
     return User(connect(llm_server), namespace)
 
 
-@pytest.fixture
-def fresh_user(llm: ScriptedOpenAI, connect: Connect, namespace: str) -> Iterator[User]:
-    """A user of a server of the test's own: failures in one test pause the model in no other one."""
-    llm.requests.clear()
+@pytest.fixture(scope="module")
+def failing_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
+    """A server whose model fails and recovers."""
     with serve(llm) as server:
-        yield User(connect(server), namespace)
+        yield server
+
+
+@pytest.fixture
+def failing_user(
+    failing_server: ServerProcess, llm: ScriptedOpenAI, connect: Connect, namespace: str
+) -> Iterator[User]:
+    """A user of that server, whose model recovers after the test."""
+    llm.requests.clear()
+    user = User(connect(failing_server), namespace)
+    yield user
+    recover(user, llm)
+
+
+def recover(user: User, llm: ScriptedOpenAI) -> None:
+    """Have the model answer, so that what has failed so far pauses it for nobody."""
+    # A question of its own: what was asked before would be answered from the cache.
+    word = uuid.uuid4().hex
+    llm.answer(by_question(Rephrased={"content": f"User is fond of {word}"}))
+    saved = User(user.api, f"recovery/{word}").save(f"I'm fond of {word}")
+    assert saved.rephrased_by == DECIDED_BY_LLM
 
 
 def by_question(**answers: Answer | Callable[[ChatRequest], Answer]) -> Callable[[ChatRequest], Answer]:
@@ -218,7 +238,6 @@ def test_a_fact_that_is_known_word_for_word_asks_nothing(user: User, llm: Script
 
 # Failures
 
-TEA = {"content": "User is fond of tea"}
 FAILURES = {
     "slow": Reply.slow(),
     "429": Reply.overloaded(60),
@@ -234,38 +253,42 @@ FAILURES = {
 
 @pytest.mark.parametrize("name", FAILURES)
 def test_without_a_good_answer_rules_decide_and_nothing_is_lost(
-    fresh_user: User, llm: ScriptedOpenAI, name: str
+    failing_user: User, llm: ScriptedOpenAI, name: str
 ) -> None:
     llm.answer(FAILURES[name])
-    fresh_user.save("User plays the violin", decide_by=DECIDED_BY_RULES)
+    failing_user.save("User plays the violin", decide_by=DECIDED_BY_RULES)
     request = pb.SaveMemoryRequest(
-        namespace=fresh_user.namespace, content="I'm fond of tea", category=PREFERENCE, reasoning=REASONING
+        namespace=failing_user.namespace, content="I'm fond of tea", category=PREFERENCE, reasoning=REASONING
     )
-    saved = fresh_user.service.SaveMemory(request, timeout=DEADLINE_S)
+    saved = failing_user.service.SaveMemory(request, timeout=DEADLINE_S)
     assert (saved.outcome, saved.memory.content) == (SAVED, "User is fond of tea")
     assert (saved.rephrased_by, saved.decided_by) == (DECIDED_BY_RULES, DECIDED_BY_RULES)
     assert saved.failures and all(failure.message for failure in saved.failures)
-    extracted = fresh_user.extract("My brother Tom plays chess.", "I am allergic to peanuts.")
+    recover(failing_user, llm)
+    llm.answer(FAILURES[name])
+    extracted = failing_user.extract("My brother Tom plays chess.", "I am allergic to peanuts.")
     assert outcomes(extracted) == [
         ("User's brother Tom plays chess", SAVED), ("User is allergic to peanuts", SAVED),
     ]  # fmt: skip
     assert extracted.decided_by == DECIDED_BY_RULES
     assert extracted.failures
-    consolidated = fresh_user.consolidate(similarity_threshold=0.05)
+    recover(failing_user, llm)
+    llm.answer(FAILURES[name])
+    consolidated = failing_user.consolidate(similarity_threshold=0.05)
     assert consolidated.consolidations
     assert consolidated.decided_by == DECIDED_BY_RULES
     assert consolidated.failures
-    assert len(fresh_user.memories()) == 4
+    assert len(failing_user.memories()) == 4
 
 
 @pytest.mark.parametrize("name", FAILURES)
 def test_who_insists_on_the_model_is_told_that_it_failed(
-    fresh_user: User, llm: ScriptedOpenAI, name: str
+    failing_user: User, llm: ScriptedOpenAI, name: str
 ) -> None:
     llm.answer(FAILURES[name])
-    known = fresh_user.save("User plays the violin", decide_by=DECIDED_BY_RULES).memory
-    other = fresh_user.save("User plays the cello", decide_by=DECIDED_BY_RULES).memory
-    common = {"namespace": fresh_user.namespace, "decide_by": DECIDED_BY_LLM}
+    known = failing_user.save("User plays the violin", decide_by=DECIDED_BY_RULES).memory
+    other = failing_user.save("User plays the cello", decide_by=DECIDED_BY_RULES).memory
+    common = {"namespace": failing_user.namespace, "decide_by": DECIDED_BY_LLM}
     requests = {
         "SaveMemory": pb.SaveMemoryRequest(
             content="I'm fond of tea", category=PREFERENCE, reasoning=REASONING, **common
@@ -277,19 +300,21 @@ def test_who_insists_on_the_model_is_told_that_it_failed(
         "ConsolidateMemories": pb.ConsolidateMemoriesRequest(similarity_threshold=0.3, **common),
     }
     for method, request in requests.items():
-        call = partial(getattr(fresh_user.service, method), timeout=DEADLINE_S)
+        call = partial(getattr(failing_user.service, method), timeout=DEADLINE_S)
         found = refusal(call, request)
         assert (found.code, found.reason) == (grpc.StatusCode.UNAVAILABLE, "LLM_UNAVAILABLE"), method
-    assert fresh_user.memories() == [known, other]
+    assert failing_user.memories() == [known, other]
 
 
-@pytest.mark.parametrize("wrap", [Reply.in_prose, Reply.fenced, Reply.nested])
+@pytest.mark.parametrize(
+    ("wrap", "drink"), [(Reply.in_prose, "tea"), (Reply.fenced, "coffee"), (Reply.nested, "cocoa")]
+)
 def test_an_answer_that_is_only_wrapped_is_taken(
-    fresh_user: User, llm: ScriptedOpenAI, wrap: Callable[[object], Reply]
+    user: User, llm: ScriptedOpenAI, wrap: Callable[[object], Reply], drink: str
 ) -> None:
-    llm.answer(by_question(Rephrased=wrap(TEA)))
-    response = fresh_user.save("I'm fond of tea")
-    assert (response.memory.content, response.rephrased_by) == ("User is fond of tea", DECIDED_BY_LLM)
+    llm.answer(by_question(Rephrased=wrap({"content": f"User is fond of {drink}"})))
+    response = user.save(f"I'm fond of {drink}")
+    assert (response.memory.content, response.rephrased_by) == (f"User is fond of {drink}", DECIDED_BY_LLM)
     assert not response.failures
 
 
@@ -467,20 +492,20 @@ def test_of_twenty_calls_with_the_same_fact_one_saves_it_though_a_model_is_asked
 
 
 def test_a_save_is_not_held_up_by_another_one_that_waits_for_the_model(
-    fresh_user: User, llm: ScriptedOpenAI
+    failing_user: User, llm: ScriptedOpenAI
 ) -> None:
-    fresh_user.save("User plays the violin", decide_by=DECIDED_BY_RULES)
+    failing_user.save("User plays the violin", decide_by=DECIDED_BY_RULES)
     llm.answer(Reply.slow())
     llm.asked.clear()
     request = pb.SaveMemoryRequest(
-        namespace=fresh_user.namespace,
+        namespace=failing_user.namespace,
         content="User likes green tea",
         category=PREFERENCE,
         reasoning=REASONING,
     )
-    waiting = fresh_user.service.SaveMemory.future(request)
+    waiting = failing_user.service.SaveMemory.future(request)
     assert llm.asked.wait(20)
-    assert fresh_user.save("User owns a sailing boat", decide_by=DECIDED_BY_RULES).outcome == SAVED
+    assert failing_user.save("User owns a sailing boat", decide_by=DECIDED_BY_RULES).outcome == SAVED
     waited = waiting.result()
     assert (waited.outcome, waited.decided_by) == (SAVED, DECIDED_BY_RULES)
     assert waited.memory.revision == 3
@@ -518,11 +543,11 @@ def test_a_long_conversation_is_shown_to_the_model_in_parts(user: User, llm: Scr
     assert not response.failures
 
 
-def test_a_model_that_does_not_answer_is_waited_for_once(fresh_user: User, llm: ScriptedOpenAI) -> None:
+def test_a_model_that_does_not_answer_is_waited_for_once(failing_user: User, llm: ScriptedOpenAI) -> None:
     llm.answer(Reply.slow())
     filler = "What do you think about the weather? " * 600
     said = [f"{filler} My brother {name} plays chess." for name in ("Tom", "Bob", "Jim")]
-    response = fresh_user.extract(*said)
+    response = failing_user.extract(*said)
     assert [outcome for _, outcome in outcomes(response)] == [SAVED] * 3
     assert response.decided_by == DECIDED_BY_RULES
     assert len(llm.requests) == 1
