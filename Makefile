@@ -13,7 +13,6 @@ GENERATE_WITH = $(CURDIR)/$(PROTOC_VENV)/bin/python \
 	"$$(command -v npm >/dev/null && echo $(CURDIR)/clients/typescript/node_modules/.bin/protoc-gen-es)"
 RELEASED_PROTOS := protos/released.binpb
 SOURCES := memory_service clients/python tests benchmarks setup.py
-SOURCES := memory_service clients/python tests benchmarks
 TEST_WORKERS ?= 2
 
 .DEFAULT_GOAL := help

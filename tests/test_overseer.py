@@ -105,7 +105,7 @@ def failing_api(
     api = connect(failing_server)
     yield api
     llm.answer({"relevant_keys": [KUDOS]})
-    assert check(api, namespace, f"{GOAL} ({namespace})").decided_by == BY_LLM
+    eventually(lambda: check(api, namespace, f"{GOAL} ({namespace})").decided_by == BY_LLM, "it recovers")
 
 
 # The workflow: check, load what is relevant, hand it to the agent

@@ -13,7 +13,7 @@ import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
-from grpc_api import Api, Connect, Refusal, exactly, json_value, refusal, struct
+from grpc_api import Api, Connect, Refusal, eventually, exactly, json_value, refusal, struct
 from memory_service.v1 import overseer_pb2 as pb
 from memory_service.v1 import overseer_pb2_grpc as pb_grpc
 from memory_service.v1 import state_pb2
@@ -100,7 +100,7 @@ def failing_api(
     api = connect(failing_server)
     yield api
     llm.answer(ANSWER)
-    assert evaluate(api, namespace, goal=goal).decided_by == BY_LLM
+    eventually(lambda: evaluate(api, namespace, goal=goal).decided_by == BY_LLM, "it recovers")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 import pytest
 
-from grpc_api import Connect, refusal
+from grpc_api import Connect, eventually, refusal
 from memory_service.v1 import memory_pb2
 from memory_service.v1 import user_memory_pb2 as pb
 from memory_service.v1.overseer_pb2 import (
@@ -51,15 +51,11 @@ def llm() -> Iterator[ScriptedOpenAI]:
         yield provider
 
 
-def serve(llm: ScriptedOpenAI) -> ServerProcess:
-    flags = ["--store", "memory", *llm.flags, "--llm-timeout", f"{TIMEOUT_S:g}", "--llm-retries", "0"]
-    return ServerProcess(flags=flags, env=llm.environment())
-
-
 @pytest.fixture(scope="module")
 def llm_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
     """A server that asks it. Equal questions are answered from its cache, so no two tests ask the same."""
-    with serve(llm) as server:
+    flags = ["--store", "memory", *llm.flags, "--llm-retries", "0"]
+    with ServerProcess(flags=flags, env=llm.environment()) as server:
         yield server
 
 
@@ -72,8 +68,9 @@ def user(llm_server: ServerProcess, llm: ScriptedOpenAI, connect: Connect, names
 
 @pytest.fixture(scope="module")
 def failing_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
-    """A server whose model fails and recovers."""
-    with serve(llm) as server:
+    """A server whose model fails and recovers; it does not wait for it for long."""
+    flags = ["--store", "memory", *llm.flags, "--llm-timeout", f"{TIMEOUT_S:g}", "--llm-retries", "0"]
+    with ServerProcess(flags=flags, env=llm.environment()) as server:
         yield server
 
 
@@ -90,11 +87,15 @@ def failing_user(
 
 def recover(user: User, llm: ScriptedOpenAI) -> None:
     """Have the model answer, so that what has failed so far pauses it for nobody."""
-    # A question of its own: what was asked before would be answered from the cache.
-    word = uuid.uuid4().hex
-    llm.answer(by_question(Rephrased={"content": f"User is fond of {word}"}))
-    saved = User(user.api, f"recovery/{word}").save(f"I'm fond of {word}")
-    assert saved.rephrased_by == DECIDED_BY_LLM
+
+    def model_answers() -> bool:
+        # A question of its own: what was asked before would be answered from the cache.
+        word = uuid.uuid4().hex
+        llm.answer(by_question(Rephrased={"content": f"User is fond of {word}"}))
+        saved = User(user.api, f"recovery/{word}").save(f"I'm fond of {word}")
+        return saved.rephrased_by == DECIDED_BY_LLM
+
+    eventually(model_answers, "the model recovers")
 
 
 def by_question(**answers: Answer | Callable[[ChatRequest], Answer]) -> Callable[[ChatRequest], Answer]:
