@@ -36,6 +36,10 @@ class Limits:
     state_encoded_bytes_max: int = 3 * MIB
     state_description_bytes_max: int = 1 * KIB
     pattern_bytes_max: int = 512
+    filter_bytes_max: int = 4 * KIB
+    filter_terms_max: int = 64
+    filter_fields_max: int = 16
+    filter_depth_max: int = 16
     document_bytes_max: int = 1 * MIB
     document_title_bytes_max: int = 512
     document_source_bytes_max: int = 2 * KIB

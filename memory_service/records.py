@@ -14,6 +14,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_service.predicates import Predicate
+
 Vector = NDArray[np.float32]
 """A vector of shape (dimension,), as the writer gave it (not normalised)."""
 
@@ -236,6 +238,7 @@ class ItemFilter(msgspec.Struct, frozen=True):
     kinds: frozenset[ItemKind] | None = None
     """The kinds that are wanted; None: any."""
     tags: tuple[tuple[str, str], ...] = ()
+    predicate: Predicate | None = None
 
     @property
     def selects(self) -> bool:
@@ -248,6 +251,7 @@ class ItemFilter(msgspec.Struct, frozen=True):
             or self.end_us is not None
             or self.min_position
             or self.max_position is not None
+            or self.predicate is not None
         )
 
 

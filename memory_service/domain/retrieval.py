@@ -10,9 +10,11 @@ import msgspec
 from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding
+from memory_service.domain.filter_language import FilterLanguage
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.ranking import Ranked, ScoreWeights, Shares, merged, rank
 from memory_service.errors import FailedPrecondition, InvalidArgument, Unsupported
+from memory_service.predicates import Predicate
 from memory_service.records import (
     CONVERSATION_KINDS,
     Hits,
@@ -46,12 +48,14 @@ class Selection(msgspec.Struct):
     tags: tuple[tuple[str, str], ...] = ()
     any_tag: tuple[tuple[str, str], ...] = ()
     """Tags of which an item has one at least; empty: any item. Only with a query."""
+    predicate: Predicate | None = None
+    """What `filter` says, once it was checked."""
 
     def scope(self) -> tuple[object, ...]:
         """What a page token is good for."""
         return (
             self.session_id, sorted(self.labels.items()), self.start_us, self.end_us, sorted(self.kinds),
-            self.tags, self.any_tag,
+            self.tags, self.any_tag, self.filter,
         )  # fmt: skip
 
     def one_by_one(self) -> list[ItemFilter]:
@@ -62,7 +66,7 @@ class Selection(msgspec.Struct):
         """Return the filter for a store."""
         return ItemFilter(
             now_us(), self.session_id, tuple(self.labels.items()), self.start_us, self.end_us,
-            min_position, max_position, self.kinds, self.tags,
+            min_position, max_position, self.kinds, self.tags, self.predicate,
         )  # fmt: skip
 
 
@@ -119,6 +123,7 @@ class Retrieval:
         self._embedding = embedding
         self._checks = checks
         self._tokens = tokens
+        self._filters = FilterLanguage(checks.limits)
 
     async def retrieve(self, namespace: str, options: RetrieveOptions) -> Page:
         """Return the newest items, or the best for a query."""
@@ -145,15 +150,12 @@ class Retrieval:
             raise InvalidArgument("options.min_score", "is not a number")
 
     def check_selection(self, selection: Selection, prefix: str = "") -> None:
-        """Check what a caller asks for."""
+        """Check what a caller asks for, and read its filter."""
         self._checks.session_id(selection.session_id, f"{prefix}session_id")
         if selection.labels:
             self._checks.labels(f"{prefix}labels", selection.labels)
         if selection.filter:
-            self._checks.text(f"{prefix}filter", selection.filter)
-            raise Unsupported(
-                "filter", f"{prefix}filter is not offered by this version; use labels and times"
-            )
+            selection.predicate = self._filters.parse(f"{prefix}filter", selection.filter)
         start, end = selection.start_us, selection.end_us
         if start is not None and end is not None and end < start:
             raise InvalidArgument(f"{prefix}end_time", "lies before start_time")

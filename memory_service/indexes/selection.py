@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 
-from memory_service.indexes.arrays import GrowingArray
+from memory_service.indexes.predicate_masks import all_hold
+from memory_service.indexes.row_lists import among, labelled, of_kind, span
 from memory_service.indexes.view import BoolArray, NamespaceView, RowArray
-from memory_service.records import ItemFilter, ItemKind, LabelKey
+from memory_service.predicates import (
+    And,
+    Comparison,
+    FieldName,
+    Operator,
+    conjuncts,
+    is_listed,
+)
+from memory_service.records import ItemFilter, ItemKind
 
 _NONE = -1
 
 
 def scan(view: NamespaceView, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
-    """Return positions of matching items, ascending: the first or the last `limit`; all if < 0."""
+    """Return positions of matching items, ascending: the first or the last `limit`; all if < 0.
+
+    The view must have the columns that the filter's predicate takes.
+    """
     view.index_pending()
+    item_filter = planned(item_filter)
     first, end = _row_span(view, item_filter)
     listed = _fewest(view, item_filter)
     if listed is not None:
-        listed = listed[_span(listed, first, end)]
+        listed = listed[span(listed, first, end)]
     count = end - first if listed is None else len(listed)
     if limit < 0:
         limit = count
@@ -35,28 +49,78 @@ def scan(view: NamespaceView, item_filter: ItemFilter, limit: int, *, newest: bo
     return positions
 
 
+def row_mask(view: NamespaceView, item_filter: ItemFilter) -> BoolArray | None:
+    """Return which rows a filter lets through; None: all that are live.
+
+    The view must have the columns that the filter's predicate takes.
+    """
+    if not item_filter.selects and not view.expiring_count and not _has_others(view, item_filter):
+        return None
+    item_filter = planned(item_filter)
+    mask = np.zeros(len(view.positions), np.bool_)
+    first, end = _row_span(view, item_filter)
+    listed = _fewest(view, item_filter)
+    if listed is None:
+        mask[first:end] = _matches(view, slice(first, end), item_filter)
+    else:
+        rows = listed[span(listed, first, end)]
+        mask[rows[_matches(view, rows, item_filter)]] = True
+    return mask
+
+
+def planned(item_filter: ItemFilter) -> ItemFilter:
+    """Return the filter with what its predicate demands in the fields for which a view has lists and
+    columns, as far as it fits there; the rest stays in the predicate."""
+    if item_filter.predicate is None:
+        return item_filter
+    rest = []
+    for part in conjuncts(item_filter.predicate):
+        narrowed = _narrowed(item_filter, part) if isinstance(part, Comparison) else None
+        if narrowed is None:
+            rest.append(part)
+        else:
+            item_filter = narrowed
+    return msgspec.structs.replace(item_filter, predicate=And(tuple(rest)) if rest else None)
+
+
+def _narrowed(item_filter: ItemFilter, part: Comparison) -> ItemFilter | None:
+    """Return the filter with one comparison more; None where its own fields cannot say it."""
+    name, operator, operand = part.field.name, part.operator, part.operand
+    exact = operator in (Operator.EQUAL, Operator.HAS)
+    if isinstance(operand, str) and is_listed(part):
+        labels = (*item_filter.labels, (part.field.path[0], operand))
+        return msgspec.structs.replace(item_filter, labels=labels)
+    if name is FieldName.SESSION and exact and isinstance(operand, str) and operand:
+        if item_filter.session_id in ("", operand):
+            return msgspec.structs.replace(item_filter, session_id=operand)
+    elif name is FieldName.KIND and exact and isinstance(operand, int):
+        kind = frozenset({ItemKind(operand)})
+        kinds = kind if item_filter.kinds is None else kind & item_filter.kinds
+        return msgspec.structs.replace(item_filter, kinds=kinds)
+    elif name is FieldName.CREATE_TIME and isinstance(operand, int) and operator is not Operator.UNEQUAL:
+        return _within(item_filter, operator, operand)
+    return None
+
+
+def _within(item_filter: ItemFilter, operator: Operator, time_us: int) -> ItemFilter:
+    """Return the filter with the times that a comparison with one lets through."""
+    start, end = item_filter.start_us, item_filter.end_us
+    if operator not in (Operator.LESS, Operator.LESS_EQUAL):
+        least = time_us + (operator is Operator.GREATER)
+        start = least if start is None else max(start, least)
+    if operator not in (Operator.GREATER, Operator.GREATER_EQUAL):
+        above = time_us + (operator is not Operator.LESS)
+        end = above if end is None else min(end, above)
+    return msgspec.structs.replace(item_filter, start_us=start, end_us=end)
+
+
 def _fewest(view: NamespaceView, item_filter: ItemFilter) -> RowArray | None:
     """Return the shortest list there is that holds every match, ascending; None without a list."""
-    lists = [_labelled(view, pair) for pair in item_filter.labels]
-    lists += [_labelled(view, ((key,), value)) for key, value in item_filter.tags]
+    lists = [labelled(view, pair) for pair in item_filter.labels]
+    lists += [labelled(view, ((key,), value)) for key, value in item_filter.tags]
     if item_filter.kinds is not None and len(item_filter.kinds) == 1 and _has_others(view, item_filter):
-        lists.append(_of_kind(view, next(iter(item_filter.kinds))))
+        lists.append(of_kind(view, next(iter(item_filter.kinds))))
     return min(lists, key=len, default=None)
-
-
-def _labelled(view: NamespaceView, pair: tuple[LabelKey, str]) -> RowArray:
-    """Return the rows of a label. Valid until the next change."""
-    listed = view.label_rows.get(pair)
-    return np.frombuffer(listed, np.int32) if listed else np.empty(0, np.int32)
-
-
-def _of_kind(view: NamespaceView, kind: ItemKind) -> RowArray:
-    """Return the rows of a kind. Looks only at rows that are new since it was asked before."""
-    listed, seen = view.kind_rows.get(kind) or (GrowingArray(np.int32), 0)
-    if seen < len(view.kinds):
-        listed.extend(np.flatnonzero(view.kinds.view[seen:] == kind) + seen)
-        view.kind_rows[kind] = listed, len(view.kinds)
-    return listed.view
 
 
 def _row_span(view: NamespaceView, item_filter: ItemFilter) -> tuple[int, int]:
@@ -83,9 +147,11 @@ def _matches(view: NamespaceView, rows: slice | RowArray, item_filter: ItemFilte
     if _has_others(view, item_filter):
         wanted &= np.isin(view.kinds.view[rows], list(item_filter.kinds or ()))
     for pair in item_filter.labels:
-        wanted &= _among(rows, _labelled(view, pair))
+        wanted &= among(rows, labelled(view, pair))
     for key, value in item_filter.tags:
-        wanted &= _among(rows, _labelled(view, ((key,), value)))
+        wanted &= among(rows, labelled(view, ((key,), value)))
+    if item_filter.predicate is not None:
+        wanted = all_hold(view, conjuncts(item_filter.predicate), rows, wanted)
     return wanted
 
 
@@ -97,32 +163,3 @@ def _has_others(view: NamespaceView, item_filter: ItemFilter) -> bool:
             if count and kind not in kinds:
                 return True
     return False
-
-
-def row_mask(view: NamespaceView, item_filter: ItemFilter) -> BoolArray | None:
-    """Return which rows a filter lets through; None: all that are live."""
-    if not item_filter.selects and not view.expiring_count and not _has_others(view, item_filter):
-        return None
-    mask = np.zeros(len(view.positions), np.bool_)
-    first, end = _row_span(view, item_filter)
-    mask[first:end] = _matches(view, slice(first, end), item_filter)
-    return mask
-
-
-def _among(rows: slice | RowArray, listed: RowArray) -> BoolArray:
-    """Return which of some rows are in a list; both ascend."""
-    if isinstance(rows, slice):
-        found = np.zeros(rows.stop - rows.start, np.bool_)
-        found[listed[_span(listed, rows.start, rows.stop)] - rows.start] = True
-        return found
-    if not len(listed):
-        return np.zeros(len(rows), np.bool_)
-    at = np.minimum(np.searchsorted(listed, rows), len(listed) - 1)
-    in_list: BoolArray = listed[at] == rows
-    return in_list
-
-
-def _span(listed: RowArray, start: int, stop: int) -> slice:
-    """Return where the rows from `start` to before `stop` are in a list that ascends."""
-    # Of the list's own type, or the whole list would be converted first.
-    return slice(*np.searchsorted(listed, np.array((start, stop), np.int32)).tolist())

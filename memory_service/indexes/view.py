@@ -19,11 +19,13 @@ from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.lexical import LexicalIndex
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.turns import WEIGHTS, Turns
+from memory_service.indexes.value_columns import ValueColumns
 from memory_service.indexes.vectors import VectorIndex, unit
 from memory_service.indexes.word_scoring import Tables
 from memory_service.records import (
     CONVERSATION_KINDS,
     IndexInfo,
+    Item,
     ItemKind,
     LabelKey,
 )
@@ -52,6 +54,8 @@ class Entry:
     kind: ItemKind
     terms: dict[int, int]
     vector: NDArray[np.float32] | None
+    item: Item
+    """For the columns of other fields; it may lack its embedding."""
 
 
 class NamespaceView:
@@ -83,6 +87,7 @@ class NamespaceView:
         self.lexical = LexicalIndex()
         self.turns = Turns()
         self.vectors: VectorIndex | None = None
+        self.columns = ValueColumns()
         self.live_count = 0
         self.expiring_count = 0
         self._pending: list[Entry] = []
@@ -124,6 +129,7 @@ class NamespaceView:
         self.doc_row.extend(rows)
         self.row_slot.extend(np.full(count, _NONE, np.int32))
         self.live_count += count
+        self.columns.extend([e.item for e in entries], first)
         for row, entry in zip(rows.tolist(), entries, strict=True):
             self.expiring_count += entry.expire_us is not None
             self.kind_counts[entry.kind] += 1
@@ -141,6 +147,7 @@ class NamespaceView:
         self._expiring(row, -1)
         before = self._conversation(row)
         self._fill(row, entry)
+        self.columns.put(row, entry.item)
         if (after := self._conversation(row)) != before:
             self.turns.remove(row, before)
             self.turns.insert(row, after, self._turns_of(after, row))
@@ -265,7 +272,7 @@ class NamespaceView:
         vectors = self.vectors.nbytes if self.vectors else 0
         kinds = sum(rows.nbytes for rows, _ in self.kind_rows.values())
         words = self.lexical.nbytes + self.turns.nbytes + 100 * len(self.session_codes)
-        return 2000 + kinds + arrays + labels + words + vectors
+        return 2000 + kinds + arrays + labels + words + vectors + self.columns.nbytes
 
     @property
     def wasteful(self) -> bool:

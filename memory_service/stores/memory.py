@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import UNSET
 
 from memory_service.clock import now_us
 from memory_service.errors import AlreadyExists, Conflict, NotFound, Unsupported
@@ -16,7 +17,9 @@ from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.search import search
 from memory_service.indexes.selection import scan
 from memory_service.indexes.settings import IndexSettings
+from memory_service.indexes.value_columns import new_column, reader
 from memory_service.indexes.view import Entry, NamespaceView
+from memory_service.predicates import column_fields
 from memory_service.records import (
     Change,
     ChangeType,
@@ -199,7 +202,7 @@ class InMemoryStore(Store):
         terms = self._analyzer.item_terms(write)
         return Entry(
             item.position, item.revision, item.session_id, item.create_us, item.expire_us,
-            index_labels(item.labels, item.facet), item.kind, terms, item.embedding,
+            index_labels(item.labels, item.facet), item.kind, terms, item.embedding, item,
         )  # fmt: skip
 
     def _remove(self, found: _Namespace, item: Item, kind: ChangeType) -> None:
@@ -280,11 +283,29 @@ class InMemoryStore(Store):
 
     async def scan(self, namespace: str, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
         found = self._namespaces.get(namespace)
-        return [] if found is None else scan(found.view, item_filter, limit, newest=newest)
+        if found is None:
+            return []
+        self._make_columns(found, item_filter)
+        return scan(found.view, item_filter, limit, newest=newest)
 
     async def search(self, namespace: str, query: SearchQuery) -> Hits:
         found = self._namespaces.get(namespace)
-        return Hits() if found is None else search(found.view, query)
+        if found is None:
+            return Hits()
+        self._make_columns(found, query.filter)
+        return search(found.view, query)
+
+    @staticmethod
+    def _make_columns(found: _Namespace, item_filter: ItemFilter) -> None:
+        """Give the view the columns that a filter takes."""
+        fields, columns = column_fields(item_filter.predicate), found.view.columns
+        for wanted in columns.lacking(fields):
+            found.view.index_pending()
+            read, column = reader(wanted), new_column(wanted)
+            ids = [found.ids.get(position) for position in found.view.positions.view.tolist()]
+            column.extend(UNSET if item_id is None else read(found.items[item_id]) for item_id in ids)
+            columns.take({wanted: column})
+        columns.trim(fields)
 
     # --- state --------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.selection import scan
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.view import Entry, NamespaceView
+from memory_service.predicates import column_fields
 from memory_service.records import (
     Change,
     ChangeType,
@@ -306,12 +307,19 @@ class HnswStore(Store):
         return items
 
     async def scan(self, namespace: str, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
-        view = await self._views.get(namespace)
+        view = await self._views.get(namespace, column_fields(item_filter.predicate))
         return [] if view is None else scan(view, item_filter, limit, newest=newest)
 
     async def search(self, namespace: str, query: SearchQuery) -> Hits:
-        view = self._views.get_loaded(namespace) or await self._views.get(namespace)
-        return Hits() if view is None else await self._searches.search(view, query)
+        if query.filter.predicate is None:
+            view = self._views.get_loaded(namespace) or await self._views.get(namespace)
+            return Hits() if view is None else await self._searches.search(view, query)
+        fields = column_fields(query.filter.predicate)
+        view = await self._views.get(namespace, fields)
+        if view is None:
+            return Hits()
+        with view.columns.used(fields):
+            return await self._searches.search(view, query)
 
     # --- state --------------------------------------------------------------------------------
 
@@ -469,6 +477,7 @@ def _entry(write: ItemWrite, terms: dict[int, int]) -> Entry:
         item.kind,
         terms,
         item.embedding,
+        item,
     )
 
 

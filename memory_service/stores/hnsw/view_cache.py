@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar
 
 import structlog
 
@@ -17,7 +18,9 @@ from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.vectors import Job, VectorIndex
 from memory_service.indexes.view import NamespaceView
+from memory_service.predicates import Field
 from memory_service.records import NamespaceInfo
+from memory_service.stores.hnsw.column_reading import read_columns
 from memory_service.stores.hnsw.snapshots import Snapshot, Snapshots
 from memory_service.stores.hnsw.view_loading import load_view
 from memory_service.stores.sqlite import Connection
@@ -25,12 +28,19 @@ from memory_service.stores.sqlite import Connection
 _log = structlog.get_logger(__name__)
 
 Effect = Callable[[NamespaceView], None]
-Loaded = tuple[NamespaceInfo, NamespaceView] | None
-Reader = Callable[[Callable[[Connection], Loaded]], Awaitable[Loaded]]
 Recorder = Callable[[int, str], Awaitable[bool]]
+
+T = TypeVar("T")
 
 _WEIGH_AFTER_EFFECTS = 256
 _SAVE_AT_GROWTH = 1.5
+
+
+class Reader(Protocol):
+    """Runs work in a thread, with a connection that nobody else uses meanwhile."""
+
+    def __call__(self, work: Callable[[Connection], T]) -> Awaitable[T]:
+        """Return what the work returns."""
 
 
 class _Held:
@@ -43,6 +53,18 @@ class _Held:
         self.nbytes = view.nbytes
         self.effects = 0
         self.job: asyncio.Future[None] | None = None
+        self.columns_task: asyncio.Task[None] | None = None
+        self._moved: asyncio.Future[None] | None = None
+
+    async def move(self) -> None:
+        """Return when the view has another revision, or is dropped. For one caller at a time."""
+        self._moved = asyncio.get_running_loop().create_future()
+        await self._moved
+
+    def tell_moved(self) -> None:
+        """Wake who waits in `move`."""
+        if self._moved is not None and not self._moved.done():
+            self._moved.set_result(None)
 
     @property
     def unsaved(self) -> bool:
@@ -98,24 +120,39 @@ class ViewCache:
         self._held.move_to_end(namespace)
         return held.view
 
-    async def get(self, namespace: str) -> NamespaceView | None:
-        """Return the view of a namespace, loading it if need be; None when there is no namespace."""
-        if (view := self.get_loaded(namespace)) is not None:
-            return view
+    async def get(self, namespace: str, fields: Sequence[Field] = ()) -> NamespaceView | None:
+        """Return the view of a namespace, loading it if need be; None when there is no namespace.
+
+        It has the columns of these fields until the caller awaits anything, or while it uses them.
+        """
+        while True:
+            view = self.get_loaded(namespace)
+            if view is None:
+                view = await self._get_anew(namespace, fields)
+            if view is None or not view.columns.lacking(fields):
+                return view
+            held = self._held.get(namespace)
+            if held is None or held.view is not view:
+                continue  # Others had it loaded, without these columns, and it is gone already.
+            if held.columns_task is None:
+                held.columns_task = asyncio.ensure_future(self._make_columns(held, fields))
+            await asyncio.shield(held.columns_task)
+
+    async def _get_anew(self, namespace: str, fields: Sequence[Field]) -> NamespaceView | None:
         task = self._loading.get(namespace)
         if task is None:
-            task = asyncio.ensure_future(self._load(namespace))
+            task = asyncio.ensure_future(self._load(namespace, fields))
             self._loading[namespace] = task
         # One caller's cancellation must not take the view from the others.
         return await asyncio.shield(task)
 
-    async def _load(self, namespace: str) -> NamespaceView | None:
+    async def _load(self, namespace: str, fields: Sequence[Field]) -> NamespaceView | None:
         try:
             while True:
                 self._buffered[namespace] = []
                 loaded = await self._read(
                     lambda connection: load_view(
-                        connection, namespace, self._snapshots, self._analyzer, self._settings
+                        connection, namespace, self._snapshots, self._analyzer, self._settings, fields
                     )
                 )
                 effects = self._buffered.pop(namespace)
@@ -130,6 +167,26 @@ class ViewCache:
         finally:
             self._buffered.pop(namespace, None)
             self._loading.pop(namespace, None)
+
+    async def _make_columns(self, held: _Held, fields: Sequence[Field]) -> None:
+        """Give a view the columns that it lacks of these fields, unless it is dropped meanwhile."""
+        columns = held.view.columns
+        lacking = columns.lacking(fields)
+        columns.begin(lacking)
+        try:
+            read = await self._read(lambda connection: read_columns(connection, held.uid, lacking))
+            # The records may be ahead of the view by a commit that is about to be published.
+            while self._is_held(held) and held.view.revision < read.revision:
+                await held.move()
+            if self._is_held(held):
+                held.view.index_pending()
+                columns.finish(read, held.view.positions.view)
+                columns.trim(fields)
+                self._weigh(held)
+                self._evict()
+        finally:
+            columns.give_up(lacking)
+            held.columns_task = None
 
     @staticmethod
     def _catch_up(info: NamespaceInfo, view: NamespaceView, effects: list[tuple[int, Effect | None]]) -> bool:
@@ -162,10 +219,11 @@ class ViewCache:
             buffered.append((revision, effect))
             return
         held = self._held.get(namespace)
-        if held is None:
-            return
+        if held is None or revision <= held.view.revision:
+            return  # It was read after the commit, and has it.
         effect(held.view)
         held.view.revision = revision
+        held.tell_moved()
         held.effects += 1
         self._maintain(held)
         if held.effects % _WEIGH_AFTER_EFFECTS == 0:
@@ -179,6 +237,7 @@ class ViewCache:
         held = self._held.pop(namespace, None)
         if held is not None:
             self._nbytes -= held.nbytes
+            held.tell_moved()
 
     def _weigh(self, held: _Held) -> None:
         nbytes = held.view.nbytes
@@ -298,6 +357,7 @@ class ViewCache:
                 self._save(held)
             if held.job is not None:
                 await asyncio.wait([held.job])
-        for task in list(self._loading.values()):
+        making = [held.columns_task for held in self._held.values() if held.columns_task is not None]
+        for task in [*self._loading.values(), *making]:
             await asyncio.wait([task])
         self._indexer.shutdown()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +14,9 @@ from memory_service.indexes.lexical import LexicalIndex, posting_arrays
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.vectors import VectorIndex
 from memory_service.indexes.view import NEVER_US, NamespaceView
+from memory_service.predicates import Field
 from memory_service.records import Facet, ItemKind, NamespaceInfo
+from memory_service.stores.hnsw.column_reading import columns_of
 from memory_service.stores.hnsw.rows import NAMESPACE_COLUMNS, namespace_of
 from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, keys_of
 from memory_service.stores.hnsw.snapshots import Snapshot, Snapshots
@@ -25,9 +29,15 @@ _FEW = 2048
 
 
 def load_view(
-    connection: Connection, namespace: str, snapshots: Snapshots, analyzer: Analyzer, settings: IndexSettings
+    connection: Connection,
+    namespace: str,
+    snapshots: Snapshots,
+    analyzer: Analyzer,
+    settings: IndexSettings,
+    fields: Sequence[Field] = (),
 ) -> tuple[NamespaceInfo, NamespaceView] | None:
-    """Return a namespace and its view, both of one moment; None when there is no such namespace."""
+    """Return a namespace and its view, with the columns of these fields, all of one moment; None when
+    there is no such namespace."""
     with translated():
         connection.execute("BEGIN")
         try:
@@ -40,6 +50,8 @@ def load_view(
             view = NamespaceView(analyzer, settings)
             view.revision = info.revision
             vector_keys = _load_rows(connection, info, view)
+            if fields:
+                view.columns.take(columns_of(connection, info.uid, fields, info.revision).columns)
             if info.dimension:
                 _load_vectors(connection, info, view, vector_keys, snapshots, settings)
             return info, view

@@ -1,0 +1,111 @@
+"""The fields that a filter may name: what type each has, and which comparisons make sense of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memory_service.domain.filter_values import Literal, Misfit
+from memory_service.predicates import (
+    Comparison,
+    Field,
+    FieldName,
+    Operand,
+    Operator,
+    Pattern,
+    Predicate,
+    Present,
+)
+from memory_service.records import ItemKind, Role
+
+
+@dataclass(frozen=True)
+class Word:
+    """A part of a path, or an operator, and where it is."""
+
+    text: str
+    at: int
+
+
+_TIMES = (FieldName.CREATE_TIME, FieldName.UPDATE_TIME, FieldName.EXPIRE_TIME)
+_MAPS = (FieldName.LABELS, FieldName.METADATA)
+_EQUALITIES = (Operator.EQUAL, Operator.UNEQUAL, Operator.HAS)
+_ROLES: dict[str, Operand] = {role.value: role.value for role in Role}
+_KINDS: dict[str, Operand] = {kind.name.lower(): int(kind) for kind in ItemKind}
+
+
+def comparison(path: Sequence[Word], written: Word, literal: Literal) -> Predicate:
+    """Return what one comparison says. Raises Misfit where it makes no sense."""
+    operator = Operator(written.text)
+    if len(path) == 1 and path[0].text in _MAPS:
+        return _has_key(FieldName(path[0].text), operator, written, literal)
+    field = _field(path)
+    if operator is Operator.HAS and literal.is_any:
+        return Present(field)
+    operand = _operand(field.name, operator in _EQUALITIES, literal)
+    if operator not in _EQUALITIES and not _has_order(field.name, operand):
+        raise Misfit(written.at, f"expected = or !=: {_named(field.name, operand)} has no order")
+    return Comparison(field, operator, operand)
+
+
+def _field(path: Sequence[Word]) -> Field:
+    root, *keys = path
+    try:
+        name = FieldName(root.text)
+    except ValueError:
+        raise Misfit(root.at, f"expected a field ({', '.join(FieldName)}), not {shown(root.text)}") from None
+    if name not in _MAPS and keys:
+        raise Misfit(keys[0].at, f"{name} has no parts")
+    if name is FieldName.LABELS and len(keys) > 1:
+        raise Misfit(keys[1].at, "a label has no parts; a key with dots in it has to be quoted")
+    return Field(name, tuple(key.text for key in keys))
+
+
+def _has_key(name: FieldName, operator: Operator, written: Word, literal: Literal) -> Present:
+    """`labels:KEY` and `metadata:KEY`."""
+    if operator is not Operator.HAS:
+        raise Misfit(written.at, f"expected {name}.KEY, or {name}:KEY")
+    if literal.is_any:
+        raise Misfit(literal.at, "expected a key")
+    return Present(Field(name, (literal.text,)))
+
+
+def _operand(name: FieldName, wildcards: bool, literal: Literal) -> Operand:
+    if name in _TIMES:
+        return literal.as_time_us()
+    if name is FieldName.ROLE:
+        return _one_of(_ROLES, "role_", literal)
+    if name is FieldName.KIND:
+        return _one_of({**_KINDS, "unspecified": int(ItemKind.PLAIN)}, "item_kind_", literal)
+    if name is FieldName.METADATA:
+        return literal.as_json(wildcards=wildcards)
+    return literal.as_text(wildcards=wildcards)
+
+
+def _one_of(names: dict[str, Operand], prefix: str, literal: Literal) -> Operand:
+    name = literal.text.lower().removeprefix(prefix)
+    if name not in names:
+        wanted = ", ".join(name for name in names if name != "unspecified")
+        raise Misfit(literal.at, f"expected one of {wanted}, not {shown(literal.text)}")
+    return names[name]
+
+
+def _has_order(name: FieldName, operand: Operand) -> bool:
+    if name in (FieldName.ROLE, FieldName.KIND):
+        return False
+    return not (operand is None or isinstance(operand, bool | Pattern))
+
+
+def _named(name: FieldName, operand: Operand) -> str:
+    if operand is None:
+        return "null"
+    return str(operand).lower() if isinstance(operand, bool) else name
+
+
+_SHOWN_CHARS_MAX = 40
+
+
+def shown(text: str) -> str:
+    """Return a piece of a filter as an error shows it."""
+    text = text if len(text) <= _SHOWN_CHARS_MAX else text[:_SHOWN_CHARS_MAX] + "..."
+    return '"' + "".join(c if c.isprintable() else " " for c in text) + '"'

@@ -1,0 +1,209 @@
+"""The language of filters: a subset of AIP-160, parsed into a predicate. See docs/filters.md.
+
+The grammar is LALR(1): the parser reads each token once and keeps a stack of its own, so that no text makes
+it slow or deep.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import cast
+
+from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput, UnexpectedToken, v_args
+
+from memory_service.domain.filter_fields import Word, comparison, shown
+from memory_service.domain.filter_values import Literal, Misfit, unquoted
+from memory_service.errors import InvalidArgument
+from memory_service.limits import Limits
+from memory_service.predicates import And, Not, Or, Predicate, column_fields
+
+_GRAMMAR = r"""
+start: conjunction
+conjunction: sequence ("AND" sequence)*
+sequence: disjunction+
+disjunction: _term ("OR" _term)*
+_term: negation | _simple
+negation: ("NOT" | "-") _simple
+_simple: restriction | group
+group: "(" conjunction ")"
+restriction: path COMPARATOR value
+path: NAME (_DOT (KEY | STRING))*
+value: TIME | BARE | STRING
+
+_DOT: "."
+COMPARATOR: "!=" | "<=" | ">=" | "=" | "<" | ">" | ":"
+NAME: /[^\s()"'<>=!:,.\\-][^\s()"'<>=!:,.\\]*/
+KEY: /[^\s()"'<>=!:,.\\]+/
+STRING: /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/s
+TIME.2: /\d{4}-\d\d-\d\d[Tt]\d\d:[\d:.]*([Zz]|[+-]\d\d:\d\d)?/
+BARE: /[^\s()"'<>=!:,\\]+/
+SPACE: /\s+/
+%ignore SPACE
+"""
+
+_EXPECTED = {
+    "NAME": "a field",
+    "KEY": "a key",
+    "BARE": "a value",
+    "TIME": "a value",
+    "STRING": "a quoted text",
+    "COMPARATOR": "one of = != < <= > >= :",
+    "_DOT": '"."',
+    "AND": "AND",
+    "OR": "OR",
+    "NOT": "NOT",
+    "MINUS": '"-"',
+    "LPAR": '"("',
+    "RPAR": '")"',
+    "$END": "the end",
+}
+"""The terminals of the grammar, in the words of errors."""
+_KEPT_MAX = 256
+_SMALL_OPERATOR = re.compile(r"(?<![^\s)])(and|or|not)\s*$", re.IGNORECASE)
+
+
+class FilterLanguage:
+    """Reads filters within the limits."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._bounds = _Bounds(limits)
+        self._parser = Lark(
+            _GRAMMAR,
+            parser="lalr",
+            lexer="contextual",
+            maybe_placeholders=False,
+            # It makes a predicate out of what would be a tree.
+            transformer=_ToPredicate(),
+            lexer_callbacks=self._bounds.callbacks,
+        )
+        # The same few filters come again and again, and a predicate never changes.
+        self._read = lru_cache(_KEPT_MAX)(self._read_anew)
+
+    def parse(self, field: str, text: str) -> Predicate | None:
+        """Return what a filter says; None for one that says nothing.
+
+        Raises InvalidArgument of `field` with the column of the mistake, counted in characters from 1.
+        """
+        if len(text.encode()) > self._limits.filter_bytes_max:
+            raise InvalidArgument(field, f"has more than {self._limits.filter_bytes_max} bytes")
+        if not text.strip():
+            return None
+        try:
+            return self._read(text)
+        except Misfit as misfit:
+            column = misfit.at + 1
+            raise InvalidArgument(field, f"column {column}: {misfit.problem}", column=column) from None
+
+    def _read_anew(self, text: str) -> Predicate:
+        self._bounds.begin()
+        try:
+            predicate = cast(Predicate, self._parser.parse(text))
+        except UnexpectedInput as error:
+            raise self._misfit(error, text) from None
+        if len(column_fields(predicate)) > self._limits.filter_fields_max:
+            raise Misfit(0, f"there are more than {self._limits.filter_fields_max} different fields")
+        return predicate
+
+    def _misfit(self, error: UnexpectedInput, text: str) -> Misfit:
+        """Return where a text leaves the grammar, and what would have stayed in it."""
+        if isinstance(error, UnexpectedToken):
+            ended = error.token.type == "$END"
+            at, found = (len(text), "the end") if ended else (_at(error.token), shown(error.token.value))
+            wanted = error.accepts or error.expected
+        else:
+            assert isinstance(error, UnexpectedCharacters)
+            at = error.pos_in_stream or 0
+            found = shown(text[at])
+            self._bounds.begin()
+            before = self._parser.parse_interactive(text[:at])
+            before.exhaust_lexer()
+            wanted = before.accepts()  # type: ignore[no-untyped-call]
+        if (small := _SMALL_OPERATOR.search(text, 0, at)) and not small[1].isupper():
+            return Misfit(small.start(1), f"write {small[1].upper()} in capitals")
+        if text[at : at + 1] in ('"', "'") and not isinstance(error, UnexpectedToken):
+            return Misfit(at, "the quoted text has no end")
+        # In the order of the table, each once.
+        expected = list(dict.fromkeys(word for name, word in _EXPECTED.items() if name in wanted))
+        listed = " or ".join([", ".join(expected[:-1]), expected[-1]] if len(expected) > 1 else expected)
+        return Misfit(at, f"expected {listed}, not {found}")
+
+
+class _Bounds:
+    """Ends the parsing of a text that goes on for too long, at the token that is one too many."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self.callbacks: dict[str, Callable[[Token], Token]] = {
+            "LPAR": self._open, "RPAR": self._close, "_DOT": self._go_down, "COMPARATOR": self._compare,
+        }  # fmt: skip
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin with a text."""
+        self._depth = self._terms = self._keys = 0
+
+    def _open(self, token: Token) -> Token:
+        self._depth += 1
+        if self._depth > self._limits.filter_depth_max:
+            raise Misfit(_at(token), f"parentheses are nested more than {self._limits.filter_depth_max} deep")
+        return token
+
+    def _close(self, token: Token) -> Token:
+        self._depth -= 1
+        return token
+
+    def _go_down(self, token: Token) -> Token:
+        self._keys += 1
+        if self._keys > self._limits.metadata_depth_max:
+            raise Misfit(_at(token), f"metadata has at most {self._limits.metadata_depth_max} levels")
+        return token
+
+    def _compare(self, token: Token) -> Token:
+        self._keys = 0
+        self._terms += 1
+        if self._terms > self._limits.filter_terms_max:
+            raise Misfit(_at(token), f"there are more than {self._limits.filter_terms_max} comparisons")
+        return token
+
+
+class _ToPredicate(Transformer[Token, object]):
+    """Makes the predicate of each rule while the text is parsed. Raises Misfit."""
+
+    def start(self, parts: list[Predicate]) -> Predicate:
+        return parts[0]
+
+    group = start
+
+    def conjunction(self, parts: list[Predicate]) -> Predicate:
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+    sequence = conjunction
+
+    def disjunction(self, parts: list[Predicate]) -> Predicate:
+        return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+    def negation(self, parts: list[Predicate]) -> Predicate:
+        return Not(parts[0])
+
+    @v_args(inline=True)
+    def restriction(self, path: Sequence[Word], operator: Token, literal: Literal) -> Predicate:
+        return comparison(path, Word(operator.value, _at(operator)), literal)
+
+    def path(self, tokens: list[Token]) -> list[Word]:
+        return [
+            Word(unquoted(token, _at(token)) if token.type == "STRING" else token.value, _at(token))
+            for token in tokens
+        ]
+
+    @v_args(inline=True)
+    def value(self, token: Token) -> Literal:
+        read = Literal.in_quotes if token.type == "STRING" else Literal.bare
+        return read(token.value, _at(token))
+
+
+def _at(token: Token) -> int:
+    assert token.start_pos is not None
+    return token.start_pos

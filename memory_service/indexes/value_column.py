@@ -1,0 +1,199 @@
+"""A column of values of any type, one for each row: what a field that has no index of its own holds.
+
+Values are JSON's. A text or a collection has a code, counted up; numbers stand for themselves.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from memory_service.indexes.arrays import GrowingArray
+from memory_service.predicates import Comparison, Operand, Operator, Pattern, Present
+from memory_service.records import Json
+
+BoolArray = NDArray[np.bool_]
+Rows = slice | NDArray[np.int32]
+Value = Json | msgspec.UnsetType
+"""UNSET: there is none."""
+Element = tuple["Type", str | float]
+Collection = frozenset[Element]
+"""What a list holds, or the keys of an object. What is nested deeper is left out."""
+
+_BYTES_PER_CODE = 180
+_DEAD_CODES_MIN = 4096
+
+
+class Type(enum.IntEnum):
+    """What a value is."""
+
+    MISSING = 0
+    NULL = 1
+    BOOL = 2
+    NUMBER = 3
+    TEXT = 4
+    COLLECTION = 5
+
+
+class ValueColumn:
+    """Values by row, compared all at once."""
+
+    def __init__(self, dtype: DTypeLike = np.float64) -> None:
+        self._types = GrowingArray(np.int8)
+        self._values = GrowingArray(dtype)
+        self._text_codes: dict[str, int] = {}
+        self._texts: list[str] = []
+        self._collection_codes: dict[Collection, int] = {}
+        self._collections: list[Collection] = []
+        self._chars = 0
+
+    def __len__(self) -> int:
+        return len(self._types)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken, estimated."""
+        codes = _BYTES_PER_CODE * (len(self._texts) + 3 * len(self._collections))
+        return self._types.nbytes + self._values.nbytes + codes + 2 * self._chars
+
+    @property
+    def wasteful(self) -> bool:
+        """Whether most codes are of values that are gone."""
+        codes = len(self._texts) + len(self._collections)
+        return codes > _DEAD_CODES_MIN and codes > 2 * len(self)
+
+    # --- changing -----------------------------------------------------------------------------
+
+    def extend(self, values: Iterable[Value]) -> None:
+        """Add rows."""
+        encoded = [self._encoded(value) for value in values]
+        self._types.extend([kind for kind, _ in encoded])
+        self._values.extend([value for _, value in encoded])
+
+    def put(self, row: int, value: Value) -> None:
+        """Give a row another value."""
+        self._types.view[row], self._values.view[row] = self._encoded(value)
+
+    def arranged(self, places: NDArray[np.int64]) -> ValueColumn:
+        """Return the column whose rows are these of this one, -1 for one without a value. This one
+        must not be used any more."""
+        there = places >= 0
+        types = np.zeros(len(places), np.int8)
+        types[there] = self._types.view[places[there]]
+        values = np.zeros(len(places), self._values.view.dtype)
+        values[there] = self._values.view[places[there]]
+        self._types, self._values = GrowingArray.of(types), GrowingArray.of(values)
+        return self
+
+    def _encoded(self, value: Value) -> tuple[Type, float]:
+        if isinstance(value, str):
+            return Type.TEXT, self._text_code(value)
+        if value is msgspec.UNSET:
+            return Type.MISSING, 0
+        if value is None:
+            return Type.NULL, 0
+        if isinstance(value, bool):
+            return Type.BOOL, value
+        if isinstance(value, int | float):
+            return Type.NUMBER, value
+        collection = frozenset(_elements(value))
+        code = self._collection_codes.setdefault(collection, len(self._collections))
+        if code == len(self._collections):
+            self._collections.append(collection)
+            self._chars += sum(len(element) for _, element in collection if isinstance(element, str))
+        return Type.COLLECTION, code
+
+    def _text_code(self, text: str) -> int:
+        code = self._text_codes.get(text)
+        if code is None:
+            code = self._text_codes[text] = len(self._texts)
+            self._texts.append(text)
+            self._chars += len(text)
+        return code
+
+    # --- comparing ----------------------------------------------------------------------------
+
+    def holds(self, leaf: Comparison | Present, rows: Rows) -> BoolArray:
+        """Return for which of some rows a comparison with their value holds."""
+        types = self._types.view[rows]
+        if isinstance(leaf, Present):
+            return np.asarray(types != Type.MISSING)
+        values = self._values.view[rows]
+        found = self._compare(types, values, leaf.operator, leaf.operand)
+        if leaf.operator is Operator.HAS and self._collections:
+            inside = _member_test(leaf.operand)
+            found |= self._test(types, values, Type.COLLECTION, self._collections, inside)
+        return found
+
+    def _compare(
+        self, types: NDArray[np.int8], values: NDArray[Any], operator: Operator, operand: Operand
+    ) -> BoolArray:
+        if operand is None:
+            # Of another type is unequal here alone: there is one null only.
+            unequal = operator is Operator.UNEQUAL
+            return np.asarray(types > Type.NULL if unequal else types == Type.NULL)
+        if isinstance(operand, bool):
+            return np.asarray((types == Type.BOOL) & operator.compare(values, operand))
+        if isinstance(operand, int | float):
+            return np.asarray((types == Type.NUMBER) & operator.compare(values, operand))
+        if isinstance(operand, str) and operator in (Operator.EQUAL, Operator.UNEQUAL, Operator.HAS):
+            code = self._text_codes.get(operand, -1)
+            return np.asarray((types == Type.TEXT) & operator.compare(values, code))
+        return self._test(types, values, Type.TEXT, self._texts, text_test(operator, operand))
+
+    @staticmethod
+    def _test(
+        types: NDArray[np.int8],
+        values: NDArray[Any],
+        kind: Type,
+        table: Sequence[Any],
+        test: Callable[[Any], bool],
+    ) -> BoolArray:
+        """Test the values of a type, each distinct one once."""
+        found: BoolArray = types == kind
+        codes = values[found].astype(np.int64)
+        if 4 * len(codes) < len(table):
+            distinct, codes = np.unique(codes, return_inverse=True)
+            passing = np.fromiter((test(table[code]) for code in distinct.tolist()), np.bool_, len(distinct))
+        else:
+            passing = np.fromiter(map(test, table), np.bool_, len(table))
+        found[found] = passing[codes]
+        return found
+
+
+def _elements(value: Json) -> Iterable[Element]:
+    if isinstance(value, dict):
+        return ((Type.TEXT, key) for key in value)
+    return (element for element in map(_element, value) if element is not None)
+
+
+def _element(value: Json) -> Element | None:
+    if isinstance(value, str):
+        return Type.TEXT, value
+    if value is None:
+        return Type.NULL, 0.0
+    if isinstance(value, bool):
+        return Type.BOOL, float(value)
+    return (Type.NUMBER, float(value)) if isinstance(value, int | float) else None
+
+
+def text_test(operator: Operator, operand: str | Pattern) -> Callable[[str], bool]:
+    """Return what tells whether a text compares so."""
+    if isinstance(operand, str):
+        return lambda text: bool(operator.compare(text, operand))
+    unequal = operator is Operator.UNEQUAL
+    return lambda text: operand.matches(text) != unequal
+
+
+def _member_test(operand: Operand) -> Callable[[Collection], bool]:
+    if isinstance(operand, Pattern):
+        return lambda members: any(
+            kind is Type.TEXT and operand.matches(str(member)) for kind, member in members
+        )
+    wanted = _element(operand)
+    return lambda members: wanted in members

@@ -1,0 +1,186 @@
+"""The columns of a view that are made when a predicate first asks for their field.
+
+Most fields of most items are never asked for, and to hold them all would take more memory than all else. So
+a view begins without these columns. Its owner makes one from the records, which may take a while: what is
+written meanwhile is remembered, and put on top when the column comes.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+from msgspec import UNSET
+from numpy.typing import NDArray
+
+from memory_service.indexes.value_column import Value, ValueColumn
+from memory_service.predicates import Field, FieldName
+from memory_service.records import ChatMessage, Content, Item, Json
+
+COLUMNS_MAX = 16
+
+
+@dataclass
+class ReadColumns:
+    """Columns as they were read: rows by position, and the revision that they reflect."""
+
+    revision: int
+    positions: NDArray[np.int64]
+    columns: dict[Field, ValueColumn]
+
+
+@dataclass
+class _Kept:
+    """A column, and what gets its values out of items."""
+
+    column: ValueColumn
+    read: Callable[[Item], Value]
+    users: int = 0
+
+
+@dataclass
+class _Awaited:
+    """A column that is being read, and what was written to its rows meanwhile."""
+
+    read: Callable[[Item], Value]
+    written: dict[int, Value] = field(default_factory=dict)
+
+
+class ValueColumns:
+    """The columns there are, all of them up to date, and those that are on their way."""
+
+    def __init__(self) -> None:
+        # The least recently used first.
+        self._kept: OrderedDict[Field, _Kept] = OrderedDict()
+        self._awaited: dict[Field, _Awaited] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken, estimated."""
+        return sum(kept.column.nbytes for kept in self._kept.values())
+
+    def __getitem__(self, wanted: Field) -> ValueColumn:
+        return self._kept[wanted].column
+
+    def lacking(self, fields: Sequence[Field]) -> list[Field]:
+        """Return those of some fields that have no column; the columns of the others count as used."""
+        for wanted in fields:
+            if wanted in self._kept:
+                self._kept.move_to_end(wanted)
+        return [wanted for wanted in fields if wanted not in self._kept]
+
+    @contextmanager
+    def used(self, fields: Sequence[Field]) -> Iterator[None]:
+        """Keep the columns of these fields meanwhile, whatever else is asked for."""
+        taken = [self._kept[wanted] for wanted in fields]
+        for kept in taken:
+            kept.users += 1
+        try:
+            yield
+        finally:
+            for kept in taken:
+                kept.users -= 1
+
+    # --- making -------------------------------------------------------------------------------
+
+    def begin(self, fields: Sequence[Field]) -> None:
+        """Remember what is written from now on: the columns of these fields are about to be read."""
+        for wanted in fields:
+            self._awaited[wanted] = _Awaited(reader(wanted))
+
+    def give_up(self, fields: Sequence[Field]) -> None:
+        """Forget about columns that were begun."""
+        for wanted in fields:
+            self._awaited.pop(wanted, None)
+
+    def finish(self, read: ReadColumns, positions: NDArray[np.int64]) -> None:
+        """Take columns that were read after `begin`. The rows of the view are at these positions.
+
+        The view must have reached the revision at which they were read.
+        """
+        places = _places(read.positions, positions)
+        for wanted, column in read.columns.items():
+            arranged = column.arranged(places)
+            for row, value in self._awaited.pop(wanted).written.items():
+                arranged.put(row, value)
+            self._kept[wanted] = _Kept(arranged, reader(wanted))
+
+    def take(self, columns: dict[Field, ValueColumn]) -> None:
+        """Take columns that have the rows of the view already."""
+        for wanted, column in columns.items():
+            self._kept[wanted] = _Kept(column, reader(wanted))
+
+    def trim(self, fields: Sequence[Field]) -> None:
+        """Drop the columns that are too many, the least recently used first, but none of these fields."""
+        for oldest, kept in list(self._kept.items()):
+            if len(self._kept) <= COLUMNS_MAX:
+                return
+            if not kept.users and oldest not in fields:
+                del self._kept[oldest]
+
+    # --- keeping up ---------------------------------------------------------------------------
+
+    def extend(self, items: Sequence[Item], first: int) -> None:
+        """Add rows, of which the first has this number."""
+        for kept in self._kept.values():
+            kept.column.extend(map(kept.read, items))
+        for awaited in self._awaited.values():
+            awaited.written.update((first + n, awaited.read(item)) for n, item in enumerate(items))
+
+    def put(self, row: int, item: Item) -> None:
+        """Give a row the values of another item."""
+        for wanted, kept in list(self._kept.items()):
+            kept.column.put(row, kept.read(item))
+            if kept.column.wasteful and not kept.users:
+                del self._kept[wanted]
+        for awaited in self._awaited.values():
+            awaited.written[row] = awaited.read(item)
+
+
+def new_column(wanted: Field) -> ValueColumn:
+    """Return an empty column for the values of a field."""
+    # Microseconds of the far future are more than a float can tell apart.
+    return ValueColumn(np.int64 if wanted.name is FieldName.UPDATE_TIME else np.float64)
+
+
+def reader(wanted: Field) -> Callable[[Item], Value]:
+    """Return what gets the value of a field out of an item."""
+    match wanted.name:
+        case FieldName.ID:
+            return lambda item: item.id
+        case FieldName.UPDATE_TIME:
+            return lambda item: item.update_us
+        case FieldName.ROLE:
+            return lambda item: item.content.role.value if isinstance(item.content, ChatMessage) else UNSET
+        case FieldName.NAME:
+            return lambda item: speaker_name(item.content)
+        case FieldName.LABELS:
+            return lambda item: item.labels.get(wanted.path[0], UNSET)
+        case FieldName.METADATA:
+            return lambda item: value_at(item.metadata, wanted.path)
+    raise ValueError(f"{wanted.name} is in every view")
+
+
+def speaker_name(content: Content) -> Value:
+    """Return the name of the one who speaks in a chat message."""
+    return content.name if isinstance(content, ChatMessage) and content.name is not None else UNSET
+
+
+def value_at(value: Json, path: Sequence[str]) -> Value:
+    """Return what is under these keys, one within the other."""
+    for key in path:
+        if not isinstance(value, dict) or key not in value:
+            return UNSET
+        value = value[key]
+    return value
+
+
+def _places(known: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where each of the wanted numbers is among the known ones, which ascend; -1: nowhere."""
+    if not len(known):
+        return np.full(len(wanted), -1, np.int64)
+    places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return np.where(known[places] == wanted, places, -1)
