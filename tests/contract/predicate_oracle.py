@@ -1,0 +1,90 @@
+"""What predicates mean, item by item: what stores must agree with. Written without their code."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from memory_service.predicates import And, Comparison, Field, Not, Operator, Or, Pattern, Predicate, Present
+from memory_service.records import ChatMessage, Item
+
+_MISSING = object()
+_COMPARE: dict[str, Any] = {
+    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+    ">=": operator.ge, ":": operator.eq,
+}  # fmt: skip
+
+
+def holds(predicate: Predicate | None, item: Item) -> bool:
+    """Whether a predicate holds for an item."""
+    match predicate:
+        case None:
+            return True
+        case And():
+            return all(holds(part, item) for part in predicate.parts)
+        case Or():
+            return any(holds(part, item) for part in predicate.parts)
+        case Not():
+            return not holds(predicate.part, item)
+        case Present():
+            value = _value(predicate.field, item)
+            return value is not _MISSING and not (predicate.field.name == "session_id" and value == "")
+        case Comparison():
+            return _compares(_value(predicate.field, item), predicate.operator, predicate.operand)
+
+
+def _value(field: Field, item: Item) -> Any:
+    message = item.content if isinstance(item.content, ChatMessage) else None
+    match field.name.value:
+        case "id" | "session_id":
+            return getattr(item, field.name)
+        case "role":
+            return message.role.value if message else _MISSING
+        case "name":
+            return message.name if message and message.name is not None else _MISSING
+        case "kind":
+            return int(item.kind)
+        case "create_time":
+            return item.create_us
+        case "update_time":
+            return item.update_us
+        case "expire_time":
+            return _MISSING if item.expire_us is None else item.expire_us
+        case "labels":
+            return item.labels.get(field.path[0], _MISSING)
+    value: Any = item.metadata
+    for key in field.path:
+        value = value.get(key, _MISSING) if isinstance(value, dict) else _MISSING
+    return value
+
+
+def _compares(value: Any, how: Operator, operand: Any) -> bool:
+    if value is _MISSING:
+        return False
+    if how.value == ":" and isinstance(value, dict):
+        value = list(value)
+    if how.value == ":" and isinstance(value, list):
+        return any(_compares(element, Operator.EQUAL, operand) for element in value)
+    if isinstance(operand, Pattern):
+        return isinstance(value, str) and _fits(value, operand) == (how.value != "!=")
+    if operand is None:
+        return (value is None) == (how.value != "!=")
+    if _type(value) is not _type(operand):
+        return False
+    return bool(_COMPARE[how.value](value, operand))
+
+
+def _type(value: Any) -> type | None:
+    if isinstance(value, bool):
+        return bool
+    if isinstance(value, int | float):
+        return float
+    return str if isinstance(value, str) else None
+
+
+def _fits(text: str, pattern: Pattern) -> bool:
+    starts = [n for n in range(len(text) + 1) if text[n:].startswith(pattern.text)]
+    return any(
+        (pattern.any_before or n == 0) and (pattern.any_after or n + len(pattern.text) == len(text))
+        for n in starts
+    )
