@@ -333,9 +333,6 @@ def test_a_batch_of_a_thousand_is_written(api: Api, namespace: str) -> None:
 # What is not offered
 
 NOT_OFFERED = {
-    "filter of results": retrieve("filter", filter="labels.a = 'b'"),
-    "injection as a filter": retrieve("filter", filter="1=1; DROP TABLE items"),
-    "filter of items": call("memory.List", "filter", filter="x"),
     "context": retrieve("context_window", context_window=1),
 }
 

@@ -132,6 +132,17 @@ def test_list_is_limited_and_turned_round(run: Run) -> None:
     assert len(run("list", "--limit", "-1").stdout.splitlines()) == 3
 
 
+def test_filters(run: Run) -> None:
+    run("add", "Ada likes tea", "--metadata", '{"n": 1}')
+    run("add", "Bo likes tea", "--label", "topic=tea", "--role", "user")
+    for command in (["list"], ["retrieve"], ["retrieve", "tea"]):
+        for expression, text in (("metadata.n >= 1", "Ada"), ("labels.topic = tea role = user", "Bo")):
+            (found,) = run(*command, "--filter", expression).stdout.splitlines()
+            assert f"{text} likes tea" in found
+    wrong = run("list", "--filter", "metadata.n >> 1", exit_code=1)
+    assert "filter: column 13: expected a value" in wrong.stderr
+
+
 def test_delete_and_reset(run: Run) -> None:
     run("add", "x", "--id", "a")
     run("add", "y")

@@ -21,6 +21,12 @@ _LABELS = option(
     multiple=True,
     help="Label as key=value; give it several times for several labels.",
 )
+_FILTER = option(
+    "--filter",
+    "expression",
+    default="",
+    help="""Expression that holds for the items, such as 'labels.topic = "travel" AND role = user'.""",
+)
 _ROLES = click.Choice(["system", "user", "assistant", "tool"])
 _MODES = click.Choice(["hybrid", "vector", "lexical"])
 
@@ -71,6 +77,7 @@ def add(
 @option("--limit", default=10, help="The most items wanted; -1 for all.")
 @session_option
 @_LABELS
+@_FILTER
 @option("--mode", type=_MODES, help="By what the query is answered. What fits it, if not given.")
 @option("--min-score", type=float, help="Only items that score at least this.")
 @option("--explain", is_flag=True, help="Show how each score came about.")
@@ -81,6 +88,7 @@ def retrieve(
     limit: int,
     session_id: str,
     labels: tuple[tuple[str, str], ...],
+    expression: str,
     mode: str | None,
     min_score: float | None,
     explain: bool,
@@ -94,6 +102,7 @@ def retrieve(
         limit=limit,
         session_id=session_id,
         labels=dict(labels),
+        filter=expression,
         mode=mode,
         min_score=min_score,
         explain=explain,
@@ -107,13 +116,21 @@ def retrieve(
 @option("--limit", default=100, help="The most items wanted; -1 for all.")
 @session_option
 @_LABELS
+@_FILTER
 @option("--newest-first", is_flag=True, help="Begin with the newest item.")
 @client_command
 def list_items(
-    session: Session, limit: int, session_id: str, labels: tuple[tuple[str, str], ...], newest_first: bool
+    session: Session,
+    limit: int,
+    session_id: str,
+    labels: tuple[tuple[str, str], ...],
+    expression: str,
+    newest_first: bool,
 ) -> None:
     """Print the items in the order in which they were added: id, time, speaker, text."""
-    items = session.client.list_items(session_id=session_id, labels=dict(labels), newest_first=newest_first)
+    items = session.client.list_items(
+        session_id=session_id, labels=dict(labels), filter=expression, newest_first=newest_first
+    )
     for item in itertools.islice(items, limit if limit >= 0 else None):
         session.tell(item, output.item_row(item))
 

@@ -155,7 +155,11 @@ class ItemStore(ABC):
     @abstractmethod
     async def scan(self, namespace: str, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
         """Return positions of matching items in ascending order, the first `limit` or, with
-        `newest`, the last `limit`. A negative limit returns all."""
+        `newest`, the last `limit`. A negative limit returns all.
+
+        An item matches if all of the filter holds for it, its predicate as predicates.py says. All of an
+        answer MUST reflect one revision, whatever a predicate looks at.
+        """
 
     @abstractmethod
     async def search(self, namespace: str, query: SearchQuery) -> Hits:
@@ -163,7 +167,7 @@ class ItemStore(ABC):
 
         With a vector, MUST return the `candidates` matching items of the highest cosine similarity, with
         a text beside it as many as `nearest` says (approximate: recall of at least 0.99 against exact
-        search). With a text, MUST return the
+        search, however few or many items match). With a text, MUST return the
         `candidates` matching items of the highest BM25 score above 0, with the statistics of this
         namespace alone. For an item of a session, its neighbours there MUST count, too, as the weights
         of indexes/turns.py say: those of CONVERSATION_KINDS that are stored now, in the order of the

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import numpy as np
+import pytest
 
 from contract.builders import (
     NOW,
@@ -21,8 +22,19 @@ from contract.builders import (
     word_scores,
 )
 from contract.conftest import Reopen
-from memory_service.predicates import And, Comparison, Field, FieldName, Not, Operator, Present
-from memory_service.records import ChatMessage, ItemFilter, Role, TextPart, Vector
+from contract.predicate_oracle import holds
+from memory_service.predicates import And, Comparison, Field, FieldName, Not, Operator, Or, Present
+from memory_service.records import (
+    ChatMessage,
+    Facet,
+    Item,
+    ItemFilter,
+    ItemKind,
+    ItemWrite,
+    Role,
+    TextPart,
+    Vector,
+)
 from memory_service.stores.base import Store
 
 SHARES = (2, 10, 100, 1000, 10_000)
@@ -120,6 +132,54 @@ async def _expect_best_of_both(
     least = min((hit.lexical_score or 0 for hit in by_words.values()), default=0)
     assert len([hit for hit in both.values() if (hit.lexical_score or 0) >= least]) >= len(by_words)
     assert all(hit.vector_score is not None for hit in both.values())
+
+
+@pytest.mark.parametrize(
+    "bounds", [{}, {"session_id": "a"}, {"start_us": NOW + 2}, {"end_us": NOW + 2}], ids=str
+)
+async def test_what_a_predicate_demands_goes_together_with_the_rest_of_a_filter(
+    store: Store, bounds: dict[str, Any]
+) -> None:
+    items = [
+        build_write(
+            f"{session}{n}{value}{kind}",
+            "kiwi",
+            session_id=session,
+            create_us=NOW + n,
+            labels={"k": value},
+            facet=Facet(ItemKind(kind)) if kind else None,
+        ).item
+        for session in ("", "a", "b")
+        for n in range(1, 4)
+        for value in ("v", "w")
+        for kind in (0, 1)
+    ]
+    await store.add_items(NS, [ItemWrite(item, "kiwi") for item in items])
+    time, session = Field(FieldName.CREATE_TIME), Field(FieldName.SESSION)
+    demands = [
+        *(Comparison(time, operator, NOW + 2) for operator in Operator),
+        *(Comparison(session, Operator.EQUAL, value) for value in ("a", "b", "", "none")),
+        *(Comparison(Field(FieldName.KIND), operator, 1) for operator in (Operator.EQUAL, Operator.HAS)),
+        *(label("k", operator, "v") for operator in ("=", ":", "!=")),
+    ]
+    kinds = frozenset({ItemKind.PLAIN})
+    for one in demands:
+        for other in demands:
+            for wanted in (And((one, other)), And((one, Not(other))), Or((one, other))):
+                for fields in (bounds, {**bounds, "kinds": kinds}):
+                    whole = ItemFilter(NOW, predicate=wanted, **fields)
+                    expected = [item.id for item in items if _matches(item, whole)]
+                    assert await scan_ids(store, predicate=wanted, **fields) == expected, whole
+
+
+def _matches(item: Item, wanted: ItemFilter) -> bool:
+    return (
+        (not wanted.session_id or item.session_id == wanted.session_id)
+        and (wanted.start_us is None or item.create_us >= wanted.start_us)
+        and (wanted.end_us is None or item.create_us < wanted.end_us)
+        and (wanted.kinds is None or item.kind in wanted.kinds)
+        and holds(wanted.predicate, item)
+    )
 
 
 # --- one revision -----------------------------------------------------------------------------

@@ -144,14 +144,15 @@ class MemoryMethods(Bound):
             kinds: Only items of one of these kinds. Empty: those of a conversation, which are plain items,
                 messages, responses and reflections.
             context_window: How many neighbours come with a result. Servers do not offer it yet.
-            filter: An expression over labels, metadata and times. Servers do not offer it yet.
+            filter: An expression over labels, metadata, role, kind and times, such as
+                `labels.topic = "travel" AND NOT metadata.draft = true`: see docs/filters.md.
             page_size: How many results are fetched at a time; 0: as many as fit into a response.
 
         Returns:
             A list of results; its `degraded` names what the server could not do, if anything.
 
         Raises:
-            Unsupported: The server does not offer `context_window` or `filter`.
+            Unsupported: The server does not offer `context_window`.
         """
         call = memory.retrieve(
             self._namespace,
