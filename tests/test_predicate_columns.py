@@ -51,6 +51,30 @@ def test_texts_are_compared_in_any_share_of_a_column(distinct: int, row_count: i
         assert found.tolist() == [test(text) for text in texts[rows]]
 
 
+def test_a_question_that_is_asked_again_is_answered_for_what_is_new() -> None:
+    column = ValueColumn()
+    column.extend(["a", "b", [1], [True], ["a"]])
+    less, member = (Comparison(path("x"), Operator.LESS, "b"), Comparison(path("x"), Operator.HAS, 1))
+    for _ in range(2):
+        assert column.holds(less, slice(0, 5)).tolist() == [True, False, False, False, False]
+        assert column.holds(member, slice(0, 5)).tolist() == [False, False, True, False, False]
+    column.extend(["aa", "c", [1, 2]])
+    column.put(0, "bb")
+    assert column.holds(less, slice(0, 8)).tolist() == [False] * 5 + [True, False, False]
+    assert column.holds(member, slice(0, 8)).tolist() == [
+        False,
+        False,
+        True,
+        False,
+        False,
+        False,
+        False,
+        True,
+    ]
+    other = Comparison(path("x"), Operator.HAS, True)
+    assert column.holds(other, slice(0, 5)).tolist() == [False, False, False, True, False]
+
+
 def test_the_columns_used_last_stay_and_those_in_use() -> None:
     columns = ValueColumns()
     fields = [path(f"f{n}") for n in range(COLUMNS_MAX)]

@@ -25,6 +25,9 @@ Element = tuple["Type", str | float]
 Collection = frozenset[Element]
 """What a list holds, or the keys of an object. What is nested deeper is left out."""
 
+Question = tuple[Operator, type, Operand]
+"""A test by what it compares with; the type tells 1 from true."""
+
 _BYTES_PER_CODE = 180
 _DEAD_CODES_MIN = 4096
 
@@ -51,6 +54,8 @@ class ValueColumn:
         self._collection_codes: dict[Collection, int] = {}
         self._collections: list[Collection] = []
         self._chars = 0
+        # Of each table the last test, and which of its entries passed it, from the first on.
+        self._passed: dict[Type, tuple[Question, GrowingArray]] = {}
 
     def __len__(self) -> int:
         return len(self._types)
@@ -127,7 +132,8 @@ class ValueColumn:
         found = self._compare(types, values, leaf.operator, leaf.operand)
         if leaf.operator is Operator.HAS and self._collections:
             inside = _member_test(leaf.operand)
-            found |= self._test(types, values, Type.COLLECTION, self._collections, inside)
+            question = (leaf.operator, type(leaf.operand), leaf.operand)
+            found |= self._test(types, values, Type.COLLECTION, question, inside)
         return found
 
     def _compare(
@@ -144,26 +150,40 @@ class ValueColumn:
         if isinstance(operand, str) and operator in (Operator.EQUAL, Operator.UNEQUAL, Operator.HAS):
             code = self._text_codes.get(operand, -1)
             return np.asarray((types == Type.TEXT) & operator.compare(values, code))
-        return self._test(types, values, Type.TEXT, self._texts, text_test(operator, operand))
+        question = (operator, type(operand), operand)
+        return self._test(types, values, Type.TEXT, question, text_test(operator, operand))
 
-    @staticmethod
     def _test(
+        self,
         types: NDArray[np.int8],
         values: NDArray[Any],
         kind: Type,
-        table: Sequence[Any],
+        question: Question,
         test: Callable[[Any], bool],
     ) -> BoolArray:
         """Test the values of a type, each distinct one once."""
+        table: Sequence[Any] = self._texts if kind is Type.TEXT else self._collections
         found: BoolArray = types == kind
         codes = values[found].astype(np.int64)
         if 4 * len(codes) < len(table):
             distinct, codes = np.unique(codes, return_inverse=True)
             passing = np.fromiter((test(table[code]) for code in distinct.tolist()), np.bool_, len(distinct))
         else:
-            passing = np.fromiter(map(test, table), np.bool_, len(table))
+            passing = self._passing(kind, question, test, table)
         found[found] = passing[codes]
         return found
+
+    def _passing(
+        self, kind: Type, question: Question, test: Callable[[Any], bool], table: Sequence[Any]
+    ) -> BoolArray:
+        """Return which entries of a table pass a test. Asked again, it looks only at those that are new."""
+        last, passed = self._passed.get(kind) or (None, GrowingArray(np.bool_))
+        if last != question:
+            passed = GrowingArray(np.bool_)
+        new = table[len(passed) :]
+        passed.extend(np.fromiter(map(test, new), np.bool_, len(new)))
+        self._passed[kind] = question, passed
+        return passed.view
 
 
 def _elements(value: Json) -> Iterable[Element]:
@@ -185,9 +205,10 @@ def _element(value: Json) -> Element | None:
 def text_test(operator: Operator, operand: str | Pattern) -> Callable[[str], bool]:
     """Return what tells whether a text compares so."""
     if isinstance(operand, str):
-        return lambda text: bool(operator.compare(text, operand))
-    unequal = operator is Operator.UNEQUAL
-    return lambda text: operand.matches(text) != unequal
+        compare = operator.compare
+        return lambda text: bool(compare(text, operand))
+    matches, unequal = operand.matches, operator is Operator.UNEQUAL
+    return lambda text: matches(text) != unequal
 
 
 def _member_test(operand: Operand) -> Callable[[Collection], bool]:
