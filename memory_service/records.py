@@ -280,6 +280,13 @@ class Hits(msgspec.Struct):
     named: Sequence[bool] | None = None
 
 
+class Around(msgspec.Struct, frozen=True):
+    """The positions of what stands right before and right after an item in its session, ascending."""
+
+    before: list[int] = []
+    after: list[int] = []
+
+
 @dataclass(slots=True, frozen=True)
 class RequestKey:
     """A client's id of a request, and a digest of its body."""
@@ -383,6 +390,8 @@ class DegradationReason(enum.IntEnum):
     NO_EMBEDDER = 1
     EMBEDDER_UNAVAILABLE = 2
     FOREIGN_VECTORS = 3
+    NO_RERANKER = 7
+    RERANKER_UNAVAILABLE = 8
 
 
 class RetrieveMode(enum.IntEnum):

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 
 from memory_service.errors import FailedPrecondition
 from memory_service.records import (
+    Around,
     Change,
     Hits,
     IndexInfo,
@@ -179,6 +180,18 @@ class ItemStore(ABC):
         that was asked, also when only one of them found it. A vector of another dimension than the
         namespace's MUST raise InvalidArgument.dimension("query_embedding", ...). All of an answer MUST
         reflect one revision.
+        """
+
+    @abstractmethod
+    async def neighbours(
+        self, namespace: str, positions: Sequence[int], count: int, *, now_us: int
+    ) -> list[Around]:
+        """Return, for each of these positions, what stands around its item in its session.
+
+        That MUST be the `count` items right before it and the `count` right after it, or as many as
+        there are, in the order of the namespace, out of those of CONVERSATION_KINDS that have its
+        session and are not expired at `now_us`. An item without a session, one of another kind, and a
+        position without an item MUST have none. All of an answer MUST reflect one revision.
         """
 
 

@@ -14,6 +14,7 @@ from msgspec import UNSET
 from memory_service.clock import now_us
 from memory_service.errors import AlreadyExists, Conflict, NotFound, Unsupported
 from memory_service.indexes.analysis import Analyzer
+from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.search import search
 from memory_service.indexes.selection import scan
 from memory_service.indexes.settings import IndexSettings
@@ -21,6 +22,7 @@ from memory_service.indexes.value_columns import new_column, reader
 from memory_service.indexes.view import Entry, NamespaceView
 from memory_service.predicates import column_fields
 from memory_service.records import (
+    Around,
     Change,
     ChangeType,
     Hits,
@@ -306,6 +308,14 @@ class InMemoryStore(Store):
             column.extend(UNSET if item_id is None else read(found.items[item_id]) for item_id in ids)
             columns.take({wanted: column})
         columns.trim(fields)
+
+    async def neighbours(
+        self, namespace: str, positions: Sequence[int], count: int, *, now_us: int
+    ) -> list[Around]:
+        found = self._namespaces.get(namespace)
+        if found is None:
+            return [Around()] * len(positions)
+        return neighbours(found.view, positions, count, now_us)
 
     # --- state --------------------------------------------------------------------------------
 

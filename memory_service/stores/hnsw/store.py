@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from memory_service.errors import InvalidArgument, Unavailable
 from memory_service.indexes.analysis import Analyzer
+from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.selection import scan
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.view import Entry, NamespaceView
 from memory_service.predicates import column_fields
 from memory_service.records import (
+    Around,
     Change,
     ChangeType,
     Hits,
@@ -42,6 +43,7 @@ from memory_service.stores.change_signal import ChangeSignal
 from memory_service.stores.hnsw import item_writes, namespace_writes, state_writes
 from memory_service.stores.hnsw.backups import write_backup
 from memory_service.stores.hnsw.commit_queue import CommitQueue
+from memory_service.stores.hnsw.folder_lock import lock_folder
 from memory_service.stores.hnsw.item_cache import ItemCache
 from memory_service.stores.hnsw.ledger import FIND_REQUEST, Ledger, Outcome, received
 from memory_service.stores.hnsw.rows import (
@@ -86,7 +88,7 @@ class HnswStore(Store):
 
     async def open(self) -> None:
         self._data_dir.mkdir(parents=True, exist_ok=True)
-        self._lock = _lock(self._data_dir / "LOCK")
+        self._lock = lock_folder(self._data_dir / "LOCK")
         path = self._data_dir / "records.db"
         try:
             # Recovers the write-ahead log, if the last process left one.
@@ -321,6 +323,12 @@ class HnswStore(Store):
         with view.columns.used(fields):
             return await self._searches.search(view, query)
 
+    async def neighbours(
+        self, namespace: str, positions: Sequence[int], count: int, *, now_us: int
+    ) -> list[Around]:
+        view = await self._views.get(namespace)
+        return [Around()] * len(positions) if view is None else neighbours(view, positions, count, now_us)
+
     # --- state --------------------------------------------------------------------------------
 
     async def save_state(
@@ -492,14 +500,3 @@ def _content_bytes(item: Item) -> int:
     if isinstance(content, TextPart):
         return len(content.text) + 64 * len(item.labels)
     return len(msgspec.json.encode(content)) + 64 * len(item.labels)
-
-
-def _lock(path: Path) -> IO[str]:
-    """Take the data directory for this process; the lock ends with it. Raises CannotOpen."""
-    file = path.open("a")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        file.close()
-        raise CannotOpen(f"another server is working on {path.parent}") from error
-    return file
