@@ -45,6 +45,14 @@ class Config:
     """Tokens that questions and answers may use in any minute; 0 is no cap."""
     llm_input_tokens_max: int = 12_000
     """Tokens of a question, estimated as a quarter of its characters."""
+    reranker: str = "none"
+    """What puts the best results in order where a caller asks for it: "fastembed" or "none"."""
+    reranker_model: str = "Xenova/ms-marco-MiniLM-L-6-v2"
+    """Model of the reranker "fastembed"."""
+    reranker_dir: Path | None = None
+    """Folder of the model's files; None: it is downloaded, once."""
+    reranker_timeout_s: float = 5.0
+    """Seconds to wait for the reranker."""
     overseer_skip_tools: tuple[str, ...] = ("getCurrentDate", "calculateTimestamp", "llm_analyze")
     """Tools whose results the overseer never keeps."""
     save_commands: tuple[str, ...] = ("save_memory", "save this", "remember this")
@@ -89,6 +97,11 @@ class Config:
                 (self.llm_retries < 0, "llm_retries must not be negative"),
                 (self.llm_tokens_per_minute_max < 0, "llm_tokens_per_minute_max must not be negative"),
                 (self.llm_input_tokens_max < 1, "llm_input_tokens_max must be positive"),
+                (
+                    self.reranker_dir is not None and not self.reranker_dir.is_dir(),
+                    f"reranker_dir {str(self.reranker_dir)!r} is no folder",
+                ),
+                (self.reranker_timeout_s <= 0, "reranker_timeout must be positive"),
                 (
                     not 1 <= len(self.save_commands) <= 32
                     or not all(c.strip() and len(c) <= 64 for c in self.save_commands),

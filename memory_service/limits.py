@@ -31,6 +31,7 @@ class Limits:
     batch_items_max: int = 1000
     page_items_max: int = 1000
     page_bytes_max: int = 3 * MIB
+    context_window_items_max: int = 20
     state_key_bytes_max: int = 512
     state_value_bytes_max: int = 1 * MIB
     state_encoded_bytes_max: int = 3 * MIB

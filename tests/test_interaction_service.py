@@ -480,12 +480,21 @@ def test_the_texts_take_no_more_than_the_tokens_there_are(talk: Talk) -> None:
     for most in (1, 10, 40, 100, whole.token_count):
         found = talk.context("heron", interaction_limit=10, reflection_limit=4, max_tokens=most)
         assert found.token_count <= most
-        texts = [[r.text for r in found.results if (r.interaction.kind == k)] for k in (MESSAGE, REFLECTION)]
-        every = [[r.text for r in whole.results if (r.interaction.kind == k)] for k in (MESSAGE, REFLECTION)]
-        # What is left out is what fits least.
-        assert [all_[: len(some)] for some, all_ in zip(texts, every, strict=True)] == texts
+        kept, every = [r.text for r in found.results], [r.text for r in whole.results]
+        assert kept == [text for text in every if text in kept]
+        # Nothing that was left out would still fit.
+        left = most - found.token_count
+        assert all(-(-len(text) // 4) > left for text in every if text not in kept)
     assert found.token_count == whole.token_count
     assert len(found.results) == len(whole.results) == 14
+
+
+def test_what_does_not_fit_makes_room_for_what_does(talk: Talk) -> None:
+    talk.say("heron " * 200)
+    talk.say("a heron waits")
+    talk.reflect("a heron is a bird")
+    assert talk.texts("heron")[0].startswith("heron heron")
+    assert talk.texts("heron", max_tokens=20) == ["a heron waits", "SYSTEM REFLECTION: a heron is a bird"]
 
 
 def test_an_answer_holds_no_more_than_a_client_takes(talk: Talk) -> None:

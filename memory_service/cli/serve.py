@@ -62,6 +62,23 @@ _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "
     help="Tokens of a question, estimated as a quarter of its characters.",
 )
 @option(
+    "--reranker",
+    type=click.Choice(["none", "fastembed"]),
+    default="none",
+    help="What puts the best results in order where a caller asks for it.",
+)
+@option(
+    "--reranker-model",
+    default="Xenova/ms-marco-MiniLM-L-6-v2",
+    help="Model of the reranker fastembed; downloaded at the first start unless --reranker-dir is given.",
+)
+@option(
+    "--reranker-dir",
+    type=click.Path(path_type=Path),
+    help="Folder of the reranker's model: model.onnx and its tokenizer. Nothing is downloaded.",
+)
+@option("--reranker-timeout", "reranker_timeout_s", default=5.0, help="Seconds to wait for the reranker.")
+@option(
     "--overseer-skip-tools",
     default="getCurrentDate,calculateTimestamp,llm_analyze",
     help="Tools whose results the overseer never keeps, comma separated.",

@@ -11,10 +11,10 @@ from memory_service.domain.checks import Checks
 from memory_service.domain.documents import DOCUMENT_TAG, Document, Fragment, document_of, fragment_of
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.knowledge import fragment_bytes
+from memory_service.domain.packing import MISSES_MAX, Budget
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.ranking import Shares
 from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions, Selection
-from memory_service.domain.tokens import estimate_tokens
 from memory_service.errors import InvalidArgument
 from memory_service.records import ItemKind, RetrieveMode
 from memory_service.stores.base import Store
@@ -68,6 +68,8 @@ class _Place:
     passed: int = 0
     tokens: int = 0
     """How many tokens the pages before took."""
+    missed: int = 0
+    """How many of their fragments did not fit."""
 
 
 class FragmentSearch:
@@ -106,7 +108,11 @@ class FragmentSearch:
         page = await self._retrieval.retrieve(namespace, options)
         hits = await self._hits(namespace, page)
         taken, rest = self._cut(hits[place.passed :], place, query.max_tokens, page.next_page_token)
-        token = self._tokens.make(scope, [rest.inner_token, rest.passed, rest.tokens]) if rest else ""
+        token = (
+            self._tokens.make(scope, [rest.inner_token, rest.passed, rest.tokens, rest.missed])
+            if rest
+            else ""
+        )
         return FragmentPage(taken, page.revision, page.degraded, token)
 
     def _check(self, namespace: str, query: FragmentQuery) -> None:
@@ -130,8 +136,8 @@ class FragmentSearch:
     def _place(self, scope: tuple[object, ...], token: str) -> _Place:
         if not token:
             return _Place()
-        inner, passed, tokens = self._tokens.read(scope, token)
-        return _Place(str(inner), int(passed), int(tokens))
+        inner, passed, tokens, missed = self._tokens.read(scope, token)
+        return _Place(str(inner), int(passed), int(tokens), int(missed))
 
     async def _hits(self, namespace: str, page: Page) -> list[FragmentHit | None]:
         """Return what a page found; None for a fragment whose document is gone or is another by now."""
@@ -153,15 +159,19 @@ class FragmentSearch:
     ) -> tuple[list[FragmentHit], _Place | None]:
         """Return the hits that fit into a page and into the budget, and where the next page begins."""
         taken: list[FragmentHit] = []
-        nbytes, tokens = 0, place.tokens
+        budget, missed, nbytes = Budget(max_tokens, place.tokens), place.missed, 0
         for at, hit in enumerate(hits):
             if hit is None:
                 continue
+            texts = [(hit.fragment.item.position, hit.fragment.text)]
+            if not budget.fits(texts):
+                missed += 1
+                if missed >= MISSES_MAX:
+                    return taken, None
+                continue
             nbytes += fragment_bytes(hit.fragment) + self._document_bytes(hit.document) + _RESULT_BYTES
             if taken and nbytes > self._checks.limits.page_bytes_max:
-                return taken, _Place(place.inner_token, place.passed + at, tokens)
-            tokens += estimate_tokens(hit.fragment.text)
-            if max_tokens is not None and tokens > max_tokens:
-                return taken, None
+                return taken, _Place(place.inner_token, place.passed + at, budget.used, missed)
+            budget.take(texts)
             taken.append(hit)
-        return taken, _Place(next_inner, 0, tokens) if next_inner else None
+        return taken, _Place(next_inner, 0, budget.used, missed) if next_inner else None

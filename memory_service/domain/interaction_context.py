@@ -11,9 +11,9 @@ from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.interaction_items import PARTY_TAG, SESSION_TAG, text_of
 from memory_service.domain.interactions import SENDER_BYTES_MAX, Interaction, Interactions
+from memory_service.domain.packing import Budget
 from memory_service.domain.ranking import Shares
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
-from memory_service.domain.tokens import estimate_tokens
 from memory_service.errors import FailedPrecondition, InvalidArgument
 from memory_service.records import Item, ItemKind, RetrieveMode, Vector
 from memory_service.stores.base import Store
@@ -176,25 +176,26 @@ class InteractionContext:
                 return found[: search.limit]
 
     def _pack(self, context: Context, lists: Sequence[Sequence[Fitting]], max_tokens: int | None) -> None:
-        """Keep what there is room for: of each list a beginning, in turns by how far down it is."""
+        """Keep what there is room for, in turns by how far down its list it is."""
         room = self._checks.limits.page_bytes_max
         places = sorted(
             ((at + 1) / len(found), number, at)
             for number, found in enumerate(lists)
             for at in range(len(found))
         )
-        taken = [0] * len(lists)
+        budget = Budget(max_tokens)
+        taken: list[list[Fitting]] = [[] for _ in lists]
         for _, number, at in places:
             fitting = lists[number][at]
-            tokens = estimate_tokens(fitting.text)
+            texts = [(fitting.interaction.item.position, fitting.text)]
             nbytes = self._nbytes(fitting)
-            fits = max_tokens is None or context.token_count + tokens <= max_tokens
-            if taken[number] == at and fits and nbytes <= room:
-                taken[number] += 1
-                context.token_count += tokens
+            if nbytes <= room and budget.fits(texts):
+                budget.take(texts)
                 room -= nbytes
-        for found, count in zip(lists, taken, strict=True):
-            context.results += found[:count]
+                taken[number].append(fitting)
+        context.token_count = budget.used
+        for found in taken:
+            context.results += found
 
     def _nbytes(self, fitting: Fitting) -> int:
         said = [fitting.interaction.item]

@@ -216,7 +216,7 @@ class Memories:
         positions = await self._store.scan(namespace, wanted, size + 1, newest=newest_first)
         if newest_first:
             positions.reverse()
-        items, rest = await self._retrieval.load_page(namespace, positions, size, include_embedding)
+        items, rest = await self._retrieval.pages.load_page(namespace, positions, size, include_embedding)
         token = self._tokens.make(scope, [rest]) if rest is not None else ""
         return Page(items, info.revision, token)
 

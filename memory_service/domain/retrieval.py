@@ -11,9 +11,13 @@ from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.filter_language import FilterLanguage
+from memory_service.domain.neighbours import Window
+from memory_service.domain.packing import MISSES_MAX
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.ranking import Ranked, ScoreWeights, Shares, merged, rank
-from memory_service.errors import FailedPrecondition, InvalidArgument, Unsupported
+from memory_service.domain.reranking import RERANKED_MAX, Reranking, Scored, reorder
+from memory_service.domain.result_pages import PageShape, Place, ResultPages
+from memory_service.errors import FailedPrecondition, InvalidArgument
 from memory_service.predicates import Predicate
 from memory_service.records import (
     CONVERSATION_KINDS,
@@ -91,12 +95,23 @@ class RetrieveOptions(msgspec.Struct):
     rerank: bool = False
     record_usage: bool = False
 
+    @property
+    def has_query(self) -> bool:
+        """Whether the best for a query are wanted, and not the newest."""
+        return bool(self.query_text) or self.query_embedding is not None
+
+    @property
+    def fills_pages(self) -> bool:
+        """Whether what goes into a page is decided result by result."""
+        return bool(self.context_window) or self.max_tokens is not None
+
 
 class Page(msgspec.Struct):
     """One page of results.
 
     By a query, each item has its score, and `shares` where an explanation was asked for. By recency
-    these lists are empty.
+    these lists are empty. `windows` are the neighbours of each item, empty where none were asked for;
+    `token_count` is what the texts take, 0 without a budget.
     """
 
     items: list[Item]
@@ -105,10 +120,19 @@ class Page(msgspec.Struct):
     degraded: Sequence[Degradation] = ()
     scores: list[float] = []
     shares: list[Shares] = []
+    windows: list[Window] = []
+    token_count: int = 0
+
+
+Cut = tuple[Page, list[tuple[float, int]], Place | None]
+"""A page, the scores and positions of its results, and where the next begins."""
 
 
 class Retrieval:
-    """Finds items. Reads only. `item_bytes` tells how many bytes an item takes in an answer."""
+    """Finds items. Reads only. `item_bytes` tells how many bytes an item takes in an answer.
+
+    `reranking` is there where callers may ask for it.
+    """
 
     def __init__(
         self,
@@ -117,8 +141,11 @@ class Retrieval:
         checks: Checks,
         tokens: PageTokens,
         item_bytes: Callable[[Item], int],
+        reranking: Reranking | None = None,
     ) -> None:
         self._item_bytes = item_bytes
+        self._reranking = reranking
+        self.pages = ResultPages(store, item_bytes, checks.limits.page_bytes_max)
         self._store = store
         self._embedding = embedding
         self._checks = checks
@@ -129,7 +156,7 @@ class Retrieval:
         """Return the newest items, or the best for a query."""
         self._check(namespace, options)
         limit = DEFAULT_LIMIT if options.limit is None else options.limit
-        if options.query_text or options.query_embedding is not None:
+        if options.has_query:
             return await self._best(namespace, options, limit)
         return await self._newest(namespace, options, limit)
 
@@ -143,11 +170,28 @@ class Retrieval:
         if options.query_embedding is not None:
             checks.vector("options.query_embedding", options.query_embedding)
         checks.count("options.context_window", options.context_window)
-        if options.context_window:
-            raise Unsupported("context_window", "options.context_window is not offered by this version")
+        checks.size("options.context_window", options.context_window, "context_window_items_max")
+        if options.max_tokens is not None and options.max_tokens < 1:
+            raise InvalidArgument("options.max_tokens", "must be positive")
         checks.count("options.page_size", options.page_size)
         if options.min_score is not None and options.min_score != options.min_score:
             raise InvalidArgument("options.min_score", "is not a number")
+        if not options.has_query:
+            self._check_no_query(options)
+        elif options.rerank and not options.query_text:
+            raise InvalidArgument("options.rerank", "needs a query_text")
+
+    @staticmethod
+    def _check_no_query(options: RetrieveOptions) -> None:
+        """Refuse what would be ignored: who asks for it has forgotten the query."""
+        for name, given in (
+            ("min_score", options.min_score is not None),
+            ("mode", options.mode is not RetrieveMode.UNSPECIFIED),
+            ("weights", options.weights is not None),
+            ("rerank", options.rerank),
+        ):
+            if given:
+                raise InvalidArgument(f"options.{name}", "needs a query")
 
     def check_selection(self, selection: Selection, prefix: str = "") -> None:
         """Check what a caller asks for, and read its filter."""
@@ -163,54 +207,65 @@ class Retrieval:
     # --- by recency ---------------------------------------------------------------------------
 
     async def _newest(self, namespace: str, options: RetrieveOptions, limit: int) -> Page:
-        scope = ("newest", namespace, limit, options.include_embedding, *options.selection.scope())
-        page_size = self._page_size(options.page_size)
-        place = self._place(scope, options.page_token) if options.page_token else None
+        scope = (
+            "newest", namespace, limit, options.include_embedding, options.context_window, options.max_tokens,
+            *options.selection.scope(),
+        )  # fmt: skip
+        shape = self._shape(options)
+        place = (
+            self._tokens.read(scope, options.page_token, "options.page_token") if options.page_token else ()
+        )
         info = await self._store.namespace(namespace)
         if info is None or limit == 0:
             return Page([], info.revision if info else 0)
-        if place is not None:
-            first, last = place
+        if place:
+            begin, first, last = map(int, place)
             wanted = options.selection.to_filter(first, last)
-            positions = await self._store.scan(namespace, wanted, page_size + 1, newest=False)
+            positions = await self._store.scan(namespace, wanted, shape.size + 1, newest=False)
         else:
             last = info.revision
             wanted = options.selection.to_filter(max_position=last)
             positions = await self._store.scan(namespace, wanted, limit, newest=True)
-        page, rest = await self.load_page(namespace, positions, page_size, options.include_embedding)
-        token = self._tokens.make(scope, [rest, last]) if rest is not None else ""
-        return Page(page, info.revision, token)
+            if options.max_tokens is not None:
+                fitting = await self.pages.first_that_fits(namespace, positions, shape, options.max_tokens)
+                positions = positions[fitting:]
+            begin = first = positions[0] if positions else last
+        if options.fills_pages:
+            page, rest = await self._surrounded(namespace, positions, options, begin, first)
+        else:
+            items, rest = await self.pages.load_page(namespace, positions, shape.size, shape.with_embedding)
+            page = Page(items, 0)
+        page.revision = info.revision
+        page.next_page_token = self._tokens.make(scope, [begin, rest, last]) if rest is not None else ""
+        return page
 
-    def _place(self, scope: tuple[object, ...], token: str) -> tuple[int, int]:
-        first, last = self._tokens.read(scope, token, "options.page_token")
-        return int(first), int(last)
+    async def _surrounded(
+        self, namespace: str, positions: list[int], options: RetrieveOptions, begin: int, first: int
+    ) -> tuple[Page, int | None]:
+        """Load a page of results with their neighbours; return it and where the next begins.
 
-    def _page_size(self, asked: int) -> int:
-        return min(asked or self._checks.limits.page_items_max, self._checks.limits.page_items_max)
+        All of them fit into the budget. What the pages from `begin` to before `first` have is not
+        counted again.
+        """
+        shape, budget = self._shape(options), None
+        if options.max_tokens is not None:
+            wanted = options.selection.to_filter(begin, first - 1)
+            passed = await self._store.scan(namespace, wanted, -1, newest=False) if first > begin else []
+            budget = await self.pages.budget(namespace, passed, shape, None)
+        filled = await self.pages.fill(namespace, positions, shape, budget)
+        page = Page(filled.items, 0, windows=filled.windows, token_count=filled.token_count)
+        return page, positions[filled.rest.first] if filled.rest else None
 
-    async def load_page(
-        self, namespace: str, positions: Sequence[int], page_size: int, with_embedding: bool
-    ) -> tuple[list[Item], int | None]:
-        """Load as many items as a page takes; return them and the position that the next begins at."""
-        page: list[Item] = []
-        nbytes = 0
-        for at in range(0, len(positions), _LOADED_AT_ONCE):
-            chunk = positions[at : min(at + _LOADED_AT_ONCE, len(positions))]
-            items = await self._store.load_items(namespace, chunk, with_embedding=with_embedding)
-            for position, item in zip(chunk, items, strict=True):
-                if item is None:
-                    continue
-                size = self._item_bytes(item)
-                if len(page) >= page_size or (page and nbytes + size > self._checks.limits.page_bytes_max):
-                    return page, position
-                page.append(item)
-                nbytes += size
-        return page, None
+    def _shape(self, options: RetrieveOptions) -> PageShape:
+        size = min(
+            options.page_size or self._checks.limits.page_items_max, self._checks.limits.page_items_max
+        )
+        return PageShape(size, options.context_window, options.include_embedding)
 
     # --- by a query ---------------------------------------------------------------------------
 
     async def _best(self, namespace: str, options: RetrieveOptions, limit: int) -> Page:
-        first = self._first_of_page(namespace, options, limit) if options.page_token else 0
+        place = self._place(namespace, options, limit)
         info = await self._store.namespace(namespace)
         vector, text, mode, degraded = await self._channels(info, options)
         if info is None or limit == 0:
@@ -219,10 +274,43 @@ class Retrieval:
             raise InvalidArgument.dimension("options.query_embedding", info.dimension, len(vector))
         if vector is None and text is None:
             return Page([], info.revision, degraded=degraded)
-        ranked = await self._ranked(namespace, info, options, limit, vector, text, mode)
-        page = await self._cut(namespace, options, limit, ranked, first)
+        if options.rerank:
+            unbounded = msgspec.structs.replace(options, min_score=None)
+            depth = _depth(limit, options.max_tokens, RERANKED_MAX)
+            ranked = await self._ranked(namespace, info, unbounded, depth, vector, text, mode)
+            place, degraded = await self._reranked(namespace, options, ranked, place, degraded)
+            del ranked.order[_depth(limit, options.max_tokens) :]
+        else:
+            depth = _depth(limit, options.max_tokens)
+            ranked = await self._ranked(namespace, info, options, depth, vector, text, mode)
+        page = await self._cut(namespace, options, limit, ranked, place)
         page.revision, page.degraded = info.revision, degraded
         return page
+
+    async def _reranked(
+        self,
+        namespace: str,
+        options: RetrieveOptions,
+        ranked: Ranked,
+        place: Place,
+        degraded: Sequence[Degradation],
+    ) -> tuple[Place, Sequence[Degradation]]:
+        """Put the best in the reranker's order; return the place with its scores, and what could not be done.
+
+        Pages after the first go by the scores of the first, or they would not fit together.
+        """
+        assert self._reranking is not None
+        scored: Scored | None = place.reranked or None
+        if not options.page_token:
+            scored = await self._reranking.score(namespace, options.query_text, ranked)
+        if scored is None:
+            degraded = (*degraded, self._reranking.degradation)
+        else:
+            reorder(ranked, scored, explain=options.explain)
+        if options.min_score is not None:
+            least = options.min_score
+            ranked.order = [pair for pair in ranked.order if pair[0] >= least]
+        return msgspec.structs.replace(place, reranked=scored or []), degraded
 
     async def _channels(
         self, info: NamespaceInfo | None, options: RetrieveOptions
@@ -293,51 +381,60 @@ class Retrieval:
         return merged(found)
 
     async def _cut(
-        self, namespace: str, options: RetrieveOptions, limit: int, ranked: Ranked, first: int
+        self, namespace: str, options: RetrieveOptions, limit: int, ranked: Ranked, place: Place
     ) -> Page:
         """Load the page that is asked for, and make the token of the next. Its revision is not set."""
-        wanted = ranked.order
-        page_size = self._page_size(options.page_size)
-        if first or len(wanted) > page_size:
-            wanted = wanted[first : first + page_size]
-        loaded = await self._store.load_items(
-            namespace, [position for _, position in wanted], with_embedding=options.include_embedding
-        )
-        taken, items = self._fitting(loaded, options.include_embedding)
+        if options.fills_pages:
+            page, wanted, rest = await self._filled(namespace, options, limit, ranked, place)
+        else:
+            page, wanted, rest = await self._loaded(namespace, options, ranked, place)
+        if rest is not None:
+            page.next_page_token = self._tokens.make(self._scope(namespace, options, limit), [rest.text])
+        page.scores = [score for score, _ in wanted]
+        if options.explain:
+            page.shares = [ranked.shares[position] for _, position in wanted]
+        return page
+
+    async def _loaded(self, namespace: str, options: RetrieveOptions, ranked: Ranked, place: Place) -> Cut:
+        """Load results as they come."""
+        shape, first, wanted = self._shape(options), place.first, ranked.order
+        if first or len(wanted) > shape.size:
+            wanted = wanted[first : first + shape.size]
+        positions = [position for _, position in wanted]
+        loaded = await self._store.load_items(namespace, positions, with_embedding=shape.with_embedding)
+        taken, items = self.pages.fitting(loaded, shape.with_embedding)
         if len(items) < len(wanted):
-            wanted = [place for place, item in zip(wanted[:taken], loaded, strict=False) if item is not None]
-        token = ""
-        if first + taken < len(ranked.order):
-            token = self._tokens.make(self._query_scope(namespace, options, limit), [first + taken])
-        return Page(
-            items,
-            0,
-            token,
-            scores=[score for score, _ in wanted],
-            shares=[ranked.shares[position] for _, position in wanted] if options.explain else [],
+            wanted = [each for each, item in zip(wanted[:taken], loaded, strict=False) if item is not None]
+        more = first + taken < len(ranked.order)
+        return Page(items, 0), wanted, msgspec.structs.replace(place, first=first + taken) if more else None
+
+    async def _filled(
+        self, namespace: str, options: RetrieveOptions, limit: int, ranked: Ranked, place: Place
+    ) -> Cut:
+        """Load results with their neighbours, those that fit into the budget."""
+        shape, budget = self._shape(options), None
+        positions = [position for _, position in ranked.order]
+        if options.max_tokens is not None:
+            passed = [
+                position for at, position in enumerate(positions[: place.first]) if at not in place.missed
+            ]
+            budget = await self.pages.budget(namespace, passed, shape, options.max_tokens, place.tokens)
+        filled = await self.pages.fill(
+            namespace, positions, shape, budget, place=place, results_max=limit if limit >= 0 else None
         )
+        page = Page(filled.items, 0, windows=filled.windows, token_count=filled.token_count)
+        return page, [ranked.order[at] for at in filled.places], filled.rest
 
-    def _fitting(self, loaded: list[Item | None], with_embedding: bool) -> tuple[int, list[Item]]:
-        """Return how many of what was loaded fit into a page, and those of them that exist."""
-        items = [item for item in loaded if item is not None]
-        bytes_max = self._checks.limits.page_bytes_max
-        if not with_embedding:
-            # What was sent before tells its size: most pages need no other look.
-            sizes = [len(item.framed) for item in items if item.framed is not None]
-            if len(sizes) == len(items) and sum(sizes) <= bytes_max:
-                return len(loaded), items
-        items, nbytes = [], 0
-        for at, item in enumerate(loaded):
-            if item is not None:
-                nbytes += self._item_bytes(item)
-                if nbytes > bytes_max and items:
-                    return at, items
-                items.append(item)
-        return len(loaded), items
+    def _place(self, namespace: str, options: RetrieveOptions, limit: int) -> Place:
+        if not options.page_token:
+            return Place()
+        scope = self._scope(namespace, options, limit)
+        return Place.parse(str(self._tokens.read(scope, options.page_token, "options.page_token")[0]))
 
-    def _first_of_page(self, namespace: str, options: RetrieveOptions, limit: int) -> int:
-        scope = self._query_scope(namespace, options, limit)
-        return int(self._tokens.read(scope, options.page_token, "options.page_token")[0])
+    def _scope(self, namespace: str, options: RetrieveOptions, limit: int) -> tuple[object, ...]:
+        """What a page token is good for."""
+        pages = (options.context_window, options.max_tokens, options.rerank)
+        return (*self._query_scope(namespace, options, limit), *pages)
 
     @staticmethod
     def _query_scope(namespace: str, options: RetrieveOptions, limit: int) -> tuple[object, ...]:
@@ -348,4 +445,9 @@ class Retrieval:
         )  # fmt: skip
 
 
-_LOADED_AT_ONCE = 100
+def _depth(limit: int, max_tokens: int | None, at_least: int = 0) -> int:
+    """Return how many of the best have to be known for `limit` results that fit; -1: all."""
+    if max_tokens is not None:
+        # Each result takes a token at least.
+        limit = (max_tokens if limit < 0 else min(limit, max_tokens)) + MISSES_MAX
+    return limit if limit < 0 else max(limit, at_least)

@@ -14,6 +14,7 @@ from memory_service.domain.administration import Administration
 from memory_service.embedders.base import Embedder
 from memory_service.limits import Limits
 from memory_service.llms.base import Llm
+from memory_service.rerankers.base import Reranker
 from memory_service.server.values import fill_duration, fill_time
 from memory_service.v1 import admin_pb2 as pb
 from memory_service.v1 import admin_pb2_grpc
@@ -29,6 +30,7 @@ class ServerInfo:
     embedder: Embedder | None
     llm: Llm | None
     limits: Limits
+    reranker: Reranker | None = None
 
 
 class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
@@ -40,13 +42,14 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
         self._start_us = now_us()
 
     async def GetInfo(self, request: pb.GetInfoRequest, context: Context) -> pb.GetInfoResponse:
-        embedder, llm = self._info.embedder, self._info.llm
+        embedder, llm, reranker = self._info.embedder, self._info.llm, self._info.reranker
         response = pb.GetInfoResponse(
             version=__version__,
             store=self._info.store,
             embedder=embedder.name if embedder else "none",
             embedding_dimension=embedder.dimension if embedder else 0,
             llm=llm.name if llm else "none",
+            reranker=reranker.name if reranker else "none",
             limits=dataclasses.asdict(self._info.limits),
         )
         fill_time(response.start_time, self._start_us)

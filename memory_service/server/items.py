@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import struct
+from itertools import chain
 
 import msgspec
 import numpy as np
 
+from memory_service.domain.neighbours import Window
 from memory_service.domain.retrieval import Page
 from memory_service.errors import InvalidArgument
 from memory_service.records import (
@@ -152,17 +154,40 @@ _double = struct.Struct("<d").pack
 _NO_SCORE = _double(0.0)
 
 
+_RESULT_BEFORE = bytes([pb.RetrieveResult.BEFORE_FIELD_NUMBER << 3 | 2])
+_RESULT_AFTER = bytes([pb.RetrieveResult.AFTER_FIELD_NUMBER << 3 | 2])
+
+
 def encoded_results(page: Page) -> bytes:
     """Return a RetrieveResponse that holds the results of a page, encoded.
 
     Items are kept encoded, so they need not be decoded to be sent. Encoded messages of one type may
     be appended to each other: the rest of the response follows.
     """
+    if page.windows:
+        scores = page.scores or [0.0] * len(page.items)
+        return b"".join(chain(*map(_surrounded, page.items, scores, page.windows)))
     parts = [_NO_SCORE] * (2 * len(page.items))
     parts[::2] = [item.framed or _framed(item) for item in page.items]
     if page.scores:
         parts[1::2] = map(_double, page.scores)
     return b"".join(parts)
+
+
+def _surrounded(item: Item, score: float, window: Window) -> list[bytes]:
+    """Return a result with its neighbours, as it stands in a response."""
+    parts = [b"", *_field(_RESULT_ITEM, item), _RESULT_SCORE, _double(score)]
+    for neighbour in window.before:
+        parts += _field(_RESULT_BEFORE, neighbour)
+    for neighbour in window.after:
+        parts += _field(_RESULT_AFTER, neighbour)
+    parts[0] = _RESPONSE_RESULT + _varint(sum(map(len, parts)))
+    return parts
+
+
+def _field(tag: bytes, item: Item) -> tuple[bytes, bytes, bytes]:
+    wire = encoded(item)
+    return tag, _varint(len(wire)), wire
 
 
 def _framed(item: Item) -> bytes:

@@ -151,7 +151,9 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     async def Retrieve(self, request: pb.RetrieveRequest, context: Context) -> pb.RetrieveResponse | bytes:
         options = _options(request.options)
         page = await self._retrieval.retrieve(request.namespace, options)
-        response = pb.RetrieveResponse(revision=page.revision, next_page_token=page.next_page_token)
+        response = pb.RetrieveResponse(
+            revision=page.revision, next_page_token=page.next_page_token, token_count=page.token_count
+        )
         if page.degraded:
             response.degraded.extend(_degraded(page.degraded))
         if not (options.explain or options.include_embedding):
@@ -322,9 +324,13 @@ def _weights(message: pb.ScoreWeights) -> ScoreWeights:
 
 
 def _fill_results(response: pb.RetrieveResponse, page: Page, options: RetrieveOptions) -> None:
-    for item, score, shares in zip_longest(page.items, page.scores, page.shares):
+    for item, score, shares, window in zip_longest(page.items, page.scores, page.shares, page.windows):
         result = response.results.add(score=score or 0.0)
         fill_item(result.item, item, include_embedding=options.include_embedding)
+        if window:
+            for neighbours, side in ((window.before, result.before), (window.after, result.after)):
+                for neighbour in neighbours:
+                    fill_item(side.add(), neighbour)
         if options.explain:
             result.explanation.SetInParent()
         for share in shares or ():

@@ -22,6 +22,7 @@ from memory_service.domain.administration import Administration
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.embedders.base import Embedder
 from memory_service.llms.base import Llm
+from memory_service.rerankers.base import CannotLoad, Reranker
 from memory_service.server.call_guard import CallGuard
 from memory_service.server.reflection import Reflection
 from memory_service.server.services import SERVICES, Services
@@ -78,6 +79,18 @@ def open_llm(config: Config) -> Llm | None:
     )
 
 
+def open_reranker(config: Config) -> Reranker | None:
+    """Return the reranker that is asked for; None: results keep the order of their scores."""
+    if config.reranker == "none":
+        return None
+    from memory_service.rerankers.fastembed import FastembedReranker
+
+    try:
+        return FastembedReranker(config.reranker_model, config.reranker_dir)
+    except CannotLoad as error:
+        raise BadConfig(str(error)) from error
+
+
 def _page_token_key(config: Config) -> bytes:
     """Return the key of page tokens; on disk, so that a token outlives a restart."""
     if config.store == "memory":
@@ -122,10 +135,14 @@ def _options(config: Config) -> list[tuple[str, int]]:
 
 
 async def build_server(
-    config: Config, store: Store, embedder: Embedder | None, llm: Llm | None = None
+    config: Config,
+    store: Store,
+    embedder: Embedder | None,
+    llm: Llm | None = None,
+    reranker: Reranker | None = None,
 ) -> tuple[Server, Administration]:
     """Build a server over an open store, and bind its port. Raises BadConfig when the port is taken."""
-    services = Services(config, store, embedder, llm, PageTokens(_page_token_key(config)))
+    services = Services(config, store, embedder, llm, reranker, PageTokens(_page_token_key(config)))
     guard = CallGuard(config.limits)
     server = grpc.aio.server(options=_options(config))
     services.register(guard.guarding(server))
@@ -167,6 +184,7 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
     _on_signals(stop)
     embedder = open_embedder(config)
     llm = open_llm(config)
+    reranker = open_reranker(config)
     store = open_store(config)
     await store.open()
     async with contextlib.AsyncExitStack() as stack:
@@ -175,7 +193,9 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
             stack.push_async_callback(embedder.close)
         if llm is not None:
             stack.push_async_callback(llm.close)
-        server, administration = await build_server(config, store, embedder, llm)
+        if reranker is not None:
+            stack.push_async_callback(reranker.close)
+        server, administration = await build_server(config, store, embedder, llm, reranker)
         await stack.enter_async_context(administration.sweeping())
         await server.grpc_server.start()
         address = f"{config.address.rpartition(':')[0]}:{server.port}"

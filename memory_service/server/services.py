@@ -22,6 +22,7 @@ from memory_service.domain.knowledge import Knowledge
 from memory_service.domain.memories import Memories
 from memory_service.domain.overseer import Overseer
 from memory_service.domain.page_tokens import PageTokens
+from memory_service.domain.reranking import Reranking
 from memory_service.domain.result_storage import ResultStorage
 from memory_service.domain.retrieval import Retrieval
 from memory_service.domain.save_command import SaveCommand
@@ -29,6 +30,7 @@ from memory_service.domain.splitting import Split
 from memory_service.domain.states import States
 from memory_service.embedders.base import Embedder
 from memory_service.llms.base import Llm
+from memory_service.rerankers.base import Reranker
 from memory_service.server.admin_servicer import AdminServicer, ServerInfo
 from memory_service.server.documents import document_bytes
 from memory_service.server.interaction_servicer import InteractionServicer
@@ -66,13 +68,20 @@ class Services:
     """The services of one server, over one store."""
 
     def __init__(
-        self, config: Config, store: Store, embedder: Embedder | None, llm: Llm | None, tokens: PageTokens
+        self,
+        config: Config,
+        store: Store,
+        embedder: Embedder | None,
+        llm: Llm | None,
+        reranker: Reranker | None,
+        tokens: PageTokens,
     ) -> None:
         self._config, self._store, self._embedder, self._llm = config, store, embedder, llm
-        self._tokens = tokens
+        self._reranker, self._tokens = reranker, tokens
         self._checks = Checks(config.limits)
         self._embedding = TextEmbedding(embedder)
-        self._retrieval = Retrieval(store, self._embedding, self._checks, tokens, item_bytes)
+        reranking = Reranking(store, reranker, config.reranker_timeout_s)
+        self._retrieval = Retrieval(store, self._embedding, self._checks, tokens, item_bytes, reranking)
         self._memories = Memories(store, self._embedding, self._retrieval, self._checks, tokens)
         self._states = States(store, self._checks, tokens, state_bytes)
         self.administration = Administration(store, self._checks, tokens)
@@ -83,7 +92,7 @@ class Services:
         memories = MemoryServicer(self._memories, self._retrieval, page_bytes_max)
         memory_pb2_grpc.add_MemoryServiceServicer_to_server(memories, server)
         state_pb2_grpc.add_StateServiceServicer_to_server(StateServicer(self._states), server)
-        info = ServerInfo(self._config.store, self._embedder, self._llm, self._config.limits)
+        info = ServerInfo(self._config.store, self._embedder, self._llm, self._config.limits, self._reranker)
         admin_pb2_grpc.add_AdminServiceServicer_to_server(AdminServicer(self.administration, info), server)
         overseer_pb2_grpc.add_OverseerServiceServicer_to_server(self._overseer(), server)
         interaction_pb2_grpc.add_InteractionServiceServicer_to_server(self._interactions(), server)

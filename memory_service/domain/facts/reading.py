@@ -13,6 +13,7 @@ from memory_service.domain.facts.categories import Category
 from memory_service.domain.facts.importance import decay_factor
 from memory_service.domain.facts.memory import Memory, memory_of
 from memory_service.domain.facts.prompt_block import FRAME, bullet, prompt_block
+from memory_service.domain.packing import Budget
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.ranking import Shares
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
@@ -335,14 +336,14 @@ def _is_memory(item: Item) -> bool:
 def _pack(found: MemoryPage, limit: int, max_tokens: int | None) -> None:
     """Leave out what is over the limit, and what does not fit into the budget."""
     kept: list[int] = []
-    tokens = 0
+    budget = Budget(max_tokens)
     for at, memory in enumerate(found.memories):
         if 0 <= limit <= len(kept):
             break
-        cost = estimate_tokens(memory.content)
-        if max_tokens is None or tokens + cost <= max_tokens:
+        texts = [(memory.id, memory.content)]
+        if budget.fits(texts):
+            budget.take(texts)
             kept.append(at)
-            tokens += cost
     found.memories = [found.memories[at] for at in kept]
     found.scores = [found.scores[at] for at in kept]
     found.shares = [found.shares[at] for at in kept]

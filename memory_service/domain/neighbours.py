@@ -1,0 +1,49 @@
+"""Results together with what was said right before and right after each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from memory_service.clock import now_us
+from memory_service.records import Item
+from memory_service.stores.base import Store
+
+
+class Window(msgspec.Struct, frozen=True):
+    """What stands around an item in its session, in the order of the namespace."""
+
+    before: Sequence[Item] = ()
+    after: Sequence[Item] = ()
+
+    @property
+    def items(self) -> list[Item]:
+        """All of it."""
+        return [*self.before, *self.after]
+
+
+class Neighbours:
+    """Finds the neighbours of items, and loads them without their vectors."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def windows(self, namespace: str, positions: Sequence[int], count: int) -> list[Window]:
+        """Return the windows of the items at these positions, with at most `count` items each way."""
+        if not count:
+            return [Window()] * len(positions)
+        found = await self._store.neighbours(namespace, positions, count, now_us=now_us())
+        wanted = sorted({place for around in found for place in (*around.before, *around.after)})
+        items = dict(zip(wanted, await self._store.load_items(namespace, wanted), strict=True))
+
+        def there(side: Sequence[int]) -> list[Item]:
+            # What was deleted since its place was found is left out.
+            return [item for place in side if (item := items[place]) is not None]
+
+        return [Window(there(around.before), there(around.after)) for around in found]
+
+    async def positions(self, namespace: str, positions: Sequence[int], count: int) -> set[int]:
+        """Return these positions and those of all their neighbours."""
+        found = await self._store.neighbours(namespace, positions, count, now_us=now_us()) if count else ()
+        return {*positions, *(place for around in found for place in (*around.before, *around.after))}

@@ -1,0 +1,42 @@
+"""Packing texts into a prompt's budget: by rank, and what does not fit makes room for what does."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+
+from memory_service.domain.search_text import search_text
+from memory_service.domain.tokens import estimate_tokens
+from memory_service.records import Item
+
+MISSES_MAX = 32
+"""After so many results that do not fit, no more are tried: what is left to find fits ever less."""
+
+
+class Budget:
+    """A number of tokens, and what was taken of it; None: no bound, tokens are counted only.
+
+    A text is counted once, by its key. No text costs less than 1: in a prompt it is a line at least.
+    """
+
+    def __init__(self, tokens_max: int | None, used: int = 0, counted: Iterable[Hashable] = ()) -> None:
+        self._tokens_max = tokens_max
+        self._counted = set(counted)
+        self.used = used
+
+    def fits(self, texts: Iterable[tuple[Hashable, str]]) -> bool:
+        """Whether there is room for texts that belong together."""
+        return self._tokens_max is None or self.used + self._cost(texts) <= self._tokens_max
+
+    def take(self, texts: Sequence[tuple[Hashable, str]]) -> None:
+        """Count texts as taken."""
+        self.used += self._cost(texts)
+        self._counted.update(key for key, _ in texts)
+
+    def _cost(self, texts: Iterable[tuple[Hashable, str]]) -> int:
+        new = {key: text for key, text in texts if key not in self._counted}
+        return sum(max(estimate_tokens(text), 1) for text in new.values())
+
+
+def texts_of(items: Iterable[Item]) -> list[tuple[Hashable, str]]:
+    """Return the texts of items by position, as a prompt would have them."""
+    return [(item.position, search_text(item.content)) for item in items]

@@ -1,0 +1,80 @@
+"""The best results in the order that a reranker gives them."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+
+from memory_service.domain.embedding import Degradation
+from memory_service.domain.ranking import Contribution, Ranked
+from memory_service.domain.search_text import search_text
+from memory_service.errors import Unavailable
+from memory_service.records import DegradationReason
+from memory_service.rerankers.base import Reranker
+from memory_service.stores.base import Store
+
+RERANKED_MAX = 50
+"""How many of the best results a reranker puts in order; what comes behind them stays behind."""
+
+_NO_RERANKER = Degradation(
+    DegradationReason.NO_RERANKER, "the server runs without a reranker: the order is that of the scores"
+)
+_UNAVAILABLE = Degradation(
+    DegradationReason.RERANKER_UNAVAILABLE, "the reranker does not answer: the order is that of the scores"
+)
+# More digits differ with what a text is scored together with.
+_DIGITS = 4
+
+Scored = list[tuple[int, float]]
+"""Positions and the reranker's scores of them."""
+
+
+class Reranking:
+    """Asks a reranker, for `timeout_s` at most; None: there is none."""
+
+    def __init__(self, store: Store, reranker: Reranker | None, timeout_s: float) -> None:
+        self._store = store
+        self._reranker = reranker
+        self._timeout_s = timeout_s
+
+    @property
+    def degradation(self) -> Degradation:
+        """What is told where results are not reranked although that was asked for."""
+        return _NO_RERANKER if self._reranker is None else _UNAVAILABLE
+
+    async def score(self, namespace: str, query: str, ranked: Ranked) -> Scored | None:
+        """Return the scores of the best results; None: the reranker gives none, which is to be told."""
+        if self._reranker is None:
+            return None
+        positions = [position for _, position in ranked.order[:RERANKED_MAX]]
+        loaded = await self._store.load_items(namespace, positions)
+        there = [(item.position, search_text(item.content, item.kind)) for item in loaded if item is not None]
+        if not there:
+            return []
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                scores = await self._reranker.score(query, [text for _, text in there])
+        except (Unavailable, TimeoutError):
+            return None
+        return [(position, round(s, _DIGITS)) for (position, _), s in zip(there, scores, strict=True)]
+
+
+def reorder(ranked: Ranked, scored: Sequence[tuple[int, float]], *, explain: bool) -> None:
+    """Put what was scored first, the best first; of equal ones the newer first."""
+    found = {position for _, position in ranked.order}
+    best = sorted(((score, position) for position, score in scored if position in found), reverse=True)
+    first = {position for _, position in best}
+    ranked.order = [
+        *((_probability(score), position) for score, position in best),
+        *(pair for pair in ranked.order if pair[1] not in first),
+    ]
+    if explain:
+        for score, position in best:
+            share = Contribution("reranker", score, 1.0, 1.0, _probability(score))
+            ranked.shares[position] = (share,)
+
+
+def _probability(log_odds: float) -> float:
+    """Return the logistic function of a score: 0 to 1."""
+    return 0.5 * (1.0 + math.tanh(0.5 * log_odds))
