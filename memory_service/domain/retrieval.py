@@ -279,7 +279,8 @@ class Retrieval:
             depth = _depth(limit, options.max_tokens, RERANKED_MAX)
             ranked = await self._ranked(namespace, info, unbounded, depth, vector, text, mode)
             place, degraded = await self._reranked(namespace, options, ranked, place, degraded)
-            del ranked.order[_depth(limit, options.max_tokens) :]
+            if (wanted := _depth(limit, options.max_tokens)) >= 0:
+                del ranked.order[wanted:]
         else:
             depth = _depth(limit, options.max_tokens)
             ranked = await self._ranked(namespace, info, options, depth, vector, text, mode)
