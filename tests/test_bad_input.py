@@ -191,6 +191,7 @@ BAD: dict[str, Bad] = {
     "NaN as the lowest score": retrieve("min_score", query_text="x", min_score=NAN),
     "mode 99": retrieve("mode", query_text="x", mode=99),
     "negative context": retrieve("context_window", context_window=-1),
+    "a filter that is none": retrieve("filter", filter="1=1; DROP TABLE items"),
     "context of 21": retrieve("context_window", TOO_LARGE, context_window=21),
     "no tokens": retrieve("max_tokens", max_tokens=0),
     "negative tokens": retrieve("max_tokens", query_text="x", max_tokens=-5),
@@ -237,3 +238,102 @@ BAD: dict[str, Bad] = {
     "description of 2 KiB": save("description", INVALID, TOO_LARGE, description="x" * 2048),
     "no pattern": call("state.SearchState", "pattern"),
     "pattern of 513 bytes": call("state.SearchState", "pattern", INVALID, TOO_LARGE, pattern="*" * 513),
+    # What is not offered yet
+    "query of 65 KiB": retrieve("query_text", TOO_LARGE, query_text="x" * (65 << 10)),
+}
+
+
+@pytest.fixture
+def old(api: Api, namespace: str) -> str:
+    """A namespace with an item of three dimensions, and a state."""
+    api.add(namespace, id="old", text="old", embedding=vector(1, 2, 3))
+    api.save(namespace, "old", "old")
+    return namespace
+
+
+def refused(api: Api, bad: Bad, namespace: str) -> Refusal:
+    request = bad.request(namespace)
+    rpc = attrgetter(bad.rpc)(api)
+    return refusal(rpc, iter([request]) if bad.rpc == "memory.Import" else request)
+
+
+def contents(api: Api, namespace: str) -> tuple[int, int, int]:
+    stats = api.stats(namespace)
+    return stats.revision, stats.item_count, stats.state_count
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_refused_by_its_field_and_nothing_is_written(api: Api, old: str, name: str) -> None:
+    bad = BAD[name]
+    before = contents(api, old)
+    error = refused(api, bad, old)
+    assert (error.code, error.reason) in bad.outcomes
+    if error.reason == "INVALID_FIELD":
+        assert error.names(bad.field), error.fields
+        assert error.metadata["field"] in error.fields
+    assert contents(api, old) == before == (2, 1, 1)
+
+
+@pytest.mark.parametrize("name", [name for name, bad in BAD.items() if TOO_LARGE in bad.outcomes])
+def test_a_limit_is_told_with_its_name_and_size(api: Api, old: str, name: str) -> None:
+    error = refused(api, BAD[name], old)
+    if error.reason == "INVALID_FIELD":
+        return  # the proto allows either for a length; what is said about a field is checked above
+    field = error.metadata["field"]
+    assert BAD[name].field in re.sub(r"\[.*?\]", "", field).split(".")
+    assert int(error.metadata["actual"]) > int(error.metadata["limit"])
+    assert api.limits()[error.metadata["limit_name"]] == int(error.metadata["limit"])
+
+
+# The edges that are still allowed
+
+ALLOWED: dict[str, dict[str, Any]] = {
+    "vector of 4096": {"text": "x", "embedding": vector(*[1.0] * 4096)},
+    "vector of one": {"text": "x", "embedding": vector(-0.5)},
+    "biggest vector": {"text": "x", "embedding": vector(3.4e38, -3.4e38)},
+    "smallest vector": {"text": "x", "embedding": vector(1e-45, 0)},
+    "metadata of 8 levels": {"text": "x", "metadata": nested(8)},
+    "metadata of 16 KiB": {"text": "x", "metadata": struct({"a": "x" * (16 * 1024 - 8)})},
+    "64 labels": {"text": "x", "labels": {str(i): "" for i in range(64)}},
+    "longest label": {"text": "x", "labels": {"ä" * 32: "ä" * 128}},
+    "longest id": {"text": "x", "id": "ä" * 64},
+    "longest session": {"text": "x", "session_id": "x" * 256},
+    "256 parts": {"chat_message": pb.ChatMessage(role=pb.ROLE_USER, parts=[pb.Part(text="x")] * 256)},
+    "binary of 1 MiB": {
+        "chat_message": pb.ChatMessage(
+            role=pb.ROLE_USER, parts=[pb.Part(binary=pb.BinaryPart(content=bytes(1 << 20)))]
+        )
+    },
+    "blank text": {"text": " \t\n "},
+    "NUL": {"text": "\0"},
+    "only punctuation": {"text": "?!… --- ()"},
+    "only a combining character": {"text": "\u0301"},
+    "combining characters": {"text": "a" + "\u0301" * 5000},
+    "right to left": {"text": "\u202e\u2066abc\u200b\ufeff"},
+    "not a character": {"text": "\uffff\U0010ffff\u0378"},
+    "one long word": {"text": "x" * 60_000},
+    "many different words": {"text": " ".join(f"w{i}" for i in range(9000))},
+    "shortest ttl": {"text": "x", "ttl": Duration(nanos=1000)},
+}
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_the_edge_of_what_is_allowed_is_written_and_searched(api: Api, namespace: str, name: str) -> None:
+    api.add(namespace, **ALLOWED[name])
+    assert api.stats(namespace).revision >= 1
+    text = ALLOWED[name].get("text", "x")
+    for mode in (pb.RETRIEVE_MODE_UNSPECIFIED, pb.RETRIEVE_MODE_LEXICAL):
+        api.retrieve(namespace, query_text=text, mode=mode)
+
+
+def test_the_longest_text_is_written_and_one_byte_more_is_refused(api: Api, namespace: str) -> None:
+    longest = "ä" * (api.limits()["text_bytes_max"] // 2)
+    assert api.add(namespace, text=longest).text == longest
+    one_more = pb.AddRequest(namespace=namespace, item=pb.MemoryItem(text=longest + "x"))
+    error = refusal(api.memory.Add, one_more)
+    assert (error.code, error.reason) == TOO_LARGE
+    assert error.metadata["limit_name"] == "text_bytes_max"
+
+
+def test_a_batch_of_a_thousand_is_written(api: Api, namespace: str) -> None:
+    assert len(api.add_texts(namespace, *map(str, range(1000))).items) == 1000

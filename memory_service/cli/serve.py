@@ -75,6 +75,7 @@ _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "
 @option(
     "--reranker-dir",
     type=click.Path(path_type=Path),
+    default=None,
     help="Folder of the reranker's model: model.onnx and its tokenizer. Nothing is downloaded.",
 )
 @option("--reranker-timeout", "reranker_timeout_s", default=5.0, help="Seconds to wait for the reranker.")
