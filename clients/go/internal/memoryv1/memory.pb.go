@@ -1700,9 +1700,10 @@ type RetrieveOptions struct {
 	// weights of what a score is made of. Unset: the defaults. Only with a query.
 	Weights *ScoreWeights `protobuf:"bytes,18,opt,name=weights,proto3" json:"weights,omitempty"`
 	// max_tokens that the texts of the results may take together, over all pages, estimated; neighbours
-	// count, too. The best that fit are returned. Unset: no bound.
+	// count, too. The best that fit are returned, without a query the newest, without a gap. Unset: no
+	// bound. Must be positive.
 	MaxTokens *int32 `protobuf:"varint,19,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
-	// rerank lets the server's reranker put the best results in order: slower, and often better. False:
+	// rerank lets the server's reranker put the best 50 results in order: slower, and often better. False:
 	// it does not. Only with query_text.
 	Rerank bool `protobuf:"varint,20,opt,name=rerank,proto3" json:"rerank,omitempty"`
 	// record_usage counts each result of this page as used once, for searches that weigh usage. False:
@@ -2127,7 +2128,8 @@ type RetrieveResult struct {
 	// 0. HYBRID: 0 to 1, the weighted sum of both, each divided by the best of this query. Where recency,
 	// importance or usage have a weight, every mode is scored like HYBRID. What a speaker said whom the
 	// query names, what was said in a time that it names, and what has a phrase that it quotes, counts a
-	// tenth more for each. 0 without a query.
+	// tenth more for each. Reranked: 0 to 1, the logistic function of what the reranker says; the results
+	// that it was not asked about come behind, with their own scores. 0 without a query.
 	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
 	// explanation of the score. Unset unless asked for.
 	Explanation *Explanation `protobuf:"bytes,3,opt,name=explanation,proto3" json:"explanation,omitempty"`
@@ -2265,7 +2267,8 @@ type Contribution struct {
 	Weight float64 `protobuf:"fixed64,3,opt,name=weight,proto3" json:"weight,omitempty"`
 	// scale that the channel's score is divided by.
 	Scale float64 `protobuf:"fixed64,4,opt,name=scale,proto3" json:"scale,omitempty"`
-	// contribution to the score: raw_score / scale * weight, and not below 0 in a hybrid search.
+	// contribution to the score: raw_score / scale * weight, and not below 0 in a hybrid search. Of a
+	// reranker: the logistic function of raw_score.
 	Contribution  float64 `protobuf:"fixed64,5,opt,name=contribution,proto3" json:"contribution,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -846,14 +846,15 @@ export type RetrieveOptions = Message<"memory_service.v1.RetrieveOptions"> & {
 
   /**
    * max_tokens that the texts of the results may take together, over all pages, estimated; neighbours
-   * count, too. The best that fit are returned. Unset: no bound.
+   * count, too. The best that fit are returned, without a query the newest, without a gap. Unset: no
+   * bound. Must be positive.
    *
    * @generated from field: optional int32 max_tokens = 19;
    */
   maxTokens?: number | undefined;
 
   /**
-   * rerank lets the server's reranker put the best results in order: slower, and often better. False:
+   * rerank lets the server's reranker put the best 50 results in order: slower, and often better. False:
    * it does not. Only with query_text.
    *
    * @generated from field: bool rerank = 20;
@@ -1028,7 +1029,8 @@ export type RetrieveResult = Message<"memory_service.v1.RetrieveResult"> & {
    * 0. HYBRID: 0 to 1, the weighted sum of both, each divided by the best of this query. Where recency,
    * importance or usage have a weight, every mode is scored like HYBRID. What a speaker said whom the
    * query names, what was said in a time that it names, and what has a phrase that it quotes, counts a
-   * tenth more for each. 0 without a query.
+   * tenth more for each. Reranked: 0 to 1, the logistic function of what the reranker says; the results
+   * that it was not asked about come behind, with their own scores. 0 without a query.
    *
    * @generated from field: double score = 2;
    */
@@ -1123,7 +1125,8 @@ export type Contribution = Message<"memory_service.v1.Contribution"> & {
   scale: number;
 
   /**
-   * contribution to the score: raw_score / scale * weight, and not below 0 in a hybrid search.
+   * contribution to the score: raw_score / scale * weight, and not below 0 in a hybrid search. Of a
+   * reranker: the logistic function of raw_score.
    *
    * @generated from field: double contribution = 5;
    */
