@@ -216,11 +216,6 @@ class Unavailable(MemoryServiceError):
         return cls("EMBEDDER_UNAVAILABLE", "the embedder does not answer")
 
     @classmethod
-    def reranker(cls) -> Unavailable:
-        """The reranker gave no scores. No caller sees it: results keep the order that they have."""
-        return cls("RERANKER_UNAVAILABLE", "the reranker does not answer")
-
-    @classmethod
     def llm(cls, why: str) -> Unavailable:
         """The language model gave no answer that can be used."""
         return cls("LLM_UNAVAILABLE", f"the language model gave no usable answer: {why}")

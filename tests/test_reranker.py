@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from grpc_api import Api, Connect, exactly
-from memory_service.errors import Unavailable
-from memory_service.rerankers.base import CannotLoad
+from memory_service.rerankers.base import CannotLoad, RerankerFailed
 from memory_service.rerankers.fastembed import FastembedReranker
 from memory_service.v1 import admin_pb2
 from memory_service.v1 import memory_pb2 as pb
@@ -275,7 +274,7 @@ async def test_a_call_that_is_cancelled_leaves_the_others_alone(model: Path) -> 
 async def test_a_model_that_says_nothing_is_unavailable(tmp_path: Path) -> None:
     write_cross_encoder(tmp_path, WORDS, offset=math.inf)
     reranker = FastembedReranker(MODEL, tmp_path)
-    with pytest.raises(Unavailable):
+    with pytest.raises(RerankerFailed):
         await reranker.score(QUERY, SAID)
     await reranker.close()
 

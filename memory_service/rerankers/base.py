@@ -10,6 +10,10 @@ class CannotLoad(RuntimeError):
     """The reranker cannot be loaded; tells why, for who runs the server."""
 
 
+class RerankerFailed(Exception):
+    """The reranker gave no scores that can be used."""
+
+
 class Reranker(ABC):
     """Tells how well texts answer a query. No reranker at all is None, not one that does nothing."""
 
@@ -23,7 +27,7 @@ class Reranker(ABC):
         A score MUST be finite, and MUST NOT depend on the other texts but for rounding. Texts that are
         longer than the model takes are cut. It MUST NOT hold up the event loop, and MUST NOT score for
         more calls at once than the machine has cores; when it is cancelled it MUST soon stop working.
-        Raises Unavailable when there are no scores; the call may be repeated.
+        Raises RerankerFailed when there are no scores; the call may be repeated.
         """
 
     async def close(self) -> None:

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import structlog
 
-from memory_service.errors import Unavailable
-from memory_service.rerankers.base import CannotLoad, Reranker
+from memory_service.rerankers.base import CannotLoad, Reranker, RerankerFailed
 
 # A model takes 512 tokens, some take thousands; what is beyond need not even be made into tokens.
 _TEXT_CHARS_MAX = 8_000
@@ -73,9 +72,9 @@ class FastembedReranker(Reranker):
                 scores.append(float(score))
         except Exception as error:
             _log.warning("reranker_failed", reranker=self.name, cause=type(error).__name__)
-            raise Unavailable.reranker() from error
+            raise RerankerFailed(self.name) from error
         if len(scores) != len(texts) or not all(map(math.isfinite, scores)):
-            raise Unavailable.reranker()
+            raise RerankerFailed(self.name)
         return scores
 
     async def close(self) -> None:
