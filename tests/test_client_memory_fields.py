@@ -180,8 +180,6 @@ def test_what_the_server_does_not_offer_yet_is_refused_by_it(client: Any) -> Non
     for find in (client.retrieve, client.list_items):
         with pytest.raises(Unsupported):
             list(find(filter="role = 'user'"))
-    with pytest.raises(Unsupported):
-        client.retrieve(context_window=1)
 
 
 def test_pages_of_any_size_are_joined(client: Any) -> None:
