@@ -22,7 +22,6 @@ from memory_service.v1 import memory_pb2 as pb
 
 INVALID = (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD")
 TOO_LARGE = (grpc.StatusCode.RESOURCE_EXHAUSTED, "LIMIT_EXCEEDED")
-UNSUPPORTED = (grpc.StatusCode.UNIMPLEMENTED, "UNSUPPORTED")
 
 
 @dataclass(frozen=True)
