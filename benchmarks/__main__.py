@@ -18,7 +18,7 @@ from pathlib import Path
 import uvloop
 
 from benchmarks.bench import Bench, progress
-from benchmarks.rows import add, hybrid, imports, locomo, namespaces, recall, retrieve, startup
+from benchmarks.rows import add, hybrid, imports, locomo, million, namespaces, recall, retrieve, startup
 from benchmarks.settings import FULL, QUICK
 from benchmarks.table import Measurement, environment, render
 
@@ -31,14 +31,22 @@ ROWS: dict[str, Callable[[Bench], Awaitable[list[Measurement]]]] = {
     "namespaces": namespaces.run,
     "startup": startup.run,
     "locomo": locomo.run,
+    "million": million.run,
 }
+_ONLY_WHEN_NAMED = ("million",)
 
 _FSYNCS = 20
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--rows", default=",".join(ROWS), metavar="NAME[,NAME]", help="default: %(default)s")
+    default = ",".join(name for name in ROWS if name not in _ONLY_WHEN_NAMED)
+    parser.add_argument(
+        "--rows",
+        default=default,
+        metavar="NAME[,NAME]",
+        help=f"default: %(default)s; only when named: {', '.join(_ONLY_WHEN_NAMED)}",
+    )
     parser.add_argument("--quick", action="store_true", help="small sizes, under two minutes")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file as well")
     parser.add_argument(

@@ -44,7 +44,9 @@ class Settled:
     """False: it was still changing when the time was up."""
 
 
-async def settle(client: Client, server: ServerProcess, namespace: str = NAMESPACE) -> Settled:
+async def settle(
+    client: Client, server: ServerProcess, namespace: str = NAMESPACE, timeout_s: float = SETTLE_TIMEOUT_S
+) -> Settled:
     """Waits until the index of a namespace stops changing and its server has nothing more to do."""
     began = changed = quiet_since = time.perf_counter()
     shape, cpu = _shape((await client.stats(namespace)).index), server.cpu_seconds()
@@ -57,7 +59,7 @@ async def settle(client: Client, server: ServerProcess, namespace: str = NAMESPA
         if shape != before or used - cpu > _QUIET_CPU_S:
             quiet_since, cpu = now, used
         quiet = now - quiet_since > _QUIET_S
-        if quiet or now - began > SETTLE_TIMEOUT_S:
+        if quiet or now - began > timeout_s:
             return Settled(*shape, seconds=changed - began, quiet=quiet)
 
 

@@ -26,8 +26,8 @@ def bare_server() -> ServerProcess:
     return ServerProcess(command=(sys.executable, "-m", "benchmarks.bare_server"))
 
 
-def stop(server: ServerProcess) -> None:
+def stop(server: ServerProcess, timeout_s: float = 60) -> None:
     """Stops a server with SIGTERM, as an operator does; raises if it does not end well."""
-    code = server.terminate()
+    code = server.terminate(timeout_s)
     if code != 0:
         raise RuntimeError(f"the server ended with {code} after SIGTERM:\n" + "\n".join(server.log))

@@ -30,6 +30,8 @@ BURST_TIMEOUT_S = 30.0
 """A burst of calls ends after this time even if not all calls were made."""
 IMPORT_TIMEOUT_S = 600.0
 SETTLE_TIMEOUT_S = 300.0
+MILLION_TIMEOUT_S = 3600.0
+"""Building the graph of the largest namespace, and saving it, may take so long each."""
 FILL_TIMEOUT_S = 240.0
 """Filling many namespaces ends after this time; the row reports how many there were."""
 
@@ -60,6 +62,8 @@ class Sizes:
     """Small namespaces that are searched."""
     hybrid_items: int
     """Items in the namespace that is asked by text."""
+    million: int
+    """Items in the largest namespace, which is measured only when its row is named."""
     starts: int
     """Times that a server is started after each way to end it."""
 
@@ -76,6 +80,7 @@ FULL = Sizes(
     namespace_items=100,
     namespace_sample=2_000,
     hybrid_items=10_000,
+    million=1_000_000,
     starts=3,
 )
 
@@ -91,5 +96,6 @@ QUICK = Sizes(
     namespace_items=100,
     namespace_sample=200,
     hybrid_items=10_000,
+    million=50_000,
     starts=2,
 )

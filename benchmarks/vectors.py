@@ -40,20 +40,30 @@ def make_dataset(kind: Kind, stored: int, queries: int, seed: int = 1) -> Datase
     return Dataset(drawn[:stored], drawn[stored : stored + queries], drawn[stored + queries :])
 
 
-def clustered(rng: np.random.Generator, count: int, clusters: int) -> Vectors:
-    """Draws from a mixture of gaussian clusters that looks like embeddings of short texts.
+class Mixture:
+    """A mixture of gaussian clusters that looks like embeddings of short texts.
 
     All vectors share a direction, and both the centres and the noise around them have a falling
     spectrum. The mean similarity (0.13), that of the tenth neighbour (0.5 to 0.6) and the effective
     dimension (about 65) are those of a static model's embeddings of real chat messages (0.17, 0.52, 62).
     """
-    spectrum = np.arange(1, DIMENSION + 1, dtype=np.float64) ** _SPECTRUM
-    spectrum /= np.linalg.norm(spectrum)
-    centres = _normalised(rng.normal(size=(clusters, DIMENSION)) * spectrum)
-    common = _normalised(rng.normal(size=(1, DIMENSION)))
-    noise = rng.normal(size=(count, DIMENSION)) * spectrum
-    drawn = centres[rng.integers(clusters, size=count)] + _COMMON * common + _NOISE * noise
-    return _normalised(drawn).astype(np.float32)
+
+    def __init__(self, rng: np.random.Generator, clusters: int) -> None:
+        spectrum = np.arange(1, DIMENSION + 1, dtype=np.float64) ** _SPECTRUM
+        self._spectrum = spectrum / np.linalg.norm(spectrum)
+        self._centres = _normalised(rng.normal(size=(clusters, DIMENSION)) * self._spectrum)
+        self._common = _normalised(rng.normal(size=(1, DIMENSION)))
+
+    def draw(self, rng: np.random.Generator, count: int) -> Vectors:
+        """Draws vectors of length 1."""
+        noise = rng.normal(size=(count, DIMENSION)) * self._spectrum
+        near = self._centres[rng.integers(len(self._centres), size=count)]
+        return _normalised(near + _COMMON * self._common + _NOISE * noise).astype(np.float32)
+
+
+def clustered(rng: np.random.Generator, count: int, clusters: int) -> Vectors:
+    """Draws from one mixture."""
+    return Mixture(rng, clusters).draw(rng, count)
 
 
 def isotropic(rng: np.random.Generator, count: int, clusters: int) -> Vectors:

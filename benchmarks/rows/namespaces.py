@@ -1,9 +1,10 @@
-"""Row `namespaces`: one namespace with many items against many namespaces with few."""
+"""Row `namespaces`: reads spread over many small namespaces against reads of a single one."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -13,54 +14,100 @@ from benchmarks.client import Client, Load, ask_all, drive
 from benchmarks.items import item, retrieve_requests
 from benchmarks.processes import memory_server, stop
 from benchmarks.settings import FILL_TIMEOUT_S
-from benchmarks.table import Measurement, count
+from benchmarks.table import Bar, Measurement, count
 from benchmarks.vectors import Dataset
 from memory_service.v1 import memory_pb2
 
 _FILL_IN_FLIGHT = 8
 _FILL_STEP = 200
-_VARIANTS = 20
+_VARIANTS = 10
+_TURNS = 3
+_HOT = 0
+_LATENCY_BAR = Bar(1.5, "lower")
+# Allocators keep some of what was freed.
+_MEMORY_BAR = Bar(1.25, "lower")
+_VIEWS_BYTES, _ITEMS_BYTES = 64 << 20, 16 << 20
+_SMALL = ("--views-bytes-max", str(_VIEWS_BYTES), "--items-bytes-max", str(_ITEMS_BYTES))
 
 
-class _Side:
-    """What was seen on one of the two sides."""
+@dataclass
+class _Seen:
+    """What was seen of a server."""
 
-    def __init__(self) -> None:
-        self.idle_bytes = 0
-        self.used_bytes = 0
-        self.first = Load()
-        self.again = Load()
+    idle_bytes: int = 0
+    used_bytes: int = 0
+    first: Load = field(default_factory=Load)
+    """Each namespace once, in any order; only where all of them fit into memory."""
+    hot: list[Load] = field(default_factory=list)
+    """One namespace again and again."""
+    spread: list[Load] = field(default_factory=list)
+    """Namespaces drawn uniformly from all."""
 
 
 async def run(bench: Bench) -> list[Measurement]:
-    """Latency of single calls, and memory."""
-    size = bench.sizes.stored[-1]
-    sample = bench.sizes.namespace_sample
-    progress(f"namespaces: one of {count(size)} items")
-    queries = [bench.requests(size)[row % bench.sizes.queries] for row in range(sample)]
-    one = await _observe((await bench.filled(size)).data_dir, queries)
-
+    """Latency of single calls and memory, with the default budgets and with small ones."""
+    data = bench.dataset(bench.sizes.stored[0])
     folder = bench.new_folder()
-    data = bench.dataset(size)
     filled = await _fill(bench, folder, data)
-    chosen = np.random.default_rng(3).permutation(filled)[:sample]
-    progress(f"namespaces: {len(chosen)} out of {filled}")
-    many = await _observe(folder, _requests([_name(int(number)) for number in chosen], data))
+    reads = _Reads(filled, bench.sizes.namespace_sample, data)
+    progress(f"namespaces: reading {count(filled)}")
+    default = await _observe(folder, reads, (), each_once=True)
+    progress("namespaces: the same with little memory")
+    small = await _observe(folder, reads, _SMALL, each_once=False)
     bench.discard(folder)
-    return _lines(one, f"in 1 of {count(size)}", many, f"{count(filled)} of {bench.sizes.namespace_items}")
+    where = f"{count(filled)} of {bench.sizes.namespace_items}"
+    budget = (_VIEWS_BYTES + _ITEMS_BYTES) >> 20
+    return [
+        *_latencies(f"{where}, drawn uniformly", default.spread, default.hot, _LATENCY_BAR),
+        *_latencies(f"{where}, first use of each", [default.first], default.hot),
+        *_latencies(f"{where}, drawn uniformly, budget {budget} MiB", small.spread, default.hot),
+        _memory(f"{where}, {len(default.first.latencies)} used, default budget", default),
+        _memory(f"{where}, budget {budget} MiB", small, _VIEWS_BYTES + _ITEMS_BYTES),
+    ]
 
 
-async def _observe(data_dir: Path, requests: Sequence[bytes]) -> _Side:
-    """Starts a server, sends the requests one at a time, and once more."""
-    side = _Side()
-    with memory_server(data_dir) as server:
-        side.idle_bytes = server.resident_bytes()
+class _Reads:
+    """The requests of the reads, ready to send."""
+
+    def __init__(self, filled: int, sample: int, data: Dataset) -> None:
+        self._sample = sample
+        self._rng = np.random.default_rng(3)
+        self._data = data
+        self._filled = filled
+
+    def hot(self) -> list[bytes]:
+        """All of one namespace."""
+        return _requests([_name(_HOT)] * self._sample, self._data)
+
+    def spread(self) -> list[bytes]:
+        """Of namespaces drawn anew."""
+        drawn = self._rng.integers(self._filled, size=self._sample)
+        return _requests([_name(int(number)) for number in drawn], self._data)
+
+    def each_once(self) -> list[bytes]:
+        """Of each namespace one, in no order."""
+        return _requests([_name(int(number)) for number in self._rng.permutation(self._filled)], self._data)
+
+
+async def _observe(data_dir: Path, reads: _Reads, flags: Sequence[str], *, each_once: bool) -> _Seen:
+    """Reads one call at a time; one namespace and all of them in turns."""
+    seen = _Seen()
+    with memory_server(data_dir, flags=flags) as server:
+        seen.idle_bytes = server.resident_bytes()
         async with Client(server.address) as client:
-            side.first = await drive(client.retrieve, requests, calls=len(requests), in_flight=1)
-            side.used_bytes = server.resident_bytes()
-            side.again = await drive(client.retrieve, requests, calls=len(requests), in_flight=1)
+            if each_once:
+                seen.first = await _read(client, reads.each_once())
+            for _ in range(_TURNS):
+                seen.hot.append(await _read(client, reads.hot()))
+                seen.spread.append(await _read(client, reads.spread()))
+            seen.used_bytes = server.resident_bytes()
         stop(server)
-    return side
+    return seen
+
+
+async def _read(client: Client, requests: Sequence[bytes]) -> Load:
+    calls = len(requests)
+    return await drive(client.retrieve, requests, calls=calls, in_flight=1, limit_s=FILL_TIMEOUT_S)
 
 
 async def _fill(bench: Bench, folder: Path, data: Dataset) -> int:
@@ -108,35 +155,32 @@ def _requests(names: Sequence[str], data: Dataset) -> list[bytes]:
     ]
 
 
-def _lines(one: _Side, reference_name: str, many: _Side, what: str) -> list[Measurement]:
-    lines = []
-    for when, load, other in (
-        ("used again", many.again, one.again),
-        ("first use of each", many.first, one.again),
-    ):
-        for share in (0.5, 0.99):
-            lines.append(
-                Measurement(
-                    row="namespaces",
-                    what=f"Retrieve p{share * 100:.0f}, {what}, {when}",
-                    measured=load.percentile(share) * 1e3,
-                    unit="ms",
-                    reference=other.percentile(share) * 1e3,
-                    reference_name=reference_name,
-                )
-            )
-    for when, mine, theirs in (
-        ("after start", many.idle_bytes, one.idle_bytes),
-        (f"{many.first.calls} in use", many.used_bytes, one.used_bytes),
-    ):
-        lines.append(
-            Measurement(
-                row="namespaces",
-                what=f"resident memory, {what}, {when}",
-                measured=mine / 2**20,
-                unit="MiB",
-                reference=theirs / 2**20,
-                reference_name=reference_name,
-            )
+def _latencies(
+    what: str, loads: Sequence[Load], hot: Sequence[Load], bar: Bar | None = None
+) -> list[Measurement]:
+    """The median and the 99th percentile, the best of the turns; the bar is for the median."""
+    return [
+        Measurement(
+            row="namespaces",
+            what=f"Retrieve p{share * 100:.0f}, {what}",
+            measured=min(load.percentile(share) for load in loads) * 1e3,
+            unit="ms",
+            reference=min(load.percentile(share) for load in hot) * 1e3,
+            reference_name="one of them, hot",
+            bar=bar if share == 0.5 else None,
         )
-    return lines
+        for share in (0.5, 0.99)
+    ]
+
+
+def _memory(what: str, seen: _Seen, budget: int | None = None) -> Measurement:
+    """Resident memory after all reads; where there is a budget, against it and what an idle server takes."""
+    return Measurement(
+        row="namespaces",
+        what=f"resident memory, {what}",
+        measured=seen.used_bytes / 2**20,
+        unit="MiB",
+        reference=(seen.idle_bytes + (budget or 0)) / 2**20,
+        reference_name="idle + budget" if budget else "idle",
+        bar=_MEMORY_BAR if budget else None,
+    )
