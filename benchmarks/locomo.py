@@ -95,7 +95,8 @@ def _turns(conversation: dict[str, Any]) -> Iterator[Turn]:
         number += 1
 
 
-def _item(turn: Turn) -> memory_pb2.MemoryItem:
+def item(turn: Turn) -> memory_pb2.MemoryItem:
+    """The chat message that a turn becomes."""
     created = Timestamp()
     created.FromDatetime(turn.time)
     return memory_pb2.MemoryItem(
@@ -114,7 +115,7 @@ async def write(client: Client, conversation: Conversation) -> memory_pb2.Import
     return await client.import_all(
         memory_pb2.ImportRequest(
             namespace=conversation.namespace,
-            items=map(_item, turns[start : start + _BATCH]),
+            items=map(item, turns[start : start + _BATCH]),
             on_duplicate=memory_pb2.ON_DUPLICATE_SKIP,
         ).SerializeToString()
         for start in range(0, len(turns), _BATCH)
