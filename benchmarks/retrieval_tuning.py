@@ -26,8 +26,8 @@ import uvloop
 
 from benchmarks import locomo
 from benchmarks.bench import progress
-from benchmarks.evidence import Ranking
-from benchmarks.locomo import Conversation
+from benchmarks.evidence import ALL, Ranking, evidence_recall, groups
+from benchmarks.locomo import CATEGORIES, Conversation
 from memory_service.domain import ranking
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
@@ -68,8 +68,8 @@ GRID: dict[str, tuple[Any, ...]] = {
     "boost": (0.0, 0.05, 0.1, 0.2),
 }
 
-Recalls = dict[str, list[float]]
-"""By conversation: the mean of the recalls of each question."""
+Found = dict[str, list[Ranking]]
+"""By conversation: what was found for each question."""
 
 
 @contextmanager
@@ -93,24 +93,24 @@ def _in_force(constants: Constants) -> Iterator[None]:
 
 
 class Tuning:
-    """The recalls of constants, each measured once."""
+    """What constants find, each tried once."""
 
     def __init__(self, conversations: Sequence[Conversation]) -> None:
         self._conversations = conversations
         self._embedding = TextEmbedding(LocalEmbedder())
-        self._measured: dict[Constants, Recalls] = {}
+        self._found: dict[Constants, Found] = {}
 
-    async def recalls(self, constants: Constants) -> Recalls:
+    async def found(self, constants: Constants) -> Found:
         """Writes and asks every conversation."""
-        if constants not in self._measured:
+        if constants not in self._found:
             with _in_force(constants):
-                self._measured[constants] = {
+                self._found[constants] = {
                     one.name: await self._asked(one, constants) for one in self._conversations
                 }
-            progress(f"{_mean(self._measured[constants].values()):.4f} {constants}")
-        return self._measured[constants]
+            progress(f"{_score(_all(self._found[constants])):.4f} {constants}")
+        return self._found[constants]
 
-    async def _asked(self, conversation: Conversation, constants: Constants) -> list[float]:
+    async def _asked(self, conversation: Conversation, constants: Constants) -> list[Ranking]:
         # A view keeps what it made of constants, so each has a store of its own.
         store, checks, tokens = InMemoryStore(), Checks(Limits()), PageTokens(b"key")
         retrieval = Retrieval(store, self._embedding, checks, tokens, item_bytes)
@@ -121,23 +121,22 @@ class Tuning:
             drafts = [to_draft(field, locomo.item(turn)) for field, turn in zip(fields, turns_, strict=True)]
             await memories.add(conversation.namespace, drafts, fields=fields)
         weights = ScoreWeights(lexical=1 - constants.vector, vector=constants.vector)
-        recalls = []
+        rankings = []
         for question in conversation.questions:
             options = RetrieveOptions(
                 Selection(), limit=_DEPTHS[-1], query_text=question.text, weights=weights
             )
             page = await retrieval.retrieve(conversation.namespace, options)
-            found = Ranking(conversation, question, [item.id for item in page.items])
-            recalls.append(fmean(found.recall(depth) for depth in _DEPTHS))
+            rankings.append(Ranking(conversation, question, [item.id for item in page.items]))
         await store.close()
-        return recalls
+        return rankings
 
     async def choose(self, names: Sequence[str]) -> Constants:
         """The best constants for these conversations."""
 
         async def score(constants: Constants) -> float:
-            measured = await self.recalls(constants)
-            return _mean(measured[name] for name in names)
+            found = await self.found(constants)
+            return _score([ranking for name in names for ranking in found[name]])
 
         chosen, changed = Constants(), True
         while changed:
@@ -151,31 +150,45 @@ class Tuning:
         return chosen
 
 
-def _mean(groups: Any) -> float:
-    return fmean(recall for group in groups for recall in group)
+def _all(found: Found) -> list[Ranking]:
+    return [ranking for rankings in found.values() for ranking in rankings]
+
+
+def _score(rankings: Sequence[Ranking]) -> float:
+    """What is compared."""
+    return fmean(evidence_recall(rankings, depth) for depth in _DEPTHS)
+
+
+def _figures(rankings: Sequence[Ranking]) -> str:
+    """The recalls of all questions, and of the adversarial ones alone."""
+    by_group = groups(rankings)
+    return "; ".join(
+        f"{name} " + " ".join(f"@{depth} {evidence_recall(by_group[name], depth):.4f}" for depth in _DEPTHS)
+        for name in (ALL, CATEGORIES[5])
+        if name in by_group
+    )
 
 
 async def tune(conversations: Sequence[Conversation]) -> None:
     """Chooses and prints."""
     tuning = Tuning(conversations)
     names = [one.name for one in conversations]
-    present = await tuning.recalls(Constants())
+    present = await tuning.found(Constants())
     print(f"in the code: {Constants()}\n")
-    print("mean of recall@5 and recall@10 of the conversation that was left out:")
-    left_out: list[list[float]] = []
+    left_out: list[Ranking] = []
     for name in names:
         chosen = await tuning.choose([other for other in names if other != name])
-        left_out.append((await tuning.recalls(chosen))[name])
-        print(
-            f"  {name}: {fmean(left_out[-1]):.4f}, with the code's {fmean(present[name]):.4f}; chosen on the "
-            f"others: {_changes(chosen)}",
-            flush=True,
-        )
+        rankings = (await tuning.found(chosen))[name]
+        left_out += rankings
+        print(f"{name}, chosen on the others: {_changes(chosen)}")
+        print(f"  chosen      {_figures(rankings)}")
+        print(f"  the code's  {_figures(present[name])}", flush=True)
     on_all = await tuning.choose(names)
-    print(f"\nover all questions, chosen without their conversation: {_mean(left_out):.4f}")
-    print(f"with the code's: {_mean(present.values()):.4f}")
-    best = _mean((await tuning.recalls(on_all)).values())
-    print(f"chosen on all and scored on the same: {best:.4f}, {_changes(on_all)}")
+    print("\nall conversations")
+    print(f"  each with what was chosen without it  {_figures(left_out)}")
+    print(f"  the code's                            {_figures(_all(present))}")
+    print(f"  chosen on all, scored on the same     {_figures(_all(await tuning.found(on_all)))}")
+    print(f"  which is: {_changes(on_all)}")
 
 
 def _changes(constants: Constants) -> str:

@@ -245,9 +245,17 @@ class ViewCache:
         held.nbytes = nbytes
 
     def _evict(self) -> None:
+        """Drop views until they fit into the budget.
+
+        The one used last stays although it may be larger: without it each search would read it anew.
+        A budget of 0 keeps none.
+        """
         if self._nbytes <= self._settings.views_bytes_max:
             return
-        for namespace, held in list(self._held.items()):
+        may_go = list(self._held.items())
+        if self._settings.views_bytes_max:
+            may_go.pop()
+        for namespace, held in may_go:
             if self._nbytes <= self._settings.views_bytes_max:
                 return
             if held.job is not None:

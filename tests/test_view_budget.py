@@ -1,0 +1,34 @@
+"""Indexes in memory are dropped by a budget, the least recently used first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grpc_api import Api
+from server_process import ServerProcess
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    """The stubs of a server whose budget no view fits into."""
+    folder: Path = tmp_path_factory.mktemp("data")
+    with ServerProcess(folder, flags=["--views-bytes-max", "1000"]) as server:
+        api = Api.connect(server.address)
+        yield api
+        api.channel.close()
+
+
+def loaded(api: Api, namespace: str) -> bool:
+    return api.stats(namespace).index.loaded
+
+
+def test_a_view_over_the_budget_stays_until_another_is_used(crowded: Api, namespace: str) -> None:
+    one, other = f"{namespace}/one", f"{namespace}/other"
+    for each in (one, other):
+        crowded.add_texts(each, "tea in the garden", "a train to the coast")
+    for used, unused in ((one, other), (other, one)):
+        assert crowded.found(used, query_text="garden", limit=1) == ["tea in the garden"]
+        assert (loaded(crowded, used), loaded(crowded, unused)) == (True, False)
