@@ -28,7 +28,7 @@ from memory_service.indexes.word_scoring import Scratch, Tables
 from memory_service.indexes.word_scoring import Segment as CompiledSegment
 
 K1 = 0.45
-B = 0.75
+B = 0.5
 _OPEN_POSTINGS_MAX = 4096
 _MERGE_FAN_IN = 8
 
@@ -52,10 +52,14 @@ class Segment:
     @classmethod
     def build(cls, terms: NDArray[np.uint32], docs: IntArray, counts: NDArray[np.uint16]) -> Segment:
         """Build one from postings in any order."""
-        order = np.argsort(terms, kind="stable")
-        ordered = terms[order]
-        unique, first = np.unique(ordered, return_index=True)
-        return cls(unique, np.append(first, len(ordered)), docs[order], counts[order])
+        # Sorted as whole numbers: several times quicker than a stable argsort, and in the same order.
+        numbers = np.arange(len(terms), dtype=np.uint64)
+        keys = terms.astype(np.uint64) << np.uint64(32) | numbers
+        keys.sort()
+        ordered = (keys >> np.uint64(32)).astype(np.uint32)
+        order = (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+        return cls(ordered[first], np.append(first, len(ordered)), docs[order], counts[order])
 
     @classmethod
     def merge(cls, segments: list[Segment]) -> Segment:

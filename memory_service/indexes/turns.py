@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memory_service.indexes.arrays import GrowingArray
 
-BEFORE = (0.5, 0.25, 0.125)
+BEFORE = (0.7, 0.35, 0.15)
 AFTER = (0.25, 0.125)
 """What the words of the neighbours count for a turn, the nearest first; its own count 1."""
 WEIGHTS = np.array(BEFORE), np.array(AFTER)

@@ -174,7 +174,9 @@ cdef class Lookup:
         cdef vector[int32_t] touched, found
         cdef vector[Ranked] ranked
         cdef vector[double] scores
-        self._score_alone(max(telling_min, self.tables.live_count // telling_share), touched)
+        cdef int64_t telling_docs = max(telling_min, self.tables.live_count // telling_share)
+        # The few rows that are allowed may have common words only.
+        self._score_alone(telling_docs if allowed is None else self.tables.live_count, touched)
         self._rank(touched, ranked)
         if allowed is None and <int64_t>ranked.size() > widest:
             _keep_best(ranked, widest)
