@@ -119,6 +119,9 @@ class Facet(msgspec.Struct):
     attributes: dict[str, Json] = {}
 
 
+UNSET_IMPORTANCE = 0.5
+"""What counts for an item that has no importance."""
+
 LabelKey = str | tuple[str]
 """A label's key, or in a tuple a tag's."""
 
@@ -143,6 +146,8 @@ class Item:
     embedding: Vector | None = None
     embedded: bool = False
     facet: Facet | None = None
+    importance: float | None = None
+    """0 to 1; None: it was not given."""
     revision: int = 0
     position: int = 0
     wire: bytes | None = field(default=None, compare=False, repr=False)
@@ -257,13 +262,17 @@ class ItemFilter(msgspec.Struct, frozen=True):
 
 class SearchQuery(msgspec.Struct, frozen=True):
     """What to search for: a vector, a text, or both; `candidates` is the most wanted of each, but with
-    both `nearest` of the vector, where it is above 0."""
+    both `nearest` of the vector, where it is above 0.
+
+    With `described` the hits also have the columns that tell of the items themselves.
+    """
 
     filter: ItemFilter
     candidates: int
     vector: Vector | None = None
     text: str | None = None
     nearest: int = 0
+    described: bool = False
 
 
 class Hits(msgspec.Struct):
@@ -272,12 +281,17 @@ class Hits(msgspec.Struct):
     Vector scores are cosine similarities, None for an item without a vector; lexical scores are
     BM25 over an item and its neighbours, 0.0 where no word matches; `named` tells whether the text
     has a word of the name of the one who speaks. A column is None when its channel was not asked.
+    The last three are None unless the query asks for them: `importances` has UNSET_IMPORTANCE for an
+    item without one, `use_counts` how often an item was used.
     """
 
     positions: list[int] = []
     vector_scores: Sequence[float | None] | None = None
     lexical_scores: Sequence[float] | None = None
     named: Sequence[bool] | None = None
+    create_us: Sequence[int] | None = None
+    importances: Sequence[float] | None = None
+    use_counts: Sequence[int] | None = None
 
 
 class Around(msgspec.Struct, frozen=True):
@@ -379,6 +393,7 @@ class ItemDraft:
     nbytes: int = 0
     """Size of the item as the caller sent it."""
     facet: Facet | None = None
+    importance: float | None = None
     keep_vector: bool = False
     expected_revision: int | None = None
     """As in ItemWrite."""

@@ -57,6 +57,11 @@ def retrieve(field: str, *outcomes: Any, **options: Any) -> Bad:
     return Bad("memory.Retrieve", field, request, outcomes or (INVALID,))
 
 
+def weights(field: str, **parts: Any) -> Bad:
+    """A Retrieve with these weights."""
+    return retrieve(field, query_text="x", weights=pb.ScoreWeights(**parts))
+
+
 def call(rpc: str, field: str, *outcomes: Any, **fields: Any) -> Bad:
     """Any unary RPC with these fields beside the namespace."""
     module = {"memory": pb, "state": state_pb2, "admin": admin_pb2}[rpc.split(".")[0]]
@@ -188,6 +193,23 @@ BAD: dict[str, Bad] = {
     "negative revision to export from": call("memory.Export", "after_revision", after_revision=-1),
     "negative version": save("expected_version", expected_version=-1),
     "NaN as the lowest score": retrieve("min_score", query_text="x", min_score=NAN),
+    "now beyond time": retrieve("now", query_text="x", now=BEYOND_TIME),
+    "NaN as a weight": weights("recency", recency=NAN),
+    "infinity as a weight": weights("lexical", lexical=INFINITY),
+    "negative weight": weights("vector", vector=-0.1),
+    "negative weight of importance": weights("importance", importance=-1.0),
+    "minus infinity as a weight": weights("usage", usage=-INFINITY),
+    "no weight above zero": weights("weights", lexical=0.0, vector=0.0),
+    "half-life of nothing": weights("recency_half_life", recency=1.0, recency_half_life=Duration()),
+    "negative half-life": weights("recency_half_life", recency_half_life=Duration(seconds=-1)),
+    "half-life that is none": weights("recency_half_life", recency_half_life=Duration(seconds=1, nanos=-1)),
+    "importance above 1": add("importance", **TEXT, importance=1.0000001),
+    "negative importance": add("importance", **TEXT, importance=-0.1),
+    "NaN as importance": add("importance", **TEXT, importance=NAN),
+    "infinite importance": add("importance", **TEXT, importance=INFINITY),
+    "importance above 1 in an update": call(
+        "memory.Update", "importance", item=pb.MemoryItem(id="old", importance=2.0)
+    ),
     "mode 99": retrieve("mode", query_text="x", mode=99),
     "negative context": retrieve("context_window", context_window=-1),
     "a filter that is none": retrieve("filter", filter="1=1; DROP TABLE items"),

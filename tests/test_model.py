@@ -243,6 +243,12 @@ class Model(RuleBasedStateMachine):
             lambda store: store.delete_item(namespace, item_id, now_us=now, expected_revision=expected)
         )
 
+    @rule(namespace=namespaces, chosen=st.lists(st.integers(1, 200), max_size=5))
+    def use(self, namespace: str, chosen: list[int]) -> None:
+        """Count some positions as used, some of which are of no item."""
+        for store in (self.store, self.oracle):
+            self.run(store.record_uses(namespace, chosen))
+
     @rule(
         namespace=namespaces,
         key=st.sampled_from(KEYS),
@@ -400,10 +406,19 @@ class Model(RuleBasedStateMachine):
             _without_wire([known[item_id] for item_id in sorted(known)]),
             await store.scan_states(namespace, "", PLENTY, now_us=self.now_us),
             await store.load_states(namespace, KEYS),
+            await _told_of(store, namespace, ItemFilter(self.now_us)),
             _in_promised_order(await store.read_changes(namespace, 0, PLENTY)),
             # Clocks and uids are each store's own.
             info and replace(info, create_us=0, uid=0),
         ]
+
+
+async def _told_of(store: Store, namespace: str, item_filter: ItemFilter) -> list[tuple[int, ...]]:
+    """Return what searches tell of every item that words find."""
+    query = SearchQuery(item_filter, PLENTY, None, " ".join(WORDS), described=True)
+    hits = await store.search(namespace, query)
+    columns = hits.create_us or (), hits.importances or (), hits.use_counts or ()
+    return sorted(zip(hits.positions, *columns, strict=True))
 
 
 class GraphModel(Model):

@@ -112,6 +112,7 @@ def other_items() -> dict[str, pb.MemoryItem]:
             tool_call_result=pb.ToolCallResult(tool_call_id="c", result=json_value(EVERY_JSON_KIND))
         ),
         "empty metadata": pb.MemoryItem(text="x", metadata=struct({})),
+        "no importance at all": pb.MemoryItem(text="x", importance=0.0),
         "own id": pb.MemoryItem(id="ключ/1 %2e 'x' \u202e", text="x"),
         "before the epoch": pb.MemoryItem(text="x", create_time=Timestamp(seconds=-1, nanos=999_999_000)),
         "first year": pb.MemoryItem(text="x", create_time=Timestamp(seconds=-62_135_596_800)),
@@ -125,6 +126,7 @@ def other_items() -> dict[str, pb.MemoryItem]:
             expire_time=FAR_FUTURE,
             labels={"topic": "travel", "empty": "", "ключ": "значение", "k" * 64: "v" * 256},
             metadata=struct(EVERY_JSON_KIND),
+            importance=0.1,
         ),
     }
 

@@ -160,6 +160,8 @@ class Checks:
             self.metadata(f"{field}.metadata", draft.metadata)
         if draft.embedding is not None:
             self.vector(f"{field}.embedding", draft.embedding)
+        if draft.importance is not None and not 0 <= draft.importance <= 1:
+            raise InvalidArgument(f"{field}.importance", "must be a number from 0 to 1")
         self.expiry(field, draft.expire_us, draft.ttl_us, now_us)
 
     def document_text(self, field: str, content: Content) -> None:

@@ -39,8 +39,11 @@ _ITEM_CHANGES = (ChangeType.ITEM_ADDED, ChangeType.ITEM_UPDATED)
 _CHANGES_AT_ONCE = 200
 _UPDATE_TRIES = 10
 UPDATABLE = frozenset(
-    ("content", "session_id", "create_time", "expire_time", "ttl", "labels", "metadata", "embedding")
-)
+    (
+        "content", "session_id", "create_time", "expire_time", "ttl", "labels", "metadata", "embedding",
+        "importance",
+    )
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -409,10 +412,11 @@ _ATTRIBUTES = {
     "labels": "labels",
     "metadata": "metadata",
     "embedding": "embedding",
+    "importance": "importance",
 }
 _DEFAULTS: dict[str, object] = {
     "session_id": "", "create_us": None, "expire_us": None, "ttl_us": None, "labels": {}, "metadata": None,
-    "embedding": None,
+    "embedding": None, "importance": None,
 }  # fmt: skip
 
 
@@ -442,6 +446,7 @@ def _write_of(draft: ItemDraft, now: int) -> ItemWrite:
         metadata=draft.metadata,
         embedding=draft.embedding,
         facet=draft.facet,
+        importance=draft.importance,
     )
     model = CLIENT_MODEL if draft.embedding is not None else ""
     text = search_text(draft.content, item.kind)
@@ -453,9 +458,9 @@ def _changed(current: Item, draft: ItemDraft, fields: frozenset[str], now: int) 
     item = dataclasses.replace(current, update_us=now, embedding=None, wire=None, framed=None)
     if "content" in fields and draft.content is not None:
         item.content = draft.content
-    for name, attribute in (("session_id", "session_id"), ("labels", "labels"), ("metadata", "metadata")):
+    for name in ("session_id", "labels", "metadata", "importance"):
         if name in fields:
-            setattr(item, attribute, getattr(draft, attribute))
+            setattr(item, name, getattr(draft, name))
     if "create_time" in fields:
         item.create_us = now if draft.create_us is None else draft.create_us
     if "ttl" in fields and draft.ttl_us is not None:

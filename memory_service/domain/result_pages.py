@@ -25,6 +25,8 @@ class Place(msgspec.Struct, array_like=True, frozen=True):
     """Results before `first` that did not fit."""
     reranked: list[tuple[int, float]] = []
     """Positions and the reranker's scores of them."""
+    now_us: int = 0
+    """The time from which ages count: scores must not change from page to page."""
 
     @classmethod
     def parse(cls, text: str) -> Place:
@@ -133,7 +135,8 @@ class ResultPages:
                 continue
             nbytes += sum(map(self._item_bytes, together))
             if page.items and (len(page.items) >= shape.size or nbytes > self._page_bytes_max):
-                page.rest = Place(at, budget.used if budget else 0, missed, place.reranked)
+                tokens = budget.used if budget else 0
+                page.rest = msgspec.structs.replace(place, first=at, tokens=tokens, missed=missed)
                 break
             if budget:
                 budget.take(texts)

@@ -8,13 +8,15 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from memory_service.clock import now_us
+from memory_service.domain.boosting import boosted
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.filter_language import FilterLanguage
 from memory_service.domain.neighbours import Window
 from memory_service.domain.packing import MISSES_MAX
 from memory_service.domain.page_tokens import PageTokens
-from memory_service.domain.ranking import Ranked, ScoreWeights, Shares, merged, rank
+from memory_service.domain.query_understanding import NOTHING, QueryReader
+from memory_service.domain.ranking import DEFAULT_WEIGHTS, Ranked, ScoreWeights, Scoring, Shares, merged, rank
 from memory_service.domain.reranking import RERANKED_MAX, Reranking, Scored, reorder
 from memory_service.domain.result_pages import PageShape, Place, ResultPages
 from memory_service.errors import FailedPrecondition, InvalidArgument
@@ -38,6 +40,9 @@ _CANDIDATES_PER_RESULT = 4
 # Words bring most of what vectors find: on conversations, more than these never changed an answer.
 _NEAREST_MIN = 16
 _NEAREST_PER_RESULT = 2
+# Where something of the items counts as well, what is best may be far from the best by words and vectors.
+_WEIGHED_CANDIDATES_MIN = 256
+_WEIGHED_CANDIDATES_PER_RESULT = 16
 
 
 class Selection(msgspec.Struct):
@@ -129,9 +134,10 @@ Cut = tuple[Page, list[tuple[float, int]], Place | None]
 
 
 class Retrieval:
-    """Finds items. Reads only. `item_bytes` tells how many bytes an item takes in an answer.
+    """Finds items. Writes nothing but, where it is asked to, that they were used.
 
-    `reranking` is there where callers may ask for it.
+    `item_bytes` tells how many bytes an item takes in an answer; `reranking` is there where callers may
+    ask for it.
     """
 
     def __init__(
@@ -151,14 +157,16 @@ class Retrieval:
         self._checks = checks
         self._tokens = tokens
         self._filters = FilterLanguage(checks.limits)
+        self._reader = QueryReader()
 
     async def retrieve(self, namespace: str, options: RetrieveOptions) -> Page:
         """Return the newest items, or the best for a query."""
         self._check(namespace, options)
         limit = DEFAULT_LIMIT if options.limit is None else options.limit
-        if options.has_query:
-            return await self._best(namespace, options, limit)
-        return await self._newest(namespace, options, limit)
+        page = await (self._best if options.has_query else self._newest)(namespace, options, limit)
+        if options.record_usage and page.items:
+            await self._store.record_uses(namespace, [item.position for item in page.items])
+        return page
 
     def _check(self, namespace: str, options: RetrieveOptions) -> None:
         checks = self._checks
@@ -180,6 +188,9 @@ class Retrieval:
             self._check_no_query(options)
         elif options.rerank and not options.query_text:
             raise InvalidArgument("options.rerank", "needs a query_text")
+
+        if options.weights is not None:
+            options.weights.check("options.weights")
 
     @staticmethod
     def _check_no_query(options: RetrieveOptions) -> None:
@@ -274,16 +285,17 @@ class Retrieval:
             raise InvalidArgument.dimension("options.query_embedding", info.dimension, len(vector))
         if vector is None and text is None:
             return Page([], info.revision, degraded=degraded)
+        scoring = Scoring(mode, options.weights or DEFAULT_WEIGHTS, place.now_us)
         if options.rerank:
             unbounded = msgspec.structs.replace(options, min_score=None)
             depth = _depth(limit, options.max_tokens, RERANKED_MAX)
-            ranked = await self._ranked(namespace, info, unbounded, depth, vector, text, mode)
+            ranked = await self._ranked(namespace, info, unbounded, depth, vector, text, scoring)
             place, degraded = await self._reranked(namespace, options, ranked, place, degraded)
             if (wanted := _depth(limit, options.max_tokens)) >= 0:
                 del ranked.order[wanted:]
         else:
             depth = _depth(limit, options.max_tokens)
-            ranked = await self._ranked(namespace, info, options, depth, vector, text, mode)
+            ranked = await self._ranked(namespace, info, options, depth, vector, text, scoring)
         page = await self._cut(namespace, options, limit, ranked, place)
         page.revision, page.degraded = info.revision, degraded
         return page
@@ -348,28 +360,36 @@ class Retrieval:
         limit: int,
         vector: Vector | None,
         text: str | None,
-        mode: RetrieveMode,
+        scoring: Scoring,
     ) -> Ranked:
         """Return the best `limit` of all pages, in order."""
         if limit < 0 or limit > info.item_count:
             limit = max(info.item_count, 1)
+        asked = NOTHING if text is None else await self._reader.read(text, scoring.now_us)
+        weighed = scoring.weights.weigh_items
+        described = weighed or bool(asked.spans)
         # The same candidates for every page, or pages would not fit together.
         candidates = nearest = limit
-        if mode is RetrieveMode.HYBRID:
+        if weighed:
+            candidates = max(_WEIGHED_CANDIDATES_MIN, _WEIGHED_CANDIDATES_PER_RESULT * limit)
+            nearest = candidates
+        elif scoring.mode is RetrieveMode.HYBRID or asked is not NOTHING:
             candidates = max(_CANDIDATES_MIN, _CANDIDATES_PER_RESULT * limit)
             nearest = max(_NEAREST_MIN, _NEAREST_PER_RESULT * limit)
         candidates = min(candidates, max(info.item_count, 1))
         nearest = min(nearest, candidates)
         selection = options.selection
         if selection.any_tag:
+            filters = selection.one_by_one()
             queries = [
-                SearchQuery(wanted, candidates, vector, text, nearest) for wanted in selection.one_by_one()
+                SearchQuery(wanted, candidates, vector, text, nearest, described) for wanted in filters
             ]
             hits = await self._search(namespace, queries)
         else:
-            query = SearchQuery(selection.to_filter(), candidates, vector, text, nearest)
+            query = SearchQuery(selection.to_filter(), candidates, vector, text, nearest, described)
             hits = await self._store.search(namespace, query)
-        ranked = rank(hits, mode, explain=options.explain)
+        boosts = await boosted(self._store, namespace, hits, scoring, asked) if asked is not NOTHING else None
+        ranked = rank(hits, scoring, boosts, explain=options.explain)
         if options.min_score is not None:
             least = options.min_score
             ranked.order = [pair for pair in ranked.order if pair[0] >= least]
@@ -428,7 +448,7 @@ class Retrieval:
 
     def _place(self, namespace: str, options: RetrieveOptions, limit: int) -> Place:
         if not options.page_token:
-            return Place()
+            return Place(now_us=now_us() if options.now_us is None else options.now_us)
         scope = self._scope(namespace, options, limit)
         return Place.parse(str(self._tokens.read(scope, options.page_token, "options.page_token")[0]))
 
@@ -442,7 +462,8 @@ class Retrieval:
         embedding = options.query_embedding
         return (
             "best", namespace, limit, options.query_text, None if embedding is None else embedding.tobytes(),
-            options.min_score, int(options.mode), options.include_embedding, *options.selection.scope(),
+            options.min_score, int(options.mode), options.include_embedding, options.now_us, options.weights,
+            *options.selection.scope(),
         )  # fmt: skip
 
 

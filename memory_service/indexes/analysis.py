@@ -21,6 +21,7 @@ import Stemmer
 import xxhash
 from numpy.typing import NDArray
 
+from memory_service.indexes.irregular_verbs import BASES
 from memory_service.records import CONVERSATION_KINDS, ItemWrite
 
 # Scripts written without spaces are indexed by the character; everything else by runs of letters
@@ -66,7 +67,7 @@ class Analyzer:
 
     def terms(self, text: str) -> dict[int, int]:
         """Return how often each term is in the text, in the order of first occurrence."""
-        words = _words(text)
+        words = words_of(text)
         counts = Counter(map(self._terms.get, words))
         if None in counts:
             terms = [self._terms.get(word) or self._learn(word) for word in words]
@@ -78,13 +79,13 @@ class Analyzer:
         """Return what a stored item is found by: its words, its day in words, and who speaks."""
         terms = self.terms(write.search_text)
         if write.item.kind in CONVERSATION_KINDS:
-            for term in (*self._day_terms(write.item.create_us), *map(_mark, _words(write.speaker))):
+            for term in (*self._day_terms(write.item.create_us), *map(_mark, words_of(write.speaker))):
                 terms[term] = terms.get(term, 0) + 1
         return terms
 
     def query_terms(self, text: str) -> tuple[list[int], list[int]]:
         """Return the different terms of a text that is asked for, and those of speakers it may name."""
-        words = list(dict.fromkeys(_words(text)))
+        words = list(dict.fromkeys(words_of(text)))
         terms = dict.fromkeys(map(self._terms.get, words))
         if None in terms:
             terms = dict.fromkeys([self._terms.get(word) or self._learn(word) for word in words])
@@ -106,13 +107,18 @@ class Analyzer:
             self._terms = dict.fromkeys(STOP_WORDS, _STOP)
         if word in STOP_WORDS:
             return _STOP
-        term = xxhash.xxh32_intdigest(self._stem(word).encode())
+        term = xxhash.xxh32_intdigest(self._stem(BASES.get(word, word)).encode())
         self._terms[word] = term
         return term
 
+    def renamed_terms(self) -> dict[int, int]:
+        """Return what irregular verbs became, by the terms that they were before they had a base."""
+        return {xxhash.xxh32_intdigest(self._stem(form).encode()): self._learn(form) for form in BASES}
 
-def _words(text: str) -> list[str]:
-    return _TOKEN.findall(_fold(text))
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, stop words too, before they are stemmed."""
+    return _TOKEN.findall(fold(text))
 
 
 @lru_cache(maxsize=_CACHED_DAYS_MAX)
@@ -121,7 +127,8 @@ def _mark(word: str) -> int:
     return xxhash.xxh32_intdigest(b"\0speaker\0" + word.encode())
 
 
-def _fold(text: str) -> str:
+def fold(text: str) -> str:
+    """Return a text in the form in which letters are compared: without case and accents."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", _COMBINING.sub("", unicodedata.normalize("NFKD", text))).casefold()

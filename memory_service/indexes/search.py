@@ -59,7 +59,18 @@ def search_all(view: NamespaceView, queries: Sequence[SearchQuery]) -> list[Hits
         units = unit_rows(np.array([queries[at].vector for at in places]))
         for at, near in zip(places, view.vectors.search(units, count), strict=True):
             answers[at] = _search_near(view, queries[at], None, *near)
+    for query, answer in zip(queries, answers, strict=True):
+        if query.described and isinstance(answer, Hits):
+            _describe(view, answer)
     return answers
+
+
+def _describe(view: NamespaceView, hits: Hits) -> None:
+    """Fill the columns that tell of the items themselves."""
+    rows = np.searchsorted(view.positions.view, np.array(hits.positions, np.int64))
+    hits.create_us = view.create_us.view[rows].tolist()
+    hits.importances = view.importances.view[rows].tolist()
+    hits.use_counts = view.use_counts.view[rows].tolist()
 
 
 def _nearest_wanted(query: SearchQuery) -> int:

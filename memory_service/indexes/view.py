@@ -24,6 +24,7 @@ from memory_service.indexes.vectors import VectorIndex, unit
 from memory_service.indexes.word_scoring import Tables
 from memory_service.records import (
     CONVERSATION_KINDS,
+    UNSET_IMPORTANCE,
     IndexInfo,
     Item,
     ItemKind,
@@ -55,7 +56,7 @@ class Entry:
     terms: dict[int, int]
     vector: NDArray[np.float32] | None
     item: Item
-    """For the columns of other fields; it may lack its embedding."""
+    """For the columns of other fields and of importance; it may lack its embedding."""
 
 
 class NamespaceView:
@@ -71,6 +72,8 @@ class NamespaceView:
         self.kind_counts = [0] * len(ItemKind)
         self.create_us = GrowingArray(np.int64)
         self.expire_us = GrowingArray(np.int64)
+        self.importances = GrowingArray(np.float64)
+        self.use_counts = GrowingArray(np.int32)
         self.row_doc = GrowingArray(np.int32)
         self.row_slot = GrowingArray(np.int32)
         self.doc_row = GrowingArray(np.int32)
@@ -125,6 +128,8 @@ class NamespaceView:
         self.kinds.extend([e.kind for e in entries])
         self.create_us.extend([e.create_us for e in entries])
         self.expire_us.extend([NEVER_US if e.expire_us is None else e.expire_us for e in entries])
+        self.importances.extend([_importance(e) for e in entries])
+        self.use_counts.extend(np.zeros(count, np.int32))
         self.row_doc.extend(self.lexical.add_all([e.terms for e in entries]))
         self.doc_row.extend(rows)
         self.row_slot.extend(np.full(count, _NONE, np.int32))
@@ -175,6 +180,21 @@ class NamespaceView:
         self.lexical.remove(int(self.row_doc.view[row]))
         self._drop_vector(row)
 
+    def record_uses(self, use_counts: dict[int, int]) -> None:
+        """Set how often the items at these positions were used; those that are not here are passed over.
+
+        Counts only grow, so it does no harm to tell one again, or later than a greater one.
+        """
+        self.index_pending()
+        for position, count in use_counts.items():
+            if (row := self._find(position)) is not None:
+                self.use_counts.view[row] = max(self.use_counts.view[row], count)
+
+    def _find(self, position: int) -> int | None:
+        """Return the row of an item; None if it is not in the view."""
+        row = self.row_of(position)
+        return row if row < len(self.positions) and self.positions.view[row] == position else None
+
     def _fill(self, row: int, entry: Entry) -> None:
         code = self.session_codes.setdefault(entry.session_id, len(self.session_codes))
         self.sessions.view[row] = code
@@ -185,6 +205,7 @@ class NamespaceView:
         self.kinds.view[row] = entry.kind
         self.create_us.view[row] = entry.create_us
         self.expire_us.view[row] = NEVER_US if entry.expire_us is None else entry.expire_us
+        self.importances.view[row] = _importance(entry)
         self._expiring(row, 1)
         self.label_row(row, entry.labels)
 
@@ -266,8 +287,9 @@ class NamespaceView:
     def nbytes(self) -> int:
         """Memory taken, estimated."""
         columns = (self.positions, self.live, self.sessions, self.kinds, self.create_us, self.expire_us)
+        weighed = (self.importances, self.use_counts)
         numbers = (self.row_doc, self.row_slot, self.doc_row, self.slot_row)
-        arrays = sum(a.nbytes for a in (*columns, *numbers))
+        arrays = sum(a.nbytes for a in (*columns, *weighed, *numbers))
         labels = 250 * len(self.row_labels) + 450 * len(self.label_rows)
         vectors = self.vectors.nbytes if self.vectors else 0
         kinds = sum(rows.nbytes for rows, _ in self.kind_rows.values())
@@ -294,3 +316,8 @@ class NamespaceView:
             memory_bytes=self.nbytes,
             ef_search=graph.graph.ef if graph else 0,
         )
+
+
+def _importance(entry: Entry) -> float:
+    importance = entry.item.importance
+    return UNSET_IMPORTANCE if importance is None else importance

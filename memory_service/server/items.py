@@ -61,6 +61,8 @@ def to_draft(field: str, item: pb.MemoryItem) -> ItemDraft:
         draft.metadata = to_dict(f"{field}.metadata", item.metadata)
     if item.HasField("embedding"):
         draft.embedding = to_vector(item.embedding)
+    if item.HasField("importance"):
+        draft.importance = item.importance
     return draft
 
 
@@ -274,6 +276,8 @@ def _fill(target: pb.MemoryItem, item: Item) -> None:
     if item.metadata is not None:
         fill_struct(target.metadata, item.metadata)
     target.revision = item.revision
+    if item.importance is not None:
+        target.importance = item.importance
     if item.facet is not None:
         target.kind = int(item.facet.kind)  # type: ignore[assignment]
 

@@ -163,6 +163,17 @@ class ItemStore(ABC):
         """
 
     @abstractmethod
+    async def record_uses(self, namespace: str, positions: Sequence[int]) -> None:
+        """Count the items at these positions as used, once for each time that a position is given.
+
+        It MUST be as durable as any write when this returns, and MUST be seen by searches that begin
+        afterwards. It is no change: it MUST NOT raise the revision, nor appear among the changes. Where
+        there is no item, or no namespace, nothing is counted. The count of an item MUST stay when the
+        item is replaced, go with it when it is removed, and be part of backups. It is not idempotent:
+        what is repeated counts twice.
+        """
+
+    @abstractmethod
     async def search(self, namespace: str, query: SearchQuery) -> Hits:
         """Find the items that fit best, in no particular order.
 
@@ -177,7 +188,8 @@ class ItemStore(ABC):
         those with the best words and their neighbours need be looked at, and words that more than 1024
         items and a sixteenth of all have need not bring an item in. `named` MUST tell whether a
         word of the text is one of `ItemWrite.speaker`. Each item MUST have its score in every channel
-        that was asked, also when only one of them found it. A vector of another dimension than the
+        that was asked, also when only one of them found it; with `described` MUST fill the columns that
+        tell of the items themselves. A vector of another dimension than the
         namespace's MUST raise InvalidArgument.dimension("query_embedding", ...). All of an answer MUST
         reflect one revision.
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -68,6 +69,7 @@ class _Namespace:
     states: dict[str, StateEntry] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
     requests: dict[str, tuple[bytes, Receipt, int]] = field(default_factory=dict)
+    use_counts: Counter[int] = field(default_factory=Counter)
 
     def log(self, kind: ChangeType, subject: str) -> int:
         self.revision += 1
@@ -209,7 +211,7 @@ class InMemoryStore(Store):
 
     def _remove(self, found: _Namespace, item: Item, kind: ChangeType) -> None:
         found.log(kind, item.id)
-        del found.items[item.id], found.ids[item.position]
+        del found.items[item.id], found.ids[item.position], found.use_counts[item.position]
         found.vectors.pop(item.id, None)
         found.view.remove(item.position)
 
@@ -289,6 +291,12 @@ class InMemoryStore(Store):
             return []
         self._make_columns(found, item_filter)
         return scan(found.view, item_filter, limit, newest=newest)
+
+    async def record_uses(self, namespace: str, positions: Sequence[int]) -> None:
+        if (found := self._namespaces.get(namespace)) is not None:
+            used = [position for position in positions if position in found.ids]
+            found.use_counts.update(used)
+            found.view.record_uses({position: found.use_counts[position] for position in used})
 
     async def search(self, namespace: str, query: SearchQuery) -> Hits:
         found = self._namespaces.get(namespace)
@@ -455,6 +463,7 @@ class InMemoryStore(Store):
             return earlier
         items, states = len(found.items), self._clear(found)
         found.items, found.ids, found.vectors, found.changes = {}, {}, {}, []
+        found.use_counts = Counter()
         found.dimension, found.model = 0, ""
         found.view = NamespaceView(self._analyzer, _EXACT)
         found.log(ChangeType.RESET, "")

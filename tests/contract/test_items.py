@@ -59,6 +59,7 @@ async def test_every_field_comes_back_equal(store: Store) -> None:
         expire_us=NOW + 9,
         labels={"topic": "travel", "": "empty key", "k": ""},
         metadata=metadata,
+        importance=0.7,
     )
     receipt = await store.add_items(NS, [written])
     kept = await get_item(store, "i")
@@ -66,6 +67,7 @@ async def test_every_field_comes_back_equal(store: Store) -> None:
     assert (kept.create_us, kept.update_us, kept.expire_us) == (NOW - 7, NOW + 3, NOW + 9)
     assert kept.labels == {"topic": "travel", "": "empty key", "k": ""}
     assert kept.metadata == metadata
+    assert kept.importance == 0.7
     stamp = receipt.items[0]
     assert (stamp.id, stamp.revision, stamp.position) == ("i", kept.revision, kept.position)
     assert (stamp.create_us, stamp.update_us, stamp.expire_us) == (NOW - 7, NOW + 3, NOW + 9)

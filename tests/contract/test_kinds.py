@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import sqlite3
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,6 @@ from contract.builders import (
     scan_ids,
     search_hits,
 )
-from contract.conftest import Reopen, Stores
 from memory_service.errors import Conflict, FailedPrecondition, InvalidArgument
 from memory_service.records import (
     CONVERSATION_KINDS,
@@ -220,22 +217,3 @@ async def test_each_of_many_searches_at_once_gets_its_own_answer(store: Store) -
         number = at if at < 7 else at + 1
         assert f"i{number}" in await hits_by_id(store, NS, together)
         assert sorted(together.positions) == sorted(expected.positions)
-
-
-# --- older data -------------------------------------------------------------------------------
-
-
-async def test_data_from_before_there_were_kinds_is_read(
-    durable_store: Store, stores: Stores, reopen: Reopen
-) -> None:
-    await durable_store.add_items(NS, [build_write("a", "kiwi", axis_vector(0), labels={"k": "v"})])
-    await stores.close()
-    with contextlib.closing(sqlite3.connect(stores.data_dir / "records.db")) as database:
-        database.execute("ALTER TABLE items DROP COLUMN facet")
-        database.execute("PRAGMA user_version = 1")
-        database.commit()
-    store = await reopen()
-    await store.add_items(NS, [build_fragment("f1", "one")])
-    assert await scan_ids(store, kinds=CONVERSATION_KINDS) == ["a"]
-    assert await scan_ids(store, kinds=FRAGMENTS) == ["f1"]
-    assert (await get_item(store, "a")).labels == {"k": "v"}

@@ -28,6 +28,18 @@ async def test_only_items_with_a_word_of_the_query_are_found(store: Store) -> No
     assert await words_found(store, "cherry") == set()
 
 
+async def test_a_verb_is_found_by_each_of_its_forms(store: Store) -> None:
+    texts = {"a": "she went there", "b": "they go", "c": "gone for good", "d": "a kiwi", "e": "I bought it"}
+    await store.add_items(NS, [build_write(name, text) for name, text in texts.items()])
+    for form in ("go", "goes", "going", "went", "Gone"):
+        assert await words_found(store, form) == {"a", "b", "c"}
+    assert await words_found(store, "buying") == {"e"}
+    # One word said in two forms is said twice.
+    await store.add_items(NS, [build_write("both", "went and gone x"), build_write("one", "went and x x")])
+    scores = await word_scores(store, "go")
+    assert scores["both"] > scores["one"]
+
+
 async def test_a_word_that_every_item_has_finds_every_item(store: Store) -> None:
     # The classic idf of such a word is negative: its items would have no score above 0.
     await store.add_items(NS, [build_write(f"i{n}", "kiwi") for n in range(5)])

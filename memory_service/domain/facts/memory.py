@@ -12,6 +12,9 @@ from memory_service.domain.facts.categories import Category
 from memory_service.domain.facts.importance import Importance
 from memory_service.records import Facet, Item, ItemDraft, ItemKind, Json, TextPart
 
+_TOP_SCORE = 10
+"""A fact that is rated so, or higher by hand, is as important as an item can be."""
+
 
 class Status(enum.IntEnum):
     """Whether a memory still holds; the numbers equal the proto's."""
@@ -131,6 +134,7 @@ def draft_of(memory: Memory, *, keep_vector: bool = False) -> ItemDraft:
         labels=memory.labels,
         metadata=memory.metadata,
         facet=Facet(ItemKind.USER_MEMORY, tags, msgspec.to_builtins(fact)),
+        importance=min(max(fact.importance.score / _TOP_SCORE, 0.0), 1.0),
     )
     draft.keep_vector, draft.expected_revision = keep_vector, memory.revision
     return draft

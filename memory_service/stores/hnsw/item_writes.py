@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from memory_service.errors import AlreadyExists, Conflict, NotFound
@@ -16,12 +17,13 @@ from memory_service.records import (
 from memory_service.stores.hnsw.ledger import Book, Ledger, Outcome, earlier, expired, finish
 from memory_service.stores.hnsw.rows import (
     INSERT_ITEM,
+    RECORD_USES,
     UPDATE_ITEM,
     UPDATE_ITEM_KEEPING_VECTOR,
     item_row,
     item_update_row,
 )
-from memory_service.stores.hnsw.schema import POSITION_MAX
+from memory_service.stores.hnsw.schema import POSITION_MAX, key_of
 from memory_service.stores.hnsw.state_writes import check_new_states, live_state, put_state
 from memory_service.stores.rules import VectorRule, check_expected, stamp
 from memory_service.stores.sqlite import Connection, Row
@@ -184,6 +186,19 @@ def replace_item(
     _replace(db, ledger, book, write, terms, stored)
     book.dimension, book.model = rule.dimension, rule.model
     return finish(db, book, request, Outcome(Receipt(0, [stamp(write)]), replaced=[(write, terms)]))
+
+
+def record_uses(db: Connection, ledger: Ledger, namespace: str, positions: Sequence[int]) -> dict[int, int]:
+    """Count items as used; return how often each was by now. See `ItemStore.record_uses`."""
+    book = ledger.find(db, namespace)
+    if book is None:
+        return {}
+    counted = {}
+    for position, times in Counter(positions).items():
+        row = db.execute(RECORD_USES, (times, key_of(book.uid, position))).fetchone()
+        if row is not None:
+            counted[position] = row[0]
+    return counted
 
 
 def delete_item(

@@ -17,20 +17,22 @@ _facet = msgspec.json.Decoder(Facet).decode
 
 ITEM_COLUMNS = (
     "key, id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content,"
-    " vector_revision, facet"
+    " vector_revision, facet, importance"
 )
 INSERT_ITEM = (
     "INSERT INTO items (key, uid, id, revision, session_id, create_us, update_us, expire_us, labels,"
-    " metadata, content, facet, terms, vector_revision, embedding) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    " metadata, content, facet, importance, terms, vector_revision, embedding)"
+    " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
 UPDATE_ITEM = (
     "UPDATE items SET revision=?, session_id=?, create_us=?, update_us=?, expire_us=?, labels=?,"
-    " metadata=?, content=?, facet=?, terms=?, vector_revision=?, embedding=? WHERE key=?"
+    " metadata=?, content=?, facet=?, importance=?, terms=?, vector_revision=?, embedding=? WHERE key=?"
 )
 UPDATE_ITEM_KEEPING_VECTOR = (
     "UPDATE items SET revision=?, session_id=?, create_us=?, update_us=?, expire_us=?, labels=?,"
-    " metadata=?, content=?, facet=?, terms=? WHERE key=?"
+    " metadata=?, content=?, facet=?, importance=?, terms=? WHERE key=?"
 )
+RECORD_USES = "UPDATE items SET use_count = use_count + ? WHERE key = ? RETURNING use_count"
 STATE_COLUMNS = "key, version, create_us, update_us, expire_us, description, revision, value"
 NAMESPACE_COLUMNS = (
     "name, uid, revision, item_count, state_count, embedded_count, dimension, model, create_us"
@@ -49,6 +51,7 @@ def _shared(write: ItemWrite, terms: dict[int, int]) -> Row:
         None if item.metadata is None else _json(item.metadata).decode(),
         _json(item.content).decode(),
         None if item.facet is None else _json(item.facet).decode(),
+        item.importance,
         pack_terms(terms),
     )
 
@@ -80,8 +83,8 @@ def item_of(row: Row) -> Item:
     """Return the item of a row of ITEM_COLUMNS, with the embedding as an optional last column."""
     (
         key, item_id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content,
-        vector, facet,
-    ) = row[:12]  # fmt: skip
+        vector, facet, importance,
+    ) = row[:13]  # fmt: skip
     return Item(
         id=item_id,
         session_id=session_id,
@@ -91,9 +94,10 @@ def item_of(row: Row) -> Item:
         expire_us=expire_us,
         labels=_object(labels) if labels else {},
         metadata=None if metadata is None else _object(metadata),
-        embedding=np.frombuffer(row[12], "<f4") if len(row) > 12 and row[12] is not None else None,
+        embedding=np.frombuffer(row[13], "<f4") if len(row) > 13 and row[13] is not None else None,
         embedded=bool(vector),
         facet=None if facet is None else _facet(facet),
+        importance=importance,
         revision=revision,
         position=key & POSITION_MAX,
     )

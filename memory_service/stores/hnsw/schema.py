@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
+
+from memory_service.indexes.analysis import Analyzer, pack_terms, unpack_terms
 from memory_service.stores.base import CannotOpen
 from memory_service.stores.sqlite import Connection, Row, translated
-
-FORMAT = 2
 
 # Rows of one namespace lie side by side: a key is the namespace's uid and the position or revision.
 POSITION_BITS = 36
 POSITION_MAX = (1 << POSITION_BITS) - 1
 
+_TABLES_FORMAT = 2
 _TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE namespaces (
@@ -70,9 +73,42 @@ CREATE TABLE requests (
 CREATE INDEX requests_by_time ON requests (time_us);
 """
 
+_ROWS_AT_ONCE = 10_000
+
+
+def _rename_terms(connection: Connection) -> None:
+    """Give irregular verbs of stored texts the terms that queries now have for them."""
+    renamed = Analyzer().renamed_terms()
+    key = 0
+    while rows := connection.execute(
+        "SELECT key, terms FROM items WHERE key > ? ORDER BY key LIMIT ?", (key, _ROWS_AT_ONCE)
+    ).fetchall():
+        key = rows[-1][0]
+        for of, packed in rows:
+            terms, counts, _ = unpack_terms([packed])
+            if renamed.keys().isdisjoint(terms.tolist()):
+                continue
+            merged: Counter[int] = Counter()
+            for term, count in zip(terms.tolist(), counts.tolist(), strict=True):
+                merged[renamed.get(term, term)] += count
+            connection.execute("UPDATE items SET terms = ? WHERE key = ?", (pack_terms(merged), of))
+
+
+_FACETS = ("ALTER TABLE items ADD COLUMN facet TEXT",)
+_WEIGHED_ITEMS = (
+    "ALTER TABLE items ADD COLUMN importance REAL",
+    "ALTER TABLE items ADD COLUMN use_count INTEGER NOT NULL DEFAULT 0",
+    _rename_terms,
+)
+
+# What makes a database of the format before one of this format. One that is new begins with _TABLES.
+_MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {2: _FACETS, 3: _WEIGHED_ITEMS}
+FORMAT = max(_MIGRATIONS)
+
 
 def prepare(connection: Connection) -> None:
-    """Create the tables of a new database; refuse one of a newer format. Raises CannotOpen."""
+    """Create the tables of a new database, or bring an older one up to date, whole or not at all; refuse
+    one of a newer format. Raises CannotOpen."""
     with translated():
         found = connection.pragma("user_version")
     if found > FORMAT:
@@ -80,14 +116,19 @@ def prepare(connection: Connection) -> None:
             f"the data directory has format {found}; this release reads up to format {FORMAT}: "
             "use the release that wrote it, or a newer one"
         )
-    if found == 0:
-        with connection:
+    if found == FORMAT:
+        return
+    with connection:
+        if found == 0:
             connection.execute(_TABLES)
-            connection.execute(f"PRAGMA user_version = {FORMAT}")
-    elif found < FORMAT:
-        with connection:
-            connection.execute("ALTER TABLE items ADD COLUMN facet TEXT")
-            connection.execute(f"PRAGMA user_version = {FORMAT}")
+            found = _TABLES_FORMAT
+        for number in range(found + 1, FORMAT + 1):
+            for step in _MIGRATIONS[number]:
+                if callable(step):
+                    step(connection)
+                else:
+                    connection.execute(step)
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
 def key_of(uid: int, number: int) -> int:

@@ -97,8 +97,10 @@ class HnswStore(Store):
             self._reader = connect(path)
             with translated():
                 manifests = [row[0] for row in self._reader.execute("SELECT manifest FROM snapshots")]
-        except Unavailable as error:
+        except (CannotOpen, Unavailable) as error:
             self._lock.close()
+            if isinstance(error, CannotOpen):
+                raise
             raise CannotOpen(f"cannot open {path}: {error.__cause__}") from error
         self._spare_readers: SimpleQueue[Connection] = SimpleQueue()
         for _ in range(_READERS):
@@ -329,6 +331,14 @@ class HnswStore(Store):
         view = await self._views.get(namespace)
         return [Around()] * len(positions) if view is None else neighbours(view, positions, count, now_us)
 
+    async def record_uses(self, namespace: str, positions: Sequence[int]) -> None:
+        def publish(use_counts: dict[int, int]) -> None:
+            self._views.publish_uses(namespace, use_counts)
+
+        await self._queue.write(
+            lambda db: item_writes.record_uses(db, self._ledger, namespace, positions), publish
+        )
+
     # --- state --------------------------------------------------------------------------------
 
     async def save_state(
@@ -476,17 +486,9 @@ def _effect(outcome: Outcome) -> Effect:
 def _entry(write: ItemWrite, terms: dict[int, int]) -> Entry:
     item = write.item
     return Entry(
-        item.position,
-        item.revision,
-        item.session_id,
-        item.create_us,
-        item.expire_us,
-        index_labels(item.labels, item.facet),
-        item.kind,
-        terms,
-        item.embedding,
-        item,
-    )
+        item.position, item.revision, item.session_id, item.create_us, item.expire_us,
+        index_labels(item.labels, item.facet), item.kind, terms, item.embedding, item,
+    )  # fmt: skip
 
 
 def _load(db: Connection, key: int, columns: str) -> Item | None:

@@ -34,6 +34,8 @@ T = TypeVar("T")
 
 _WEIGH_AFTER_EFFECTS = 256
 _SAVE_AT_GROWTH = 1.5
+# The revision of an effect that raises none, and does no harm to a view that has it already.
+_NO_CHANGE = -1
 
 
 class Reader(Protocol):
@@ -194,7 +196,9 @@ class ViewCache:
         for revision, effect in effects:
             if effect is None:
                 return False
-            if revision > view.revision:
+            if revision == _NO_CHANGE:
+                effect(view)
+            elif revision > view.revision:
                 effect(view)
                 view.revision = revision
         return True
@@ -229,6 +233,13 @@ class ViewCache:
         if held.effects % _WEIGH_AFTER_EFFECTS == 0:
             self._weigh(held)
             self._evict()
+
+    def publish_uses(self, namespace: str, use_counts: dict[int, int]) -> None:
+        """Tell the view, if it is in memory, how often items were used. In the order of commits, too."""
+        if (buffered := self._buffered.get(namespace)) is not None:
+            buffered.append((_NO_CHANGE, lambda view: view.record_uses(use_counts)))
+        elif (held := self._held.get(namespace)) is not None:
+            held.view.record_uses(use_counts)
 
     def drop(self, namespace: str) -> None:
         """Forget the view of a namespace whose records were replaced altogether."""

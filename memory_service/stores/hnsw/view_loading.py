@@ -15,7 +15,7 @@ from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.vectors import VectorIndex
 from memory_service.indexes.view import NEVER_US, NamespaceView
 from memory_service.predicates import Field
-from memory_service.records import Facet, ItemKind, NamespaceInfo
+from memory_service.records import UNSET_IMPORTANCE, Facet, ItemKind, NamespaceInfo
 from memory_service.stores.hnsw.column_reading import columns_of
 from memory_service.stores.hnsw.rows import NAMESPACE_COLUMNS, namespace_of
 from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, keys_of
@@ -62,14 +62,16 @@ def load_view(
 def _load_rows(connection: Connection, info: NamespaceInfo, view: NamespaceView) -> NDArray[np.int64]:
     """Fill everything but vectors; return the vector revision of each row, 0 for none."""
     rows = connection.execute(
-        "SELECT key, session_id, create_us, expire_us, labels, vector_revision, terms, facet FROM items"
-        " WHERE key BETWEEN ? AND ? ORDER BY key",
+        "SELECT key, session_id, create_us, expire_us, labels, vector_revision, terms, facet, importance,"
+        " use_count FROM items WHERE key BETWEEN ? AND ? ORDER BY key",
         keys_of(info.uid),
     ).fetchall()
     count = len(rows)
     if not count:
         return np.empty(0, np.int64)
-    keys, sessions, create_us, expire_us, labels, vector_keys, terms, facets = zip(*rows, strict=True)
+    (
+        keys, sessions, create_us, expire_us, labels, vector_keys, terms, facets, importances, use_counts,
+    ) = zip(*rows, strict=True)  # fmt: skip
     view.positions = GrowingArray.of(np.array(keys, np.int64) & POSITION_MAX)
     view.live = GrowingArray.of(np.ones(count, np.bool_))
     view.live_count = count
@@ -81,6 +83,10 @@ def _load_rows(connection: Connection, info: NamespaceInfo, view: NamespaceView)
     expiry = np.fromiter((NEVER_US if e is None else e for e in expire_us), np.int64, count)
     view.expire_us = GrowingArray.of(expiry)
     view.expiring_count = int((expiry != NEVER_US).sum())
+    view.importances = GrowingArray.of(
+        np.fromiter((UNSET_IMPORTANCE if i is None else i for i in importances), np.float64, count)
+    )
+    view.use_counts = GrowingArray.of(np.array(use_counts, np.int32))
     kinds = np.zeros(count, np.int8)
     for at, (encoded, encoded_facet) in enumerate(zip(labels, facets, strict=True)):
         if encoded is None and encoded_facet is None:

@@ -1,0 +1,44 @@
+"""Which of the items found fit what a query says beside its words."""
+
+from __future__ import annotations
+
+import asyncio
+
+from memory_service.domain.query_understanding import Understanding, has_phrase
+from memory_service.domain.ranking import Scoring, rank, within
+from memory_service.domain.search_text import search_text
+from memory_service.records import Hits
+from memory_service.stores.base import Store
+
+# So many of the best are read to look for a phrase, so many at once.
+_READ_MAX = 256
+_READ_AT_ONCE = 32
+
+
+async def boosted(
+    store: Store, namespace: str, hits: Hits, scoring: Scoring, asked: Understanding
+) -> dict[str, set[int]]:
+    """Return for each boost the positions of the items that it is for.
+
+    `time` is for what was made in a time that the query names, `phrase` for what has a phrase that it
+    quotes.
+    """
+    boosts = {}
+    if asked.spans:
+        boosts["time"] = within(hits, asked.spans)
+    if asked.phrases:
+        best = [position for _, position in rank(hits, scoring, explain=False).order[:_READ_MAX]]
+        boosts["phrase"] = await _having(store, namespace, best, asked.phrases)
+    return boosts
+
+
+async def _having(store: Store, namespace: str, positions: list[int], phrases: tuple[str, ...]) -> set[int]:
+    """Return the positions of the items whose text has one of the phrases."""
+    having = set()
+    for at in range(0, len(positions), _READ_AT_ONCE):
+        for item in await store.load_items(namespace, positions[at : at + _READ_AT_ONCE]):
+            if item is not None and has_phrase(search_text(item.content, item.kind), phrases):
+                having.add(item.position)
+        # Long texts take a while: others come between.
+        await asyncio.sleep(0)
+    return having

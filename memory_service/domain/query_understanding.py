@@ -1,0 +1,117 @@
+"""What the text of a query says beside its words: times that it names, and phrases that it quotes.
+
+Times are read by date-wrangler, whose answers are spans. It takes long to load and some 0.3 ms for a
+question, so a text that has no word of time never meets it, and what it says is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import OrderedDict
+from datetime import UTC, date, datetime, timedelta
+
+import msgspec
+import structlog
+
+from memory_service.indexes.analysis import fold, words_of
+
+Span = tuple[int, int]
+"""From one time in microseconds to before another."""
+
+_log = structlog.get_logger(__name__)
+
+# What a text is looked at: times and quotations stand in questions, and those are short.
+_TIME_CHARS_MAX = 400
+_QUOTE_CHARS_MAX = 4096
+_SPANS_MAX = 8
+_PHRASES_MAX = 8
+_KEPT_MAX = 1024
+_CONFIDENCE_MIN = 0.6
+
+_ALWAYS_US = 1 << 62
+_DAY_US = 86_400_000_000
+_EPOCH = date(1970, 1, 1)
+
+# How words of time begin, after a look at their first letter, which spares most of the search.
+_TIME = re.compile(
+    r"\b(?=[adfjmnoqstwy\d])(?:\d|a(?:pr|ug)|d(?:ays?\b|ec)|feb|fri|j(?:an|u[nl])|ma(?:r|y\b)|mon(?:day|ths?\b)"
+    r"|nov|oct|quarter|s(?:at|ep|un)|t(?:hu|oday|omorrow|onight|ue)|we(?:d|ek)|y(?:ear|esterday))"
+)
+_QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”')
+
+
+class Understanding(msgspec.Struct, frozen=True):
+    """What a text says. A phrase is its words as the index knows them, one space between two."""
+
+    spans: tuple[Span, ...] = ()
+    phrases: tuple[str, ...] = ()
+
+
+NOTHING = Understanding()
+
+
+class QueryReader:
+    """Reads queries, and remembers what it read. For use by one event loop."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, int], tuple[Span, ...]] = OrderedDict()
+
+    async def read(self, text: str, now_us: int) -> Understanding:
+        """Return what a text says; times like "yesterday" are relative to `now_us`, in UTC."""
+        quotes = '"' in text or "“" in text
+        times = _TIME.search(text[:_TIME_CHARS_MAX].lower()) is not None
+        if not quotes and not times:
+            return NOTHING
+        spans = await self._spans(text[:_TIME_CHARS_MAX], now_us // _DAY_US) if times else ()
+        return Understanding(spans, phrases_in(text) if quotes else ())
+
+    async def _spans(self, text: str, day: int) -> tuple[Span, ...]:
+        key = text, day
+        if (spans := self._kept.get(key)) is None:
+            if not self._kept:
+                # Loading the library takes a second: not on the loop.
+                await asyncio.to_thread(_load)
+            spans = self._kept[key] = spans_in(text, day)
+            if len(self._kept) > _KEPT_MAX:
+                self._kept.popitem(last=False)
+        return spans
+
+
+def phrases_in(text: str) -> tuple[str, ...]:
+    """Return the phrases that a text quotes."""
+    found = (" ".join(words_of(one or other)) for one, other in _QUOTED.findall(text[:_QUOTE_CHARS_MAX]))
+    return tuple(dict.fromkeys(filter(None, found)))[:_PHRASES_MAX]
+
+
+def has_phrase(text: str, phrases: tuple[str, ...]) -> bool:
+    """Whether a text has one of the phrases, as whole words."""
+    folded = fold(text)
+    if not any(all(word in folded for word in phrase.split()) for phrase in phrases):
+        return False  # As for most: to look for letters costs far less than to find words.
+    said = f" {' '.join(words_of(text))} "
+    return any(f" {phrase} " in said for phrase in phrases)
+
+
+def spans_in(text: str, day: int) -> tuple[Span, ...]:
+    """Return the times that a text names as spans; `day` is today, counted from the epoch."""
+    from date_wrangler import parse
+
+    try:
+        found = parse(text, today=_EPOCH + timedelta(days=day))
+    except Exception as error:
+        # Such as a date beyond the year 9999. A boost is not worth a query.
+        _log.debug("times_not_read", cause=repr(error))
+        return ()
+    sure = [match.range for match in found if match.confidence >= _CONFIDENCE_MIN]
+    return tuple((_us(r.start, -_ALWAYS_US), _us(r.end, _ALWAYS_US)) for r in sure[:_SPANS_MAX])
+
+
+def _us(at: date | None, otherwise: int) -> int:
+    if at is None:
+        return otherwise
+    return int(datetime(at.year, at.month, at.day, tzinfo=UTC).timestamp()) * 1_000_000
+
+
+def _load() -> None:
+    import date_wrangler  # noqa: F401
