@@ -29,10 +29,12 @@ class Config:
     """Model to ask the embedder "openai" for."""
     embedding_dimension: int = 0
     """Dimension to ask the embedder "openai" for; 0 leaves it to the model."""
-    embedder_timeout_s: float = 10.0
-    """Seconds to wait for an answer of the embedder."""
+    embedder_timeout_s: float = 5.0
+    """Seconds that a call waits for the embedder, retries included; then a write goes on without."""
     embedder_retries: int = 2
     """How often a call of the embedder is repeated."""
+    embedder_pause_s: float = 5.0
+    """Seconds for which an embedder that failed three times in a row is not asked."""
     llm: str = "none"
     """What decides where a language model can: "openai", or "none" for rules alone."""
     llm_model: str = "gpt-4o-mini"
@@ -93,6 +95,7 @@ class Config:
                 (self.embedding_dimension < 0, "embedding_dimension must not be negative"),
                 (self.embedder_timeout_s <= 0, "embedder_timeout must be positive"),
                 (self.embedder_retries < 0, "embedder_retries must not be negative"),
+                (self.embedder_pause_s <= 0, "embedder_pause must be positive"),
                 (self.llm_timeout_s <= 0, "llm_timeout must be positive"),
                 (self.llm_retries < 0, "llm_retries must not be negative"),
                 (self.llm_tokens_per_minute_max < 0, "llm_tokens_per_minute_max must not be negative"),

@@ -205,7 +205,12 @@ class Change:
 
 @dataclass(slots=True, frozen=True)
 class NamespaceInfo:
-    """What a namespace holds. dimension 0 and model "": no vector yet. `uid` is never reused."""
+    """What a namespace holds. `uid` is never reused.
+
+    model "": it has had no vector and waits for none. dimension 0 with a model: that of the first vector
+    that it waits for. `pending_count` items wait for their vectors. `vector_epoch` is how often its
+    vectors were given up for those of another model.
+    """
 
     name: str
     uid: int
@@ -216,6 +221,8 @@ class NamespaceInfo:
     dimension: int
     model: str
     create_us: int
+    pending_count: int = 0
+    vector_epoch: int = 0
 
 
 @dataclass(slots=True, frozen=True)
@@ -314,7 +321,9 @@ class ItemWrite:
     """An item to be written, with what the indexes need.
 
     `search_text` is what words are searched in, `speaker` who said it, if anybody. `item.embedding`
-    is the vector, and `model` says where it comes from: an embedder's name or CLIENT_MODEL. With
+    is the vector, and `model` says where it comes from: an embedder's name or CLIENT_MODEL. Where there is no
+    vector, `model` names the embedder by which the text may be embedded later, if any, and `dimension` what
+    its vectors have, 0 where that is not known. With
     `keep_vector` a replaced item keeps the vector it has. With `expected_revision` it is written only
     if that is the revision of the item that has its id; 0: only if there is none.
     """
@@ -325,6 +334,16 @@ class ItemWrite:
     keep_vector: bool = False
     expected_revision: int | None = None
     speaker: str = ""
+    dimension: int = 0
+
+
+@dataclass(slots=True)
+class VectorFill:
+    """The vector of an item that waited for it, made of its text at `revision`; None: it gets none."""
+
+    position: int
+    revision: int
+    vector: Vector | None
 
 
 class ItemStamp(msgspec.Struct, array_like=True):
@@ -405,6 +424,7 @@ class DegradationReason(enum.IntEnum):
     NO_EMBEDDER = 1
     EMBEDDER_UNAVAILABLE = 2
     FOREIGN_VECTORS = 3
+    EMBEDDING_PENDING = 6
     NO_RERANKER = 7
     RERANKER_UNAVAILABLE = 8
 

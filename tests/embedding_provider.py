@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import random
 import struct
 import threading
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -26,6 +28,18 @@ class EmbeddingProvider:
         self.may_answer.set()
         self.failing = False
         """Answer with an error of the provider."""
+        self.failure_status = 500
+        """Which one."""
+        self.refuses: Callable[[str], bool] = lambda text: False
+        """Answer 400 to a request with a text of which this is true."""
+        self.breaks: Callable[[str], bool] = lambda text: False
+        """Fail at a request with a text of which this is true."""
+        self.batches_max: int | None = None
+        """So many requests of more than one text are answered, the others wait. None: all are."""
+        self.requests: list[list[str]] = []
+        """The texts of each request, oldest first."""
+        self._batches = 0
+        self._batch = threading.Condition()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._http.daemon_threads = True
 
@@ -40,14 +54,35 @@ class EmbeddingProvider:
         self.may_answer.clear()
         self.asked.clear()
 
+    def answer_batches(self, count: int | None) -> None:
+        """Set how many requests of more than one text are answered from now on."""
+        with self._batch:
+            self._batches, self.batches_max = 0, count
+            self._batch.notify_all()
+
+    def _wait_for_turn(self, texts: list[str]) -> None:
+        self.may_answer.wait()
+        with self._batch:
+            if len(texts) > 1:
+                self._batch.wait_for(lambda: self.batches_max is None or self._batches < self.batches_max)
+                self._batches += 1
+
     def __enter__(self) -> EmbeddingProvider:
         threading.Thread(target=self._http.serve_forever, daemon=True).start()
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.may_answer.set()
+        self.answer_batches(None)
         self._http.shutdown()
         self._http.server_close()
+
+    def _answer(self, request: dict[str, Any], texts: list[str]) -> tuple[int, dict[str, Any]]:
+        if self.failing or any(map(self.breaks, texts)):
+            return self.failure_status, {"error": {"message": "boom"}}
+        if any(map(self.refuses, texts)):
+            return 400, {"error": {"message": "boom"}}
+        return 200, embed(request)
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         provider = self
@@ -55,17 +90,19 @@ class EmbeddingProvider:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
+                provider.requests.append(texts)
                 provider.asked.set()
-                provider.may_answer.wait()
-                status, answer = (
-                    (500, {"error": {"message": "boom"}}) if provider.failing else (200, embed(request))
-                )
+                provider._wait_for_turn(texts)
+                status, answer = provider._answer(request, texts)
                 body = json.dumps(answer).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+                # A client that has given up has closed its end.
+                with contextlib.suppress(OSError):
+                    self.send_response(status)
+                    self.send_header("Content-Type", "application/json")
+                    self.send_header("Content-Length", str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
 
             def log_message(self, *args: object) -> None:
                 """Nothing to the test's output."""
@@ -73,13 +110,18 @@ class EmbeddingProvider:
         return Handler
 
 
+def vector_of(text: str, dimension: int = DIMENSION) -> list[float]:
+    """The vector of a text."""
+    random_numbers = random.Random(text)
+    return [random_numbers.gauss(0, 1) for _ in range(dimension)]
+
+
 def embed(request: dict[str, Any]) -> dict[str, Any]:
     """The answer of the embeddings endpoint: the same vector for the same text."""
     texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
     data = []
     for index, text in enumerate(texts):
-        random_numbers = random.Random(text)
-        vector = [random_numbers.gauss(0, 1) for _ in range(request.get("dimensions", DIMENSION))]
+        vector = vector_of(text, request.get("dimensions", DIMENSION))
         packed = base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
         embedding = packed if request.get("encoding_format") == "base64" else vector
         data.append({"object": "embedding", "index": index, "embedding": embedding})

@@ -55,7 +55,7 @@ def commands(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Co
 def test_the_commands_that_there_are() -> None:
     assert {name for name, _ in commands(main)} >= {
         *("serve", "health", "add", "retrieve", "list", "get", "delete", "reset", "import", "export"),
-        *("stats", "namespaces", "flush", "backup", "watch"),
+        *("stats", "namespaces", "reembed", "flush", "backup", "watch"),
         *(f"state {name}" for name in ("save", "load", "list", "search", "delete", "clear")),
     }
 
@@ -279,6 +279,43 @@ def test_administration(run: Run, namespace: str) -> None:
     assert run("flush").stdout.startswith("flushed in ")
     name = json_lines(run("backup", "--json"))[0]["name"]
     assert run("backup", name, exit_code=1).stderr.startswith("error: ")
+
+
+def test_namespaces_move_to_the_servers_embedder(tmp_path: Path) -> None:
+    def run(server: ServerProcess, *arguments: str, exit_code: int = 0) -> Result:
+        result = CliRunner(env={"MEMORY_SERVICE_ADDRESS": server.address}).invoke(main, arguments)
+        assert result.exit_code == exit_code, (result.stderr, result.exception)
+        return result
+
+    def pending(server: ServerProcess, namespace: str) -> int:
+        (stats,) = json_lines(run(server, "stats", "--namespace", namespace, "--json"))
+        return int(stats["pending_count"])
+
+    with ServerProcess(tmp_path, flags=["--embedder", "none"]) as server:
+        for name in ("a", "b", "default"):
+            run(server, "add", "--namespace", name, "a heron")
+        refused = run(server, "reembed", "a", exit_code=1)
+        assert refused.stderr.startswith("error: a: ") and "EMBEDDER_REQUIRED" in refused.stderr
+        assert "EMBEDDER_REQUIRED" in run(server, "reembed", "--all", exit_code=1).stderr
+    with ServerProcess(tmp_path) as server:
+        with MemoryClient(server.address, namespace="own") as client:
+            client.add("own", embedding=[1.0, 0.0])
+        assert run(server, "reembed").stdout == "         1 items to embed  local:wordllama-256  default\n"
+        assert pending(server, "default") == 0
+        (begun,) = json_lines(run(server, "reembed", "a", "--no-wait", "--json"))
+        assert begun == {
+            "namespace": "a", "pending_count": 1, "embedding_model": "local:wordllama-256", "revision": 1
+        }  # fmt: skip
+        every = run(server, "reembed", "--all")
+        assert [line.split()[-1] for line in every.stdout.splitlines()] == ["a", "b", "default"]
+        assert every.stderr.startswith("note: own is left alone: ")
+        assert [pending(server, name) for name in ("a", "b", "own")] == [0, 0, 0]
+        assert "EMBEDDER_REQUIRED" in run(server, "reembed", "own", exit_code=1).stderr
+        run(server, "reembed", "own", "--replace-client-vectors")
+        (stats,) = json_lines(run(server, "stats", "--namespace", "own", "--json"))
+        assert (stats["embedding_model"], stats["embedded_count"]) == ("local:wordllama-256", 1)
+        assert "NAMESPACE_NOT_FOUND" in run(server, "reembed", "a", "nowhere", exit_code=1).stderr
+        assert run(server, "reembed", "a", "--all", exit_code=2).stderr.endswith("not both\n")
 
 
 def test_a_server_that_is_not_there() -> None:

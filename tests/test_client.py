@@ -332,6 +332,9 @@ def test_administration(client: MemoryClient, namespace: str) -> None:
     client.add("a")
     stats = client.namespace_stats()
     assert (stats.namespace, stats.item_count, stats.revision) == (namespace, 1, 1)
+    assert (stats.embedded_count, stats.pending_count) == (1, 0)
+    moved = client.reembed()
+    assert (moved.pending_count, moved.embedding_model, moved.revision) == (0, stats.embedding_model, 1)
     assert [found.namespace for found in client.list_namespaces(prefix=namespace)] == [namespace]
     info = client.info()
     assert info.store == "hnsw"
@@ -383,6 +386,7 @@ async def test_the_async_client_keeps_state_and_administers(
     assert (await aclient.info()).version
     assert [found.namespace async for found in aclient.list_namespaces(prefix=namespace)] == [namespace]
     assert (await aclient.namespace_stats()).item_count == 0
+    assert (await aclient.reembed()).pending_count == 0
     assert await aclient.health() is HealthStatus.SERVING
     assert await aclient.flush() >= timedelta()
     assert (await aclient.backup()).size_bytes > 0

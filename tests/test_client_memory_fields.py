@@ -24,6 +24,7 @@ from memory_client import (
     MemoryItem,
     NamespaceStats,
     NamespaceSummary,
+    Reembedding,
     ServerInfo,
     StateEntry,
     ToolCall,
@@ -31,7 +32,7 @@ from memory_client import (
     chat_message,
     tool_call_result,
 )
-from memory_client._calls import memory
+from memory_client._calls import admin, memory
 from memory_client._gen.memory_service.v1 import admin_pb2, memory_pb2, state_pb2
 from memory_client.convert import imported_item_from, item_to, new_item_from
 from memory_client.protojson import item_from_json, item_to_json
@@ -81,6 +82,11 @@ def test_every_field_of_a_list_can_be_sent() -> None:
     assert fields_sent(request) == set(memory_pb2.ListRequest.DESCRIPTOR.fields_by_name) - {"page_token"}
 
 
+def test_every_field_of_a_move_can_be_sent() -> None:
+    request = admin.reembed("n", True).request
+    assert fields_sent(request) == set(admin_pb2.ReembedRequest.DESCRIPTOR.fields_by_name)
+
+
 VALUES: list[tuple[type, Descriptor, set[str], set[str]]] = [
     # The value, its message, what only the message has, what only the value has.
     (MemoryItem, memory_pb2.MemoryItem.DESCRIPTOR, CONTENT, {"content", "degraded"}),
@@ -92,6 +98,7 @@ VALUES: list[tuple[type, Descriptor, set[str], set[str]]] = [
     (BackupProgress, admin_pb2.BackupProgress.DESCRIPTOR, set(), set()),
     (NamespaceSummary, admin_pb2.NamespaceSummary.DESCRIPTOR, set(), set()),
     (NamespaceStats, admin_pb2.GetNamespaceStatsResponse.DESCRIPTOR, set(), set()),
+    (Reembedding, admin_pb2.ReembedResponse.DESCRIPTOR, set(), set()),
     (IndexStats, admin_pb2.IndexStats.DESCRIPTOR, set(), set()),
     (BackupSummary, admin_pb2.BackupResponse.DESCRIPTOR, set(), set()),
 ]

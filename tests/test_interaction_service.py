@@ -545,10 +545,10 @@ def test_an_embedder_that_fails_costs_the_vectors_only(connect: Connect, namespa
             namespace=namespace, query="heron", mode=memory_pb2.RETRIEVE_MODE_VECTOR
         )
         assert refusal(talk.stub.RetrieveRelevantContext, request).reason == "EMBEDDER_REQUIRED"
-        # What cannot be embedded is not written, as with any item.
-        refused = refusal(talk.stub.StoreInteraction, store(namespace=namespace))
-        assert refused.reason == "EMBEDDER_UNAVAILABLE"
-        assert talk.said() == ["a heron waits"]
+        # What cannot be embedded now is written, as with any item.
+        stored = talk.stub.StoreInteraction(store(namespace=namespace, content="an otter"))
+        assert [d.reason for d in stored.degraded] == [memory_pb2.DEGRADATION_REASON_EMBEDDING_PENDING]
+        assert talk.said() == ["an otter", "a heron waits"]
 
 
 # Retries

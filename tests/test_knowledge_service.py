@@ -510,20 +510,18 @@ def test_a_search_that_knows_words_only_says_so(connect: Connect) -> None:
         assert [r.fragment.index for r in found.results] == [1]
 
 
-def test_an_embedder_that_fails_costs_the_write_and_nothing_is_left_of_it(
-    tmp_path: Path, connect: Connect
-) -> None:
+def test_an_embedder_that_fails_costs_the_vectors_only(tmp_path: Path, connect: Connect) -> None:
     with EmbeddingProvider() as provider:
         flags = [*provider.flags, "--embedder-retries", "0"]
         with ServerProcess(tmp_path, flags=flags, env=provider.env) as server:
             library = Library(connect(server), "demo")
             library.add("d")
             provider.failing = True
-            error = refused_add(library, "d", "new", replace=True)
-            assert code(error) == (grpc.StatusCode.UNAVAILABLE, "EMBEDDER_UNAVAILABLE")
-            provider.failing = False
-            assert library.get("d").document.text == TEXT
-            assert len(library.fragment_items()) == 3
+            answer = library.stub.AddDocument(library.request("d", "new", replace=True))
+            assert [d.reason for d in answer.degraded] == [memory_pb2.DEGRADATION_REASON_EMBEDDING_PENDING]
+            assert library.get("d").document.text == "new"
+            assert len(library.fragment_items()) == 1
+            assert library.found("new") == [("d", 0)]
 
 
 def test_a_namespace_that_was_never_written_to_has_no_documents(library: Library) -> None:

@@ -343,19 +343,17 @@ def test_what_was_saved_outlives_a_crash(tmp_path: Path, connect: Connect) -> No
 # Trouble
 
 
-def test_an_error_tells_what_to_say_to_the_user_and_saves_nothing(tmp_path: Path, connect: Connect) -> None:
+def test_an_embedder_that_fails_costs_the_vectors_only(tmp_path: Path, connect: Connect) -> None:
     with EmbeddingProvider() as provider:
         flags = [*provider.flags, "--embedder-retries", "0"]
         with ServerProcess(tmp_path, flags=flags, env=provider.env) as server:
             library = Library(connect(server), "demo")
             library.says("the answer")
             provider.failing = True
-            error = refusal(library.stub.HandleMessage, library.message(request_id="r"))
-            assert (error.code, error.reason) == (grpc.StatusCode.UNAVAILABLE, "EMBEDDER_UNAVAILABLE")
-            assert error.metadata["feedback"] == SORRY
-            assert library.list().documents == []
-            provider.failing = False
-            assert library.handle(request_id="r").outcome == SAVED
+            saved = library.handle(request_id="r")
+            assert saved.outcome == SAVED
+            assert [d.reason for d in saved.degraded] == [memory_pb2.DEGRADATION_REASON_EMBEDDING_PENDING]
+            assert [document.id for document in library.list().documents] == [saved.document.id]
 
 
 def test_a_message_that_is_too_long_for_a_document_is_refused(library: Library) -> None:

@@ -30,6 +30,7 @@ _ADMIN = "memory_service.cli.admin"
         "watch": "memory_service.cli.watch:watch",
         "stats": f"{_ADMIN}:stats",
         "namespaces": f"{_ADMIN}:namespaces",
+        "reembed": "memory_service.cli.reembedding:reembed",
         "flush": f"{_ADMIN}:flush",
         "backup": f"{_ADMIN}:backup",
     },

@@ -35,8 +35,19 @@ _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "
 @option(
     "--embedding-dimension", default=0, help="Dimension to ask the embedder openai for; 0: the model's own."
 )
-@option("--embedder-timeout", "embedder_timeout_s", default=10.0, help="Seconds to wait for the embedder.")
+@option(
+    "--embedder-timeout",
+    "embedder_timeout_s",
+    default=5.0,
+    help="Seconds that a call waits for the embedder, retries included; then a write goes on without.",
+)
 @option("--embedder-retries", default=2, help="How often a call of the embedder is repeated.")
+@option(
+    "--embedder-pause",
+    "embedder_pause_s",
+    default=5.0,
+    help="Seconds for which an embedder that failed three times in a row is not asked.",
+)
 @option(
     "--llm",
     type=click.Choice(["none", "openai"]),

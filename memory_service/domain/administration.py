@@ -12,13 +12,15 @@ import structlog
 
 from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
+from memory_service.domain.embedding import TextEmbedding
 from memory_service.domain.page_tokens import PageTokens
-from memory_service.errors import MemoryServiceError, NotFound, Overloaded
+from memory_service.errors import FailedPrecondition, MemoryServiceError, NotFound, Overloaded
 from memory_service.records import IndexInfo, NamespaceInfo, Receipt
 from memory_service.stores.base import BackupReport, Store
 
 _SWEEP_EVERY_S = 5.0
 _SWEPT_AT_ONCE = 1000
+_ANY_TEXT = "text"
 _log = structlog.get_logger(__name__)
 
 
@@ -34,8 +36,9 @@ class BackupProgress:
 class Administration:
     """The server's data as a whole."""
 
-    def __init__(self, store: Store, checks: Checks, tokens: PageTokens) -> None:
+    def __init__(self, store: Store, embedding: TextEmbedding, checks: Checks, tokens: PageTokens) -> None:
         self._store = store
+        self._embedding = embedding
         self._checks = checks
         self._tokens = tokens
         self.backup_progress: BackupProgress | None = None
@@ -60,6 +63,32 @@ class Administration:
         if info is None:
             raise NotFound.namespace(namespace)
         return info, await self._store.index_info(namespace)
+
+    async def reembed(self, namespace: str, *, replace_client_vectors: bool) -> NamespaceInfo:
+        """Move a namespace to the server's embedder; return what it is then.
+
+        Its items are embedded in the background. Raises NotFound, FailedPrecondition where there is no
+        embedder or the vectors are its clients' own, and Unavailable where the embedder does not answer:
+        the vectors that are there are not given up for nothing.
+        """
+        self._checks.namespace(namespace)
+        if self._embedding.embedder is None:
+            raise FailedPrecondition.embedder_required("the server runs without an embedder")
+        info = await self._store.namespace(namespace)
+        if info is None:
+            raise NotFound.namespace(namespace)
+        if not info.model or self._embedding.obstacle(info) is not None:
+            # This tells its dimension, too, where only the provider knows.
+            await self._embedding.vectors([_ANY_TEXT])
+        info = await self._store.begin_reembedding(
+            namespace,
+            self._embedding.model,
+            self._embedding.dimension,
+            replace_client_vectors=replace_client_vectors,
+        )
+        if info.pending_count:
+            self._embedding.waiting.add(namespace)
+        return info
 
     async def delete_namespace(self, namespace: str) -> Receipt:
         """Remove a namespace. Raises NotFound."""

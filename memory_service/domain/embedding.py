@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,6 +30,48 @@ _FOREIGN = Degradation(
     DegradationReason.FOREIGN_VECTORS,
     "the vectors of the namespace do not come from the server's embedder: text is found by its words alone",
 )
+_DELAYED = Degradation(
+    DegradationReason.EMBEDDING_PENDING,
+    "the embedder does not answer: text is found by its words alone until it does",
+)
+
+
+def pending_items(count: int) -> Degradation:
+    """Return what to say of a search by vector while so many items wait for theirs."""
+    waiting = "1 item waits" if count == 1 else f"{count} items wait"
+    return Degradation(
+        DegradationReason.EMBEDDING_PENDING,
+        f"{waiting} to be embedded: until then they are found by their words alone",
+    )
+
+
+class WaitingNamespaces:
+    """The namespaces that have pending items, as far as this is known, each once, in order of arrival."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, None] = {}
+        self._some = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def add(self, namespace: str) -> None:
+        """Put a namespace at the end, unless it waits already."""
+        self._names.setdefault(namespace)
+        self._some.set()
+
+    def take(self, count: int) -> list[str]:
+        """Take up to so many out, from the front."""
+        taken = list(self._names)[:count]
+        for name in taken:
+            del self._names[name]
+        if not self._names:
+            self._some.clear()
+        return taken
+
+    async def some(self) -> None:
+        """Return when there is one."""
+        await self._some.wait()
 
 
 class TextEmbedding:
@@ -36,19 +79,27 @@ class TextEmbedding:
 
     def __init__(self, embedder: Embedder | None) -> None:
         self.embedder = embedder
+        self.waiting = WaitingNamespaces()
+        self.answered = asyncio.Event()
+        """Set whenever the embedder has answered a call."""
 
     @property
     def model(self) -> str:
         """The name of the embedder."""
         return self.embedder.name if self.embedder else ""
 
+    @property
+    def dimension(self) -> int:
+        """Values of the embedder's vectors; 0 where that is not known yet, or there is no embedder."""
+        return self.embedder.dimension if self.embedder else 0
+
     def obstacle(self, info: NamespaceInfo | None) -> Degradation | None:
         """Return why text cannot be embedded for a namespace; None when it can."""
         if self.embedder is None:
             return _NO_EMBEDDER
-        if info is None or not info.dimension:
+        if info is None or not info.model:
             return None
-        fits = not self.embedder.dimension or info.dimension == self.embedder.dimension
+        fits = not self.embedder.dimension or info.dimension in (0, self.embedder.dimension)
         return None if info.model == self.embedder.name and fits else _FOREIGN
 
     @property
@@ -56,15 +107,21 @@ class TextEmbedding:
         """The degradation of a namespace whose vectors are its clients' own."""
         return _FOREIGN
 
+    @property
+    def delayed(self) -> Degradation:
+        """The degradation of a write whose vectors are filled in later."""
+        return _DELAYED
+
     async def vectors(self, texts: Sequence[str]) -> list[Vector | None]:
-        """Embed texts to be stored. Raises Unavailable: then nothing is written."""
+        """Embed texts. Raises Unavailable."""
         assert self.embedder is not None
-        return await self.embedder.embed(texts)
+        vectors = await self.embedder.embed(texts)
+        self.answered.set()
+        return vectors
 
     async def query(self, text: str) -> tuple[Vector | None, Degradation | None]:
         """Embed a text to be searched for; what fails costs the vector only, and is told."""
-        assert self.embedder is not None
         try:
-            return (await self.embedder.embed([text]))[0], None
+            return (await self.vectors([text]))[0], None
         except Unavailable:
             return None, _UNAVAILABLE

@@ -162,7 +162,8 @@ class InteractionContext:
         while True:
             page = await self._retrieval.retrieve(namespace, options)
             context.revision = context.revision or page.revision
-            context.degraded += [each for each in page.degraded if each not in context.degraded]
+            told = {each.reason for each in context.degraded}
+            context.degraded += [each for each in page.degraded if each.reason not in told]
             kept = [at for at, item in enumerate(page.items) if item.id not in excluded]
             interactions = await self._interactions.with_originals(namespace, [page.items[at] for at in kept])
             found += [

@@ -16,7 +16,7 @@ from memory_service.domain.interaction_items import current_facet
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.retrieval import Page, Retrieval, Selection
 from memory_service.domain.search_text import search_text, speaker
-from memory_service.errors import Conflict, InvalidArgument, NotFound
+from memory_service.errors import Conflict, InvalidArgument, NotFound, Unavailable
 from memory_service.records import (
     CLIENT_MODEL,
     CONVERSATION_KINDS,
@@ -26,6 +26,7 @@ from memory_service.records import (
     ItemDraft,
     ItemStamp,
     ItemWrite,
+    NamespaceInfo,
     OnDuplicate,
     Receipt,
     RequestKey,
@@ -128,7 +129,15 @@ class Memories:
             # Another writer was first, with vectors of its own.
             degraded = self._forget_vectors(writes)
             receipt = await write_all()
+        if degraded:
+            await self._tell_of_pending(namespace)
         return Added(_answer(writes, receipt), receipt, degraded)
+
+    async def _tell_of_pending(self, namespace: str) -> None:
+        """See to it that what waits for a vector gets one."""
+        info = await self._store.namespace(namespace)
+        if info is not None and info.pending_count:
+            self._embedding.waiting.add(namespace)
 
     async def _check_dimensions(
         self, namespace: str, drafts: Sequence[ItemDraft], fields: Sequence[str]
@@ -161,24 +170,35 @@ class Memories:
         if not lacking:
             return writes, []
         info = await self._store.namespace(namespace)
-        obstacle = self._embedding.obstacle(info)
-        begins_with_own = (info is None or not info.dimension) and len(lacking) < sum(
+        begins_with_own = (info is None or not info.model) and len(lacking) < sum(
             1 for w in writes if w.item.embedding is not None or w.search_text.strip()
         )
-        if obstacle is None and begins_with_own:
-            obstacle = self._embedding.foreign
+        if begins_with_own and self._embedding.obstacle(info) is None:
+            return writes, [self._embedding.foreign]
+        return writes, await self._embed(info, lacking)
+
+    async def _embed(self, info: NamespaceInfo | None, writes: Sequence[ItemWrite]) -> list[Degradation]:
+        """Give writes their vectors, or let them wait for them; return what could not be done."""
+        obstacle = self._embedding.obstacle(info)
+        for write in writes:
+            # Should the namespace be moved to this model before they are written, they wait for it.
+            write.model, write.dimension = self._embedding.model, self._embedding.dimension
         if obstacle is not None:
-            return writes, [obstacle]
-        for write, vector in zip(
-            lacking, await self._embedding.vectors([w.search_text for w in lacking]), strict=True
-        ):
-            write.item.embedding, write.model = vector, self._embedding.model
-        return writes, []
+            return [obstacle]
+        try:
+            vectors = await self._embedding.vectors([write.search_text for write in writes])
+        except Unavailable:
+            return [self._embedding.delayed]
+        for write, vector in zip(writes, vectors, strict=True):
+            write.item.embedding = vector
+            if vector is None:
+                write.model = ""
+        return []
 
     def _forget_vectors(self, writes: Sequence[ItemWrite]) -> list[Degradation]:
         for write in writes:
             if write.model != CLIENT_MODEL:
-                write.item.embedding, write.model = None, ""
+                write.item.embedding = None
         return [self._embedding.foreign]
 
     # --- reading ------------------------------------------------------------------------------
@@ -290,17 +310,14 @@ class Memories:
             receipt = await self._store.replace_item(
                 namespace, write, expected_revision=expected, request=request
             )
+        if degraded:
+            await self._tell_of_pending(namespace)
         return Added(_answer([write], receipt), receipt, degraded)
 
     async def _embed_change(self, namespace: str, write: ItemWrite) -> list[Degradation]:
         if write.keep_vector or write.item.embedding is not None or not write.search_text.strip():
             return []
-        obstacle = self._embedding.obstacle(await self._store.namespace(namespace))
-        if obstacle is not None:
-            return [obstacle]
-        (write.item.embedding,) = await self._embedding.vectors([write.search_text])
-        write.model = self._embedding.model
-        return []
+        return await self._embed(await self._store.namespace(namespace), [write])
 
     async def delete(
         self, namespace: str, item_id: str, *, expected_revision: int | None, request: RequestKey | None

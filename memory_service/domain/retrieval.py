@@ -10,7 +10,7 @@ import msgspec
 from memory_service.clock import now_us
 from memory_service.domain.boosting import boosted
 from memory_service.domain.checks import Checks
-from memory_service.domain.embedding import Degradation, TextEmbedding
+from memory_service.domain.embedding import Degradation, TextEmbedding, pending_items
 from memory_service.domain.filter_language import FilterLanguage
 from memory_service.domain.neighbours import Window
 from memory_service.domain.packing import MISSES_MAX
@@ -285,6 +285,8 @@ class Retrieval:
             raise InvalidArgument.dimension("options.query_embedding", info.dimension, len(vector))
         if vector is None and text is None:
             return Page([], info.revision, degraded=degraded)
+        if vector is not None and info.pending_count:
+            degraded = (*degraded, pending_items(info.pending_count))
         scoring = Scoring(mode, options.weights or DEFAULT_WEIGHTS, place.now_us)
         if options.rerank:
             unbounded = msgspec.structs.replace(options, min_score=None)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+from memory_service.errors import Unavailable
 from memory_service.records import Vector
+
+
+class TextsRefused(Unavailable):
+    """The provider refuses these texts, or one of them, and would do so again."""
+
+    def __init__(self) -> None:
+        super().__init__("EMBEDDER_UNAVAILABLE", "the embedder refuses the text")
 
 
 class Embedder(ABC):
@@ -22,13 +30,15 @@ class Embedder(ABC):
     """
 
     @abstractmethod
-    async def embed(self, texts: Sequence[str]) -> list[Vector | None]:
+    async def embed(self, texts: Sequence[str], *, background: bool = False) -> list[Vector | None]:
         """Return a vector for each text, in order; None for a text with nothing to embed.
 
         Vectors MUST be finite and not zero, and of `dimension` values. Equal texts MUST have equal
         vectors, whatever they are embedded together with. Raises Unavailable("EMBEDDER_UNAVAILABLE")
-        when the provider does not answer, or answers with something else than vectors; the call may
-        be repeated.
+        when the provider does not answer in time, or answers with something else than vectors; the call
+        may be repeated. Where it will not take one of the texts ever, that is TextsRefused.
+
+        With `background` no caller waits for it: it may take longer, and MUST leave their turn to others.
         """
 
     async def close(self) -> None:

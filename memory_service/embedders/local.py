@@ -46,10 +46,10 @@ class LocalEmbedder(Embedder):
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
 
-    async def embed(self, texts: Sequence[str]) -> list[Vector | None]:
-        if sum(map(len, texts)) <= _INLINE_CHARS_MAX:
+    async def embed(self, texts: Sequence[str], *, background: bool = False) -> list[Vector | None]:
+        if not background and sum(map(len, texts)) <= _INLINE_CHARS_MAX:
             return self._embed(texts)
-        # Long texts would hold up everything else on the loop.
+        # Long or many texts would hold up everything else on the loop.
         return await asyncio.to_thread(self._embed, texts)
 
     def _embed(self, texts: Sequence[str]) -> list[Vector | None]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import structlog
 
-from memory_service.embedders.base import Embedder
+from memory_service.embedders.base import Embedder, TextsRefused
+from memory_service.embedders.guard import BACKGROUND_TIMEOUT_S, Guard
 from memory_service.errors import Unavailable
 from memory_service.openai_api import ApiFailed, OpenAIApi
 from memory_service.records import Vector
@@ -16,6 +18,8 @@ from memory_service.records import Vector
 _DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 _TEXTS_PER_CALL = 256
 _CHARS_PER_TEXT = 24_000
+# What OpenAI answers where it is the request that is wrong, and not its key or the model's name.
+_REFUSALS = (400, 413, 422)
 _log = structlog.get_logger(__name__)
 
 
@@ -25,17 +29,24 @@ class OpenAIEmbedder(Embedder):
     # OpenAI's models put facts that say the same above this; others can be told apart by rules only.
     duplicate_threshold = 0.95
 
-    def __init__(self, model: str, dimension: int, timeout_s: float, retries: int) -> None:
+    def __init__(self, model: str, dimension: int, timeout_s: float, retries: int, pause_s: float) -> None:
+        """`timeout_s` is how long a caller waits, retries included; `pause_s` that of `Guard`."""
         self.name = f"openai:{model}" + (f"-{dimension}" if dimension else "")
         self.dimension = dimension or _DIMENSIONS.get(model, 0)
         self._model = model
         self._asked_dimension = dimension
-        self._api = OpenAIApi(timeout_s, retries)
+        self._api = OpenAIApi(max(timeout_s, BACKGROUND_TIMEOUT_S), retries)
+        self._guard = Guard(timeout_s, pause_s)
 
-    async def embed(self, texts: Sequence[str]) -> list[Vector | None]:
+    async def embed(self, texts: Sequence[str], *, background: bool = False) -> list[Vector | None]:
         at = [n for n, text in enumerate(texts) if text.strip()]
         groups = [at[n : n + _TEXTS_PER_CALL] for n in range(0, len(at), _TEXTS_PER_CALL)]
-        found = await asyncio.gather(*(self._ask([texts[n] for n in group]) for group in groups))
+        found = await asyncio.gather(
+            *(
+                self._guard.call(partial(self._ask, [texts[n] for n in group]), background=background)
+                for group in groups
+            )
+        )
         vectors: list[Vector | None] = [None] * len(texts)
         for group, its_vectors in zip(groups, found, strict=True):
             for n, vector in zip(group, its_vectors, strict=True):
@@ -50,6 +61,8 @@ class OpenAIEmbedder(Embedder):
         except (ApiFailed, TypeError, ValueError) as error:
             cause = error.cause if isinstance(error, ApiFailed) else type(error).__name__
             _log.warning("embedder_failed", model=self._model, cause=cause)
+            if isinstance(error, ApiFailed) and error.status in _REFUSALS:
+                raise TextsRefused from error
             raise Unavailable.embedder() from error
         self._check(vectors, len(texts))
         return vectors
@@ -66,4 +79,5 @@ class OpenAIEmbedder(Embedder):
         self.dimension = dimension
 
     async def close(self) -> None:
+        await self._guard.close()
         await self._api.close()

@@ -44,10 +44,10 @@ RowArray = NDArray[np.int32]
 
 @dataclass(slots=True)
 class Entry:
-    """What a view has to know of an item. vector None: it has none."""
+    """What a view has to know of an item. vector None: it has none; `vector_key` names it for ever."""
 
     position: int
-    revision: int
+    vector_key: int
     session_id: str
     create_us: int
     expire_us: int | None
@@ -78,9 +78,11 @@ class NamespaceView:
         self.row_slot = GrowingArray(np.int32)
         self.doc_row = GrowingArray(np.int32)
         self.slot_row = GrowingArray(np.int32)
-        # The revision at which the vector of a slot was written: its name in snapshots.
+        # The key of the vector of a slot: its name in snapshots.
         self.slot_keys = GrowingArray(np.int64)
         self.saved_slot_count = 0
+        # How often all vectors were given up.
+        self.vector_epoch = 0
         self.session_codes: dict[str, int] = {"": 0}
         # The rows of a label, ascending: all that have it, and perhaps dead ones that had it.
         self.label_rows: dict[tuple[LabelKey, str], array[int]] = {}
@@ -141,7 +143,7 @@ class NamespaceView:
             if entry.labels:
                 self.label_row(row, entry.labels)
             if entry.vector is not None:
-                self.index_vector(row, unit(entry.vector), entry.revision)
+                self.index_vector(row, unit(entry.vector), entry.vector_key)
         self._merge_words()
 
     def replace(self, entry: Entry, *, keep_vector: bool) -> None:
@@ -161,7 +163,30 @@ class NamespaceView:
         if not keep_vector:
             self._drop_vector(row)
             if entry.vector is not None:
-                self.index_vector(row, unit(entry.vector), entry.revision)
+                self.index_vector(row, unit(entry.vector), entry.vector_key)
+
+    def fill_vector(self, position: int, vector: NDArray[np.float32], key: int) -> None:
+        """Give an item, if it is in the view, the vector that it waited for. Once more changes nothing."""
+        self.index_pending()
+        row = self.row_of(position)
+        if row == len(self.positions) or self.positions.view[row] != position or not self.live.view[row]:
+            return
+        slot = int(self.row_slot.view[row])
+        if slot == _NONE or self.slot_keys.view[slot] != key:
+            self._drop_vector(row)
+            self.index_vector(row, unit(vector), key)
+
+    def give_up_vectors(self, epoch: int, dimension: int) -> None:
+        """Forget all vectors of before this epoch; `dimension` is that of those to come, 0 if not known."""
+        if self.vector_epoch >= epoch:
+            return
+        self.index_pending()
+        self.vector_epoch = epoch
+        # A new index: what is under way in another thread is for the old one.
+        self.vectors = VectorIndex(dimension, self._settings) if dimension else None
+        self.row_slot.view[:] = _NONE
+        self.slot_row, self.slot_keys = GrowingArray(np.int32), GrowingArray(np.int64)
+        self.saved_slot_count = 0
 
     def remove(self, position: int) -> None:
         """Take an item out of every result."""
@@ -264,7 +289,7 @@ class NamespaceView:
             self.lexical.replace(segments, segments[0].merge(segments))
 
     def index_vector(self, row: int, vector: NDArray[np.float32], key: int) -> None:
-        """Index the unit vector of a row, written at the revision `key`."""
+        """Index the unit vector of a row, whose key is `key`."""
         if self.vectors is None:
             self.vectors = VectorIndex(len(vector), self._settings)
         self.row_slot.view[row] = self.vectors.add(vector)

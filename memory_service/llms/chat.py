@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from memory_service.decisions import Usage
-from memory_service.llms.breaker import TokenBudget
+from memory_service.llms.budget import TokenBudget
 from memory_service.llms.question import Message, response_format_of, tokens_of
 from memory_service.openai_api import ApiFailed, Completion, OpenAIApi
 

@@ -14,9 +14,10 @@ from typing import TypeVar
 import msgspec
 import structlog
 
+from memory_service.breaker import Breaker
 from memory_service.decisions import FailureReason, Usage
 from memory_service.llms.base import Llm, LlmFailed
-from memory_service.llms.breaker import Breaker, TokenBudget
+from memory_service.llms.budget import TokenBudget
 from memory_service.llms.chat import Chat
 from memory_service.llms.question import Message, messages_of, repair_of, tokens_of
 from memory_service.llms.reading import UnreadableAnswer, read_answer

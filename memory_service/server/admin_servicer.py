@@ -85,10 +85,19 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
             embedded_count=info.embedded_count,
             embedding_dimension=info.dimension,
             embedding_model=info.model,
+            pending_count=info.pending_count,
             index=pb.IndexStats(**dataclasses.asdict(index)),
         )
         fill_time(response.create_time, info.create_us)
         return response
+
+    async def Reembed(self, request: pb.ReembedRequest, context: Context) -> pb.ReembedResponse:
+        info = await self._administration.reembed(
+            request.namespace, replace_client_vectors=request.replace_client_vectors
+        )
+        return pb.ReembedResponse(
+            pending_count=info.pending_count, embedding_model=info.model, revision=info.revision
+        )
 
     async def DeleteNamespace(
         self, request: pb.DeleteNamespaceRequest, context: Context

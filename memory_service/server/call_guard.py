@@ -14,6 +14,7 @@ import grpc
 import structlog
 from google.protobuf.message import DecodeError
 
+from memory_service.deadline import set_remaining_s
 from memory_service.errors import InvalidArgument, MemoryServiceError, Overloaded, Unavailable
 from memory_service.limits import Limits
 from memory_service.server.errors import DETAILS_KEY, DeadlineExceeded, expected, status_of
@@ -78,6 +79,8 @@ class CallGuard:
             try:
                 if gate is not None:
                     await gate
+                if remaining_s is not None:
+                    set_remaining_s(remaining_s)
                 return await call(request, context)
             except Exception as error:
                 await _abort(context, expected(error, method))
@@ -124,6 +127,7 @@ class CallGuard:
             if len(self._streams) >= limit or self._draining:
                 await self._refuse(None, context, "concurrent_streams_max", limit)
             task = self._enter_stream()
+            set_remaining_s(context.time_remaining())
             try:
                 return await call(_decoded(requests), context)
             except asyncio.CancelledError:

@@ -18,7 +18,6 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
 
 from memory_service.config import BadConfig, Config
-from memory_service.domain.administration import Administration
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.embedders.base import Embedder
 from memory_service.llms.base import Llm
@@ -56,7 +55,11 @@ def open_embedder(config: Config) -> Embedder | None:
     from memory_service.embedders.openai import OpenAIEmbedder
 
     return OpenAIEmbedder(
-        config.embedding_model, config.embedding_dimension, config.embedder_timeout_s, config.embedder_retries
+        config.embedding_model,
+        config.embedding_dimension,
+        config.embedder_timeout_s,
+        config.embedder_retries,
+        config.embedder_pause_s,
     )
 
 
@@ -140,7 +143,7 @@ async def build_server(
     embedder: Embedder | None,
     llm: Llm | None = None,
     reranker: Reranker | None = None,
-) -> tuple[Server, Administration]:
+) -> tuple[Server, Services]:
     """Build a server over an open store, and bind its port. Raises BadConfig when the port is taken."""
     services = Services(config, store, embedder, llm, reranker, PageTokens(_page_token_key(config)))
     guard = CallGuard(config.limits)
@@ -156,7 +159,7 @@ async def build_server(
         raise BadConfig(f"cannot listen on {config.address}: is another server running there?") from error
     for service in ("", *SERVICES):
         await health.set(service, health_pb2.HealthCheckResponse.SERVING)
-    return Server(port, server, guard, health), services.administration
+    return Server(port, server, guard, health), services
 
 
 def configure_logging(level: str) -> None:
@@ -195,8 +198,9 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
             stack.push_async_callback(llm.close)
         if reranker is not None:
             stack.push_async_callback(reranker.close)
-        server, administration = await build_server(config, store, embedder, llm, reranker)
-        await stack.enter_async_context(administration.sweeping())
+        server, services = await build_server(config, store, embedder, llm, reranker)
+        await stack.enter_async_context(services.administration.sweeping())
+        await stack.enter_async_context(services.backfill.running())
         await server.grpc_server.start()
         address = f"{config.address.rpartition(':')[0]}:{server.port}"
         _log.info(

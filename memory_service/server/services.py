@@ -6,6 +6,7 @@ from typing import Any
 
 from memory_service.config import Config
 from memory_service.domain.administration import Administration
+from memory_service.domain.backfill import Backfill
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
 from memory_service.domain.facts.consolidating import FactConsolidating
@@ -84,7 +85,8 @@ class Services:
         self._retrieval = Retrieval(store, self._embedding, self._checks, tokens, item_bytes, reranking)
         self._memories = Memories(store, self._embedding, self._retrieval, self._checks, tokens)
         self._states = States(store, self._checks, tokens, state_bytes)
-        self.administration = Administration(store, self._checks, tokens)
+        self.administration = Administration(store, self._embedding, self._checks, tokens)
+        self.backfill = Backfill(store, self._embedding, config.embedder_pause_s)
 
     def register(self, server: Any) -> None:
         """Register every one of SERVICES with a server, or with what stands in its place."""

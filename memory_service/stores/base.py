@@ -41,6 +41,7 @@ from memory_service.records import (
     SearchQuery,
     StateEntry,
     StateWrite,
+    VectorFill,
 )
 
 
@@ -101,6 +102,10 @@ class ItemStore(ABC):
         The first vector of a namespace sets its dimension and model. A vector of another dimension
         MUST raise InvalidArgument.dimension("item.embedding", ...), one of another embedder's model
         ModelMismatch; a CLIENT_MODEL vector of the right dimension is taken under any model.
+
+        An item without a vector whose write names a model is *pending* from then on if that is the
+        namespace's model; in a namespace without one it sets the model, and the dimension if it is
+        known. Of another model, it is an item without a vector and MUST NOT raise.
         """
 
     @abstractmethod
@@ -207,6 +212,51 @@ class ItemStore(ABC):
         """
 
 
+class PendingStore(ABC):
+    """Vectors that are still to come.
+
+    An item is pending when its text waits to be embedded by the namespace's model: because it was
+    written so (`add_items`), or because its vector was given up (`begin_reembedding`). It MUST be found
+    as if it had no vector. A write of the item with a vector, and its removal, end the wait; one with
+    `keep_vector` does not.
+    """
+
+    @abstractmethod
+    async def begin_reembedding(
+        self, namespace: str, model: str, dimension: int, *, replace_client_vectors: bool
+    ) -> NamespaceInfo:
+        """Move a namespace to another model: give up all its vectors, make all its items pending.
+
+        From then on no search and no read MUST see a vector of the old model. It MUST NOT write each
+        item, for which others would have to wait. It is no change: the revision of the namespace and of
+        its items MUST stay, and the change log. A namespace that is of this model and dimension MUST be
+        left alone. MUST raise NotFound when there is no namespace,
+        and ModelMismatch where its model is CLIENT_MODEL, unless `replace_client_vectors`. Returns what
+        the namespace is afterwards.
+        """
+
+    @abstractmethod
+    async def namespaces_with_pending(self, after: str, limit: int) -> list[str]:
+        """Return the names of up to `limit` namespaces above `after` that have pending items, by name."""
+
+    @abstractmethod
+    async def pending_items(self, namespace: str, after_position: int, limit: int) -> list[Item]:
+        """Return up to `limit` pending items of a position above `after_position`, ascending, without
+        their embeddings, expired ones too."""
+
+    @abstractmethod
+    async def fill_vectors(self, namespace: str, uid: int, model: str, fills: Sequence[VectorFill]) -> int:
+        """Give pending items their vectors; return how many items are no longer pending by this.
+
+        A fill MUST be passed over where the item is not there, is not pending, or is not at that
+        revision; all of them, where the namespace is not the one of this `uid` any more. A vector of
+        None ends the wait without a vector. Durable like any write, and found at once, but a fill is no
+        change: the revision of the namespace and of the item MUST stay, and the change log. MUST raise
+        ModelMismatch when the namespace is of another model, and InvalidArgument.dimension("vector",
+        ...) for a vector of another dimension than the others.
+        """
+
+
 class StateStore(ABC):
     """Named values with versions."""
 
@@ -299,7 +349,7 @@ class NamespaceStore(ABC):
         are older than `forget_requests_before_us`. Returns how many items and states were removed."""
 
 
-class Store(ItemStore, StateStore, ChangeLog, NamespaceStore):
+class Store(ItemStore, PendingStore, StateStore, ChangeLog, NamespaceStore):
     """All of it, with a life: open, use, close."""
 
     capabilities: Capabilities

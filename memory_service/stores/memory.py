@@ -38,12 +38,15 @@ from memory_service.records import (
     SearchQuery,
     StateEntry,
     StateWrite,
+    VectorFill,
 )
 from memory_service.stores.base import BackupReport, Capabilities, Store
 from memory_service.stores.change_signal import ChangeSignal
 from memory_service.stores.rules import (
     VectorRule,
     check_expected,
+    check_fills,
+    check_move,
     copy_vector,
     index_labels,
     replayed,
@@ -62,10 +65,12 @@ class _Namespace:
     revision: int = 0
     dimension: int = 0
     model: str = ""
+    vector_epoch: int = 0
     version_floor: int = 0
     items: dict[str, Item] = field(default_factory=dict)
     ids: dict[int, str] = field(default_factory=dict)
     vectors: dict[str, np.ndarray] = field(default_factory=dict)
+    pending: set[str] = field(default_factory=set)
     states: dict[str, StateEntry] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
     requests: dict[str, tuple[bytes, Receipt, int]] = field(default_factory=dict)
@@ -79,7 +84,7 @@ class _Namespace:
     def info(self) -> NamespaceInfo:
         return NamespaceInfo(
             self.name, self.uid, self.revision, len(self.items), len(self.states), len(self.vectors),
-            self.dimension, self.model, self.create_us,
+            self.dimension, self.model, self.create_us, len(self.pending), self.vector_epoch,
         )  # fmt: skip
 
 
@@ -123,7 +128,7 @@ class InMemoryStore(Store):
         if request and (earlier := self._earlier(found, request)):
             return earlier
         rule = VectorRule(found.dimension, found.model)
-        chosen: list[ItemWrite] = []
+        chosen: list[tuple[ItemWrite, bool]] = []
         seen: set[str] = set()
         for write in writes:
             item = write.item
@@ -135,9 +140,8 @@ class InMemoryStore(Store):
                 raise AlreadyExists(namespace, item.id)
             if exists and on_duplicate is OnDuplicate.SKIP:
                 continue
-            rule.take(write)
             seen.add(item.id)
-            chosen.append(write)
+            chosen.append((write, rule.take(write)))
         if on_duplicate is OnDuplicate.FAIL:
             keys: set[str] = set()
             for state in states:
@@ -148,11 +152,13 @@ class InMemoryStore(Store):
         removed = [found.items[item_id] for item_id in dict.fromkeys(removals) if item_id in found.items]
         for item in removed:
             self._remove(found, item, ChangeType.ITEM_DELETED)
-        for write in chosen:
-            self._put(found, write, on_duplicate)
+        for write, waits in chosen:
+            self._put(found, write, on_duplicate, waits)
         skipped_states = self._put_states(found, states, on_duplicate)
         found.dimension, found.model = rule.dimension, rule.model
-        receipt = Receipt(found.revision, [stamp(w) for w in chosen], skipped_count=len(writes) - len(chosen))
+        receipt = Receipt(
+            found.revision, [stamp(w) for w, _ in chosen], skipped_count=len(writes) - len(chosen)
+        )
         receipt.skipped_state_count, receipt.removed_count = skipped_states, len(removed)
         return self._commit(found, request, receipt)
 
@@ -166,35 +172,39 @@ class InMemoryStore(Store):
                 self._save(found, state, current)
         return skipped
 
-    def _put(self, found: _Namespace, write: ItemWrite, on_duplicate: OnDuplicate) -> None:
+    def _put(self, found: _Namespace, write: ItemWrite, on_duplicate: OnDuplicate, waits: bool) -> None:
         stored = found.items.get(write.item.id)
         if stored is not None and stored.expired(write.item.update_us):
             self._remove(found, stored, ChangeType.ITEM_EXPIRED)
             stored = None
         if stored is not None and on_duplicate is OnDuplicate.REPLACE:
-            self._replace(found, write, stored)
+            self._replace(found, write, stored, waits)
         else:
-            self._insert(found, write)
+            self._insert(found, write, waits)
 
-    def _insert(self, found: _Namespace, write: ItemWrite) -> None:
+    def _insert(self, found: _Namespace, write: ItemWrite, waits: bool) -> None:
         item = write.item
         item.revision = item.position = found.log(ChangeType.ITEM_ADDED, item.id)
         found.ids[item.position] = item.id
-        self._store(found, write)
+        self._store(found, write, waits)
         found.view.add(self._entry(write))
 
-    def _replace(self, found: _Namespace, write: ItemWrite, stored: Item) -> None:
+    def _replace(self, found: _Namespace, write: ItemWrite, stored: Item, waits: bool) -> None:
         item = write.item
         item.position = stored.position
         item.revision = found.log(ChangeType.ITEM_UPDATED, item.id)
         if write.keep_vector:
             item.embedding = found.vectors.get(item.id)
-        self._store(found, write)
+            waits = item.id in found.pending
+        self._store(found, write, waits)
         found.view.replace(self._entry(write), keep_vector=write.keep_vector)
 
-    def _store(self, found: _Namespace, write: ItemWrite) -> None:
+    def _store(self, found: _Namespace, write: ItemWrite, waits: bool) -> None:
         item = write.item
         found.vectors.pop(item.id, None)
+        found.pending.discard(item.id)
+        if waits:
+            found.pending.add(item.id)
         if item.embedding is not None:
             found.vectors[item.id] = copy_vector(item.embedding)
         found.items[item.id] = dataclasses.replace(
@@ -213,6 +223,7 @@ class InMemoryStore(Store):
         found.log(kind, item.id)
         del found.items[item.id], found.ids[item.position], found.use_counts[item.position]
         found.vectors.pop(item.id, None)
+        found.pending.discard(item.id)
         found.view.remove(item.position)
 
     async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
@@ -232,9 +243,8 @@ class InMemoryStore(Store):
             return earlier
         stored = self._current(found, write.item.id, write.item.update_us, expected_revision)
         rule = VectorRule(found.dimension, found.model)
-        if not write.keep_vector:
-            rule.take(write)
-        self._replace(found, write, stored)
+        waits = not write.keep_vector and rule.take(write)
+        self._replace(found, write, stored, waits)
         found.dimension, found.model = rule.dimension, rule.model
         return self._commit(found, request, Receipt(found.revision, [stamp(write)]))
 
@@ -324,6 +334,58 @@ class InMemoryStore(Store):
         if found is None:
             return [Around()] * len(positions)
         return neighbours(found.view, positions, count, now_us)
+
+    # --- pending vectors ----------------------------------------------------------------------
+
+    async def begin_reembedding(
+        self, namespace: str, model: str, dimension: int, *, replace_client_vectors: bool
+    ) -> NamespaceInfo:
+        found = self._namespaces.get(namespace)
+        if found is None:
+            raise NotFound.namespace(namespace)
+        if check_move(found.info(), model, dimension, replace_client_vectors):
+            found.model, found.dimension = model, dimension
+            found.vector_epoch += 1
+            found.vectors = {}
+            found.pending = set(found.items)
+            found.view.give_up_vectors(found.vector_epoch, dimension)
+            for item_id, item in found.items.items():
+                found.items[item_id] = dataclasses.replace(item, embedded=False)
+        return found.info()
+
+    async def namespaces_with_pending(self, after: str, limit: int) -> list[str]:
+        names = (name for name, found in self._namespaces.items() if found.pending and name > after)
+        return sorted(names)[:limit]
+
+    async def pending_items(self, namespace: str, after_position: int, limit: int) -> list[Item]:
+        found = self._namespaces.get(namespace)
+        if found is None:
+            return []
+        items = [found.items[item_id] for item_id in found.pending]
+        waiting = [item for item in items if item.position > after_position]
+        return sorted(waiting, key=lambda item: item.position)[:limit]
+
+    async def fill_vectors(self, namespace: str, uid: int, model: str, fills: Sequence[VectorFill]) -> int:
+        found = self._namespaces.get(namespace)
+        if found is None or found.uid != uid:
+            return 0
+        dimension = check_fills(found.info(), model, fills)
+        done = [fill for fill in fills if self._fill(found, fill)]
+        if done:
+            found.dimension = dimension
+        return len(done)
+
+    @staticmethod
+    def _fill(found: _Namespace, fill: VectorFill) -> bool:
+        item = found.items.get(found.ids.get(fill.position, ""))
+        if item is None or item.id not in found.pending or item.revision != fill.revision:
+            return False
+        found.pending.discard(item.id)
+        if fill.vector is not None:
+            found.vectors[item.id] = copy_vector(fill.vector)
+            found.items[item.id] = dataclasses.replace(item, embedded=True)
+            found.view.fill_vector(fill.position, found.vectors[item.id], fill.revision)
+        return True
 
     # --- state --------------------------------------------------------------------------------
 
@@ -462,7 +524,7 @@ class InMemoryStore(Store):
         if request and (earlier := self._earlier(found, request)):
             return earlier
         items, states = len(found.items), self._clear(found)
-        found.items, found.ids, found.vectors, found.changes = {}, {}, {}, []
+        found.items, found.ids, found.vectors, found.pending, found.changes = {}, {}, {}, set(), []
         found.use_counts = Counter()
         found.dimension, found.model = 0, ""
         found.view = NamespaceView(self._analyzer, _EXACT)

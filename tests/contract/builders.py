@@ -33,6 +33,7 @@ from memory_service.stores.base import Store
 
 NOW = 1_700_000_000_000_000
 SECOND = 1_000_000
+MODEL = "local:a"
 NS = "people/ada"
 EVERYTHING = ItemFilter(now_us=NOW)
 # More than any test writes, for reads whose limit must not matter.
@@ -88,6 +89,13 @@ def build_write(
     embedding = None if vector is None else np.asarray(vector, np.float32)
     item = build_item(item_id, text, embedding=embedding, embedded=embedding is not None, **fields)
     return ItemWrite(item, text, model if vector is not None else "", keep_vector, speaker=speaker)
+
+
+def build_pending(
+    item_id: str, text: str = "", *, model: str = MODEL, dimension: int = 4, **fields: Any
+) -> ItemWrite:
+    """A write of an item that is found by its text and may wait for a vector of a model."""
+    return ItemWrite(build_item(item_id, text, **fields), text, model, dimension=dimension)
 
 
 def build_state(key: str, value: object = None, now_us: int = NOW, **fields: Any) -> StateWrite:

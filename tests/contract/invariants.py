@@ -33,6 +33,12 @@ async def assert_consistent(store: Store, namespace: str = NS) -> None:
     assert {item.revision for item in items} <= set(revisions)
     assert (info.item_count, info.state_count) == (len(items), len(states))
     assert info.embedded_count == sum(item.embedded for item in items)
+    pending = await store.pending_items(namespace, 0, PLENTY)
+    assert info.pending_count == len(pending)
+    assert not {item.id for item in pending} & {item.id for item in items if item.embedded}
+    assert ([namespace] if pending else []) == [
+        name for name in await store.namespaces_with_pending("", PLENTY) if name == namespace
+    ]
 
 
 def _items_told_by(changes: list[Change]) -> list[str]:

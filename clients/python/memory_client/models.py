@@ -330,6 +330,19 @@ class NamespaceStats:
     """Embedder's name, or "client" for vectors of the clients' own."""
     create_time: datetime | None
     index: IndexStats
+    pending_count: int
+    """Items that wait to be embedded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reembedding:
+    """A namespace's move to the server's embedder, which goes on in the background."""
+
+    pending_count: int
+    """Items that wait to be embedded. 0: there was nothing to do."""
+    embedding_model: str
+    """What the namespace is of now."""
+    revision: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

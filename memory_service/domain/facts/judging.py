@@ -15,6 +15,7 @@ from memory_service.domain.facts.comparison_by_model import KNOWN_MAX, compare_b
 from memory_service.domain.facts.memory import Memory, memory_of
 from memory_service.domain.facts.reading import Wanted
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions
+from memory_service.errors import Unavailable
 from memory_service.records import RetrieveMode, Vector
 from memory_service.stores.base import Store
 
@@ -118,7 +119,10 @@ class Judging:
         if obstacle is not None:
             return [Neighbour(memory, None) for memory in pending]
         texts = [content, *(memory.content for memory in pending)]
-        first, *others = await self._embedding.vectors(texts)
+        try:
+            first, *others = await self._embedding.vectors(texts)
+        except Unavailable:
+            return [Neighbour(memory, None) for memory in pending]
         return [Neighbour(m, _cosine(first, v)) for m, v in zip(pending, others, strict=True)]
 
     async def _ask(

@@ -23,14 +23,14 @@ from memory_service.stores.hnsw.rows import (
     item_row,
     item_update_row,
 )
-from memory_service.stores.hnsw.schema import POSITION_MAX, key_of
+from memory_service.stores.hnsw.schema import PENDING, POSITION_MAX, key_of, vector_key
 from memory_service.stores.hnsw.state_writes import check_new_states, live_state, put_state
 from memory_service.stores.rules import VectorRule, check_expected, stamp
 from memory_service.stores.sqlite import Connection, Row
 
 
 def _stored(db: Connection, book: Book | None, item_id: str) -> Row | None:
-    """Return (key, revision, expire_us, vector_revision) of an item."""
+    """Return (key, revision, expire_us, key of its vector) of an item."""
     if book is None:
         return None
     row: Row | None = db.execute(
@@ -56,7 +56,7 @@ def add_items(
     if (before := earlier(db, book, request)) is not None:
         return before
     rule = VectorRule(book.dimension, book.model) if book else VectorRule(0, "")
-    chosen: list[tuple[ItemWrite, dict[int, int], Row | None]] = []
+    chosen: list[tuple[ItemWrite, dict[int, int], Row | None, bool]] = []
     seen: set[str] = set()
     for write, its_terms in zip(writes, terms, strict=True):
         item = write.item
@@ -68,20 +68,19 @@ def add_items(
             raise AlreadyExists(namespace, item.id)
         if exists and on_duplicate is OnDuplicate.SKIP:
             continue
-        rule.take(write)
         seen.add(item.id)
-        chosen.append((write, its_terms, stored))
+        chosen.append((write, its_terms, stored, rule.take(write)))
     if on_duplicate is OnDuplicate.FAIL:
         check_new_states(db, book, states)
     began = book is None
     book = ledger.find_or_begin(db, namespace)
     outcome = Outcome(Receipt(0, skipped_count=len(writes) - len(chosen)), began=began)
     _remove_all(db, ledger, book, removals, outcome)
-    for write, its_terms, stored in chosen:
+    for write, its_terms, stored, waits in chosen:
         if len(seen) < len(chosen):
             # One of them may be there by now: its id is in the batch more than once.
             stored = _stored(db, book, write.item.id)
-        _put(db, ledger, book, write, its_terms, stored, outcome)
+        _put(db, ledger, book, write, its_terms, stored, waits, outcome)
         outcome.receipt.items.append(stamp(write))
     for state in states:
         exists = live_state(db, book, state) is not None
@@ -109,36 +108,52 @@ def _put(
     write: ItemWrite,
     terms: dict[int, int],
     stored: Row | None,
+    waits: bool,
     outcome: Outcome,
 ) -> None:
     if stored is not None and expired(stored, write.item.update_us):
         outcome.removed.append(remove_item(db, ledger, book, write.item.id, stored, ChangeType.ITEM_EXPIRED))
         stored = None
     if stored is not None:
-        _replace(db, ledger, book, write, terms, stored)
+        _replace(db, ledger, book, write, terms, stored, waits)
         outcome.replaced.append((write, terms))
         return
     item = write.item
     item.revision = item.position = ledger.change(db, book, ChangeType.ITEM_ADDED, item.id)
-    db.execute(INSERT_ITEM, item_row(book.uid, write, terms))
+    its_key = _vector_key(book, write, waits)
+    db.execute(INSERT_ITEM, item_row(book.uid, write, terms, its_key))
     book.item_count += 1
-    book.embedded_count += item.embedding is not None
+    book.count_vector(its_key, 1)
     outcome.added.append((write, terms))
 
 
+def _vector_key(book: Book, write: ItemWrite, waits: bool) -> int:
+    if waits:
+        return PENDING
+    return vector_key(book.vector_epoch, 0 if write.item.embedding is None else write.item.revision)
+
+
 def _replace(
-    db: Connection, ledger: Ledger, book: Book, write: ItemWrite, terms: dict[int, int], stored: Row
+    db: Connection,
+    ledger: Ledger,
+    book: Book,
+    write: ItemWrite,
+    terms: dict[int, int],
+    stored: Row,
+    waits: bool,
 ) -> None:
     item = write.item
     item.position = stored[0] & POSITION_MAX
     item.revision = ledger.change(db, book, ChangeType.ITEM_UPDATED, item.id)
-    row = item_update_row(book.uid, write, terms)
+    its_key = stored[3] if write.keep_vector else _vector_key(book, write, waits)
+    row = item_update_row(book.uid, write, terms, its_key)
     if write.keep_vector:
         db.execute(UPDATE_ITEM_KEEPING_VECTOR, row)
-        item.embedded = bool(stored[3])
+        item.embedded = its_key > book.no_vector_key
     else:
         db.execute(UPDATE_ITEM, row)
-        book.embedded_count += (item.embedding is not None) - bool(stored[3])
+        book.count_vector(stored[3], -1)
+        book.count_vector(its_key, 1)
 
 
 def remove_item(
@@ -148,7 +163,7 @@ def remove_item(
     ledger.change(db, book, kind, item_id)
     db.execute("DELETE FROM items WHERE key = ?", (stored[0],))
     book.item_count -= 1
-    book.embedded_count -= bool(stored[3])
+    book.count_vector(stored[3], -1)
     position: int = stored[0] & POSITION_MAX
     return position
 
@@ -181,9 +196,8 @@ def replace_item(
     stored = _current(db, book, namespace, item.id, item.update_us, expected_revision)
     assert book is not None
     rule = VectorRule(book.dimension, book.model)
-    if not write.keep_vector:
-        rule.take(write)
-    _replace(db, ledger, book, write, terms, stored)
+    waits = not write.keep_vector and rule.take(write)
+    _replace(db, ledger, book, write, terms, stored, waits)
     book.dimension, book.model = rule.dimension, rule.model
     return finish(db, book, request, Outcome(Receipt(0, [stamp(write)]), replaced=[(write, terms)]))
 

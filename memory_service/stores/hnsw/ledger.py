@@ -16,8 +16,9 @@ from memory_service.records import (
     NamespaceInfo,
     Receipt,
     RequestKey,
+    VectorFill,
 )
-from memory_service.stores.hnsw.schema import key_of
+from memory_service.stores.hnsw.schema import key_of, vector_key
 from memory_service.stores.rules import replayed
 from memory_service.stores.sqlite import Connection, Row
 
@@ -41,13 +42,28 @@ class Book:
     model: str
     version_floor: int
     create_us: int
+    pending_count: int = 0
+    vector_epoch: int = 0
+    moving: int = 0
     dirty: bool = False
+
+    @property
+    def no_vector_key(self) -> int:
+        """The key of a vector that there is not: lower ones are waited for, higher ones are there."""
+        return vector_key(self.vector_epoch, 0)
+
+    def count_vector(self, key: int, step: int) -> None:
+        """Count an item's vector key in (1) or out (-1)."""
+        if key < self.no_vector_key:
+            self.pending_count += step
+        elif key > self.no_vector_key:
+            self.embedded_count += step
 
     def info(self) -> NamespaceInfo:
         """Return it as others may see it, once it is committed."""
         return NamespaceInfo(
             self.name, self.uid, self.revision, self.item_count, self.state_count, self.embedded_count,
-            self.dimension, self.model, self.create_us,
+            self.dimension, self.model, self.create_us, self.pending_count, self.vector_epoch,
         )  # fmt: skip
 
 
@@ -63,7 +79,8 @@ class Ledger:
         if book is None:
             row = db.execute(
                 "SELECT name, uid, revision, item_count, state_count, embedded_count, dimension, model,"
-                " version_floor, create_us FROM namespaces WHERE name = ?",
+                " version_floor, create_us, pending_count, vector_epoch, moving FROM namespaces"
+                " WHERE name = ?",
                 (name,),
             ).fetchone()
             if row is None:
@@ -106,11 +123,13 @@ class Ledger:
         """Write what changed, before the commit."""
         dirty = [book for book in self._books.values() if book.dirty]
         for b in dirty:
+            b.moving = int(b.moving and b.pending_count > 0)
             db.execute(
                 "UPDATE namespaces SET revision=?, item_count=?, state_count=?, embedded_count=?,"
-                " dimension=?, model=?, version_floor=? WHERE uid=?",
+                " dimension=?, model=?, version_floor=?, pending_count=?, vector_epoch=?, moving=?"
+                " WHERE uid=?",
                 (b.revision, b.item_count, b.state_count, b.embedded_count, b.dimension, b.model,
-                 b.version_floor, b.uid),
+                 b.version_floor, b.pending_count, b.vector_epoch, b.moving, b.uid),
             )  # fmt: skip
             b.dirty = False
         if len(self._books) > _KEPT_MAX:
@@ -127,7 +146,9 @@ class Outcome:
     added: list[tuple[ItemWrite, dict[int, int]]] = field(default_factory=list)
     replaced: list[tuple[ItemWrite, dict[int, int]]] = field(default_factory=list)
     removed: list[int] = field(default_factory=list)
+    filled: list[VectorFill] = field(default_factory=list)
     emptied: bool = False
+    moved: bool = False
 
 
 def earlier(db: Connection, book: Book | None, request: RequestKey | None) -> Outcome | None:

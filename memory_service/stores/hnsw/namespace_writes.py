@@ -27,7 +27,7 @@ def reset(db: Connection, ledger: Ledger, namespace: str, request: RequestKey | 
     db.execute("DELETE FROM items WHERE key BETWEEN ? AND ?", keys)
     db.execute("DELETE FROM changes WHERE key BETWEEN ? AND ?", keys)
     db.execute("DELETE FROM snapshots WHERE uid = ?", (book.uid,))
-    book.item_count = book.embedded_count = book.dimension = 0
+    book.item_count = book.embedded_count = book.pending_count = book.dimension = 0
     book.model = ""
     ledger.change(db, book, ChangeType.RESET, "")
     return finish(db, book, request, Outcome(receipt, began=began, emptied=True))

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from memory_service.indexes.analysis import pack_terms
-from memory_service.records import Content, Facet, Item, ItemWrite, NamespaceInfo, StateEntry
+from memory_service.records import Content, Facet, Item, ItemWrite, NamespaceInfo, StateEntry, Vector
 from memory_service.stores.hnsw.schema import POSITION_MAX, key_of
 from memory_service.stores.sqlite import Row
 
@@ -35,7 +35,8 @@ UPDATE_ITEM_KEEPING_VECTOR = (
 RECORD_USES = "UPDATE items SET use_count = use_count + ? WHERE key = ? RETURNING use_count"
 STATE_COLUMNS = "key, version, create_us, update_us, expire_us, description, revision, value"
 NAMESPACE_COLUMNS = (
-    "name, uid, revision, item_count, state_count, embedded_count, dimension, model, create_us"
+    "name, uid, revision, item_count, state_count, embedded_count, dimension, model, create_us,"
+    " pending_count, vector_epoch"
 )
 
 
@@ -56,31 +57,31 @@ def _shared(write: ItemWrite, terms: dict[int, int]) -> Row:
     )
 
 
-def vector_bytes(item: Item) -> bytes | None:
-    """Return the embedding of an item as little-endian float32."""
-    return None if item.embedding is None else np.asarray(item.embedding, "<f4").tobytes()
+def vector_bytes(vector: Vector | None) -> bytes | None:
+    """Return a vector as little-endian float32."""
+    return None if vector is None else np.asarray(vector, "<f4").tobytes()
 
 
-def item_row(uid: int, write: ItemWrite, terms: dict[int, int]) -> Row:
+def item_row(uid: int, write: ItemWrite, terms: dict[int, int], vector_key: int) -> Row:
     """Return the values for INSERT_ITEM."""
     item = write.item
-    embedding = vector_bytes(item)
-    vector_revision = item.revision if embedding else 0
     key = key_of(uid, item.position)
-    return (key, uid, item.id, *_shared(write, terms), vector_revision, embedding)
+    return (key, uid, item.id, *_shared(write, terms), vector_key, vector_bytes(item.embedding))
 
 
-def item_update_row(uid: int, write: ItemWrite, terms: dict[int, int]) -> Row:
+def item_update_row(uid: int, write: ItemWrite, terms: dict[int, int], vector_key: int) -> Row:
     """Return the values for UPDATE_ITEM, or for UPDATE_ITEM_KEEPING_VECTOR."""
     key = key_of(uid, write.item.position)
     if write.keep_vector:
         return (*_shared(write, terms), key)
-    embedding = vector_bytes(write.item)
-    return (*_shared(write, terms), write.item.revision if embedding else 0, embedding, key)
+    return (*_shared(write, terms), vector_key, vector_bytes(write.item.embedding), key)
 
 
-def item_of(row: Row) -> Item:
-    """Return the item of a row of ITEM_COLUMNS, with the embedding as an optional last column."""
+def item_of(row: Row, no_vector_key: int) -> Item:
+    """Return the item of a row of ITEM_COLUMNS, with the embedding as an optional last column.
+
+    Only vectors of keys above `no_vector_key` are there.
+    """
     (
         key, item_id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content,
         vector, facet, importance,
@@ -94,8 +95,8 @@ def item_of(row: Row) -> Item:
         expire_us=expire_us,
         labels=_object(labels) if labels else {},
         metadata=None if metadata is None else _object(metadata),
-        embedding=np.frombuffer(row[13], "<f4") if len(row) > 13 and row[13] is not None else None,
-        embedded=bool(vector),
+        embedding=np.frombuffer(row[13], "<f4") if len(row) > 13 and vector > no_vector_key else None,
+        embedded=vector > no_vector_key,
         facet=None if facet is None else _facet(facet),
         importance=importance,
         revision=revision,

@@ -13,6 +13,9 @@ from memory_service.stores.sqlite import Connection, Row, translated
 POSITION_BITS = 36
 POSITION_MAX = (1 << POSITION_BITS) - 1
 
+# A vector that an item waits for. See `vector_key`.
+PENDING = -1
+
 _TABLES_FORMAT = 2
 _TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
@@ -101,8 +104,21 @@ _WEIGHED_ITEMS = (
     _rename_terms,
 )
 
+# `vector_revision` is the key of a vector from here on; those of before are of epoch 0, hence as they were.
+_PENDING_VECTORS = (
+    "ALTER TABLE namespaces ADD COLUMN pending_count INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE namespaces ADD COLUMN vector_epoch INTEGER NOT NULL DEFAULT 0",
+    # Whether items wait because their vector was given up: they are found by looking at all.
+    "ALTER TABLE namespaces ADD COLUMN moving INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX namespaces_pending ON namespaces (name) WHERE pending_count > 0",
+    "CREATE INDEX items_pending ON items (key) WHERE vector_revision < 0",
+)
+
 # What makes a database of the format before one of this format. One that is new begins with _TABLES.
-_MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {2: _FACETS, 3: _WEIGHED_ITEMS}
+_MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
+    2: _FACETS,
+    3: (*_WEIGHED_ITEMS, *_PENDING_VECTORS),
+}
 FORMAT = max(_MIGRATIONS)
 
 
@@ -139,3 +155,13 @@ def key_of(uid: int, number: int) -> int:
 def keys_of(uid: int) -> Row:
     """Return the least and the greatest key of a namespace."""
     return key_of(uid, 0), key_of(uid, POSITION_MAX)
+
+
+def vector_key(epoch: int, revision: int) -> int:
+    """Return the key of a vector: never used for another vector of the namespace.
+
+    `epoch` is the namespace's when the vector was written, `revision` that of the item whose text it was
+    made of. With revision 0 it says that there is no vector, and that none is waited for. A key below
+    that of the namespace's present epoch says that the item is pending, and so does PENDING.
+    """
+    return epoch << POSITION_BITS | revision

@@ -45,7 +45,7 @@ class _Manifest(msgspec.Struct):
 
 @dataclass
 class Snapshot:
-    """A graph, and the key of each slot: the revision at which its vector was written."""
+    """A graph, and for each slot the key of its vector."""
 
     graph: DistinctGraph
     slot_keys: NDArray[np.int64]
@@ -61,8 +61,9 @@ class Snapshots:
     def save(self, uid: int, revision: int, snapshot: Snapshot) -> str:
         """Write the files of a snapshot and return its manifest, to be recorded."""
         graph = snapshot.graph
-        graph_path = self._folder / f"{uid}-{revision}.graph"
-        slots_path = self._folder / f"{uid}-{revision}.slots"
+        # Vectors are filled in without a new revision: the number of slots tells one from the other.
+        name = f"{uid}-{revision}-{len(snapshot.slot_keys)}"
+        graph_path, slots_path = self._folder / f"{name}.graph", self._folder / f"{name}.slots"
         graph.graph.save(graph_path)
         with slots_path.open("wb") as file:
             for array in (snapshot.slot_keys, graph.slot_group, graph.group_hash):
@@ -99,6 +100,11 @@ class Snapshots:
         for path in self._folder.glob(f"{uid}-*"):
             if path.name not in kept:
                 path.unlink(missing_ok=True)
+
+    def discard(self, manifest: str) -> None:
+        """Remove the files of a snapshot that was not recorded."""
+        for name in _names(manifest):
+            (self._folder / name).unlink(missing_ok=True)
 
     def sweep(self, manifests: Iterable[str]) -> None:
         """Remove every file that none of these manifests names: left by an end at the wrong moment."""

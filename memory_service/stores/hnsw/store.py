@@ -18,7 +18,6 @@ from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.selection import scan
 from memory_service.indexes.settings import IndexSettings
-from memory_service.indexes.view import Entry, NamespaceView
 from memory_service.predicates import column_fields
 from memory_service.records import (
     Around,
@@ -37,12 +36,14 @@ from memory_service.records import (
     StateEntry,
     StateWrite,
     TextPart,
+    VectorFill,
 )
 from memory_service.stores.base import BackupReport, CannotOpen, Capabilities, Store
 from memory_service.stores.change_signal import ChangeSignal
-from memory_service.stores.hnsw import item_writes, namespace_writes, state_writes
+from memory_service.stores.hnsw import item_writes, namespace_writes, state_writes, vector_writes
 from memory_service.stores.hnsw.backups import write_backup
 from memory_service.stores.hnsw.commit_queue import CommitQueue
+from memory_service.stores.hnsw.effects import effect_of
 from memory_service.stores.hnsw.folder_lock import lock_folder
 from memory_service.stores.hnsw.item_cache import ItemCache
 from memory_service.stores.hnsw.ledger import FIND_REQUEST, Ledger, Outcome, received
@@ -54,11 +55,10 @@ from memory_service.stores.hnsw.rows import (
     namespace_of,
     state_of,
 )
-from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, prepare
+from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, prepare, vector_key
 from memory_service.stores.hnsw.search_queue import SearchQueue
 from memory_service.stores.hnsw.snapshots import Snapshots
-from memory_service.stores.hnsw.view_cache import Effect, ViewCache
-from memory_service.stores.rules import index_labels
+from memory_service.stores.hnsw.view_cache import ViewCache
 from memory_service.stores.sqlite import Connection, checkpoint, connect, translated
 
 T = TypeVar("T")
@@ -186,16 +186,17 @@ class HnswStore(Store):
         self._remember(info)
         if outcome.began or outcome.emptied:
             self._views.begin(info.name, info.uid)
-        if outcome.emptied:
+        if outcome.emptied or outcome.moved:
             self._items.clear()
             self._snapshots.remove(info.uid)
-        for position in outcome.removed:
+        for position in (*outcome.removed, *(fill.position for fill in outcome.filled)):
             self._items.discard(key_of(info.uid, position))
         # Before the items are kept, which is without their vectors.
-        effect = _effect(outcome)
+        effect = effect_of(outcome, info)
         for write, _ in (*outcome.added, *outcome.replaced):
             self._keep(info.uid, write.item)
-        self._views.publish(info.name, info.revision, effect)
+        repeatable = bool(outcome.filled or outcome.moved)
+        self._views.publish(info.name, info.revision, effect, repeatable=repeatable)
         self._signal.fire(info.name)
 
     def _keep(self, uid: int, item: Item) -> None:
@@ -273,14 +274,11 @@ class HnswStore(Store):
         if info is None:
             return {}
         columns = f"{ITEM_COLUMNS}, embedding" if with_embedding else ITEM_COLUMNS
-        found = (self._select_items(self._reader, columns, "uid = ? AND id = ?", (info.uid, i)) for i in ids)
-        return {item.id: item for item in found if item is not None}
-
-    @staticmethod
-    def _select_items(db: Connection, columns: str, where: str, values: tuple[object, ...]) -> Item | None:
+        statement = f"SELECT {columns} FROM items WHERE uid = ? AND id = ?"
         with translated():
-            row = db.execute(f"SELECT {columns} FROM items WHERE {where}", values).fetchone()
-        return item_of(row) if row else None
+            rows = [self._reader.execute(statement, (info.uid, item_id)).fetchone() for item_id in ids]
+        none = vector_key(info.vector_epoch, 0)
+        return {item.id: item for item in (item_of(row, none) for row in rows if row)}
 
     async def load_items(
         self, namespace: str, positions: Sequence[int], *, with_embedding: bool = False
@@ -288,10 +286,11 @@ class HnswStore(Store):
         info = self._info(namespace)
         if info is None:
             return [None] * len(positions)
-        first = key_of(info.uid, 0)
+        first, none = key_of(info.uid, 0), vector_key(info.vector_epoch, 0)
         keys = [first + position for position in positions]
         if with_embedding:
-            return await self._read(lambda db: [_load(db, key, f"{ITEM_COLUMNS}, embedding") for key in keys])
+            columns = f"{ITEM_COLUMNS}, embedding"
+            return await self._read(lambda db: [_load(db, key, columns, none) for key in keys])
         items = self._items.get_all(keys)
         if all(items):
             return items
@@ -299,9 +298,9 @@ class HnswStore(Store):
         wanted = [keys[at] for at in missing]
         if len(missing) <= _INLINE_READS_MAX:
             with translated():
-                loaded = [_load(self._reader, key, ITEM_COLUMNS) for key in wanted]
+                loaded = [_load(self._reader, key, ITEM_COLUMNS, none) for key in wanted]
         else:
-            loaded = await self._read(lambda db: [_load(db, key, ITEM_COLUMNS) for key in wanted])
+            loaded = await self._read(lambda db: [_load(db, key, ITEM_COLUMNS, none) for key in wanted])
         fresh = len(missing) <= _INLINE_READS_MAX
         for at, item in zip(missing, loaded, strict=True):
             items[at] = item
@@ -338,6 +337,40 @@ class HnswStore(Store):
         await self._queue.write(
             lambda db: item_writes.record_uses(db, self._ledger, namespace, positions), publish
         )
+
+    # --- pending vectors ----------------------------------------------------------------------
+
+    async def begin_reembedding(
+        self, namespace: str, model: str, dimension: int, *, replace_client_vectors: bool
+    ) -> NamespaceInfo:
+        def apply(db: Connection) -> Outcome:
+            return vector_writes.begin_reembedding(
+                db, self._ledger, namespace, model, dimension, replace_client_vectors
+            )
+
+        info = (await self._queue.write(apply, self._publish)).info
+        assert info is not None
+        return info
+
+    async def namespaces_with_pending(self, after: str, limit: int) -> list[str]:
+        statement = "SELECT name FROM namespaces WHERE pending_count > 0 AND name > ? ORDER BY name LIMIT ?"
+        rows = await self._read(lambda db: db.execute(statement, (after, limit)).fetchall())
+        return [name for (name,) in rows]
+
+    async def pending_items(self, namespace: str, after_position: int, limit: int) -> list[Item]:
+        info = self._info(namespace)
+        if info is None:
+            return []
+        uid = info.uid
+        rows, none = await self._read(lambda db: vector_writes.select_pending(db, uid, after_position, limit))
+        return [item_of(row, none) for row in rows]
+
+    async def fill_vectors(self, namespace: str, uid: int, model: str, fills: Sequence[VectorFill]) -> int:
+        def apply(db: Connection) -> Outcome:
+            return vector_writes.fill_vectors(db, self._ledger, namespace, uid, model, fills)
+
+        # Nobody waits for it, but others do for the event loop.
+        return len((await self._queue.write(apply, self._publish, heavy=True)).filled)
 
     # --- state --------------------------------------------------------------------------------
 
@@ -467,33 +500,9 @@ class HnswStore(Store):
         return sum(o.receipt.removed_count + o.receipt.removed_state_count for o in outcomes)
 
 
-def _effect(outcome: Outcome) -> Effect:
-    """Return what a write changes in the view of its namespace."""
-    added = [_entry(write, terms) for write, terms in outcome.added]
-    replaced = [(_entry(write, terms), write.keep_vector) for write, terms in outcome.replaced]
-
-    def effect(view: NamespaceView) -> None:
-        for position in outcome.removed:
-            view.remove(position)
-        for entry in added:
-            view.add(entry)
-        for entry, keep_vector in replaced:
-            view.replace(entry, keep_vector=keep_vector)
-
-    return effect
-
-
-def _entry(write: ItemWrite, terms: dict[int, int]) -> Entry:
-    item = write.item
-    return Entry(
-        item.position, item.revision, item.session_id, item.create_us, item.expire_us,
-        index_labels(item.labels, item.facet), item.kind, terms, item.embedding, item,
-    )  # fmt: skip
-
-
-def _load(db: Connection, key: int, columns: str) -> Item | None:
+def _load(db: Connection, key: int, columns: str, no_vector_key: int) -> Item | None:
     row = db.execute(f"SELECT {columns} FROM items WHERE key = ?", (key,)).fetchone()
-    return item_of(row) if row else None
+    return item_of(row, no_vector_key) if row else None
 
 
 def _content_bytes(item: Item) -> int:

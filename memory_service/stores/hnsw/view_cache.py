@@ -28,6 +28,7 @@ from memory_service.stores.sqlite import Connection
 _log = structlog.get_logger(__name__)
 
 Effect = Callable[[NamespaceView], None]
+Buffered = tuple[int, Effect | None, bool]
 Recorder = Callable[[int, str], Awaitable[bool]]
 
 T = TypeVar("T")
@@ -105,7 +106,7 @@ class ViewCache:
         self._nbytes = 0
         self._loading: dict[str, asyncio.Task[NamespaceView | None]] = {}
         # Effects of commits that came while a view was loading; the view may or may not have them.
-        self._buffered: dict[str, list[tuple[int, Effect | None]]] = {}
+        self._buffered: dict[str, list[Buffered]] = {}
         self._indexer = ThreadPoolExecutor(1, thread_name_prefix="index")
         self._closing = False
 
@@ -191,17 +192,22 @@ class ViewCache:
             held.columns_task = None
 
     @staticmethod
-    def _catch_up(info: NamespaceInfo, view: NamespaceView, effects: list[tuple[int, Effect | None]]) -> bool:
+    def _catch_up(info: NamespaceInfo, view: NamespaceView, effects: list[Buffered]) -> bool:
         """Apply what came after the view was read; False: it was replaced altogether, read it again."""
-        for revision, effect in effects:
+        for revision, effect, repeatable in effects:
             if effect is None:
                 return False
             if revision == _NO_CHANGE:
                 effect(view)
-            elif revision > view.revision:
+            elif ViewCache._is_ahead(view, revision, repeatable):
                 effect(view)
                 view.revision = revision
         return True
+
+    @staticmethod
+    def _is_ahead(view: NamespaceView, revision: int, repeatable: bool) -> bool:
+        """Whether a view may lack the effect of a commit."""
+        return revision > view.revision or (repeatable and revision == view.revision)
 
     def begin(self, namespace: str, uid: int) -> None:
         """Hold an empty view for a namespace that has just begun, or was emptied."""
@@ -217,13 +223,17 @@ class ViewCache:
         self._maintain(held)
         self._evict()
 
-    def publish(self, namespace: str, revision: int, effect: Effect) -> None:
-        """Apply a commit to the view, if it is in memory. Call in the order of commits."""
+    def publish(self, namespace: str, revision: int, effect: Effect, *, repeatable: bool = False) -> None:
+        """Apply a commit to the view, if it is in memory. Call in the order of commits.
+
+        Where the revision does not tell whether a view has the commit already, because the commit did
+        not raise it, its effect has to be `repeatable`.
+        """
         if (buffered := self._buffered.get(namespace)) is not None:
-            buffered.append((revision, effect))
+            buffered.append((revision, effect, repeatable))
             return
         held = self._held.get(namespace)
-        if held is None or revision <= held.view.revision:
+        if held is None or not self._is_ahead(held.view, revision, repeatable):
             return  # It was read after the commit, and has it.
         effect(held.view)
         held.view.revision = revision
@@ -237,14 +247,14 @@ class ViewCache:
     def publish_uses(self, namespace: str, use_counts: dict[int, int]) -> None:
         """Tell the view, if it is in memory, how often items were used. In the order of commits, too."""
         if (buffered := self._buffered.get(namespace)) is not None:
-            buffered.append((_NO_CHANGE, lambda view: view.record_uses(use_counts)))
+            buffered.append((_NO_CHANGE, lambda view: view.record_uses(use_counts), False))
         elif (held := self._held.get(namespace)) is not None:
             held.view.record_uses(use_counts)
 
     def drop(self, namespace: str) -> None:
         """Forget the view of a namespace whose records were replaced altogether."""
         if namespace in self._buffered:
-            self._buffered[namespace].append((0, None))
+            self._buffered[namespace].append((0, None, False))
         held = self._held.pop(namespace, None)
         if held is not None:
             self._nbytes -= held.nbytes
@@ -330,22 +340,27 @@ class ViewCache:
             return
         count = view.vectors.graph_count
         snapshot = Snapshot(view.vectors.graph, view.slot_keys.view[:count].copy())
-        self._run(held, self._save_snapshot(held, snapshot, count, view.revision))
+        self._run(held, self._save_snapshot(held, snapshot, view.vectors, view.revision))
 
-    async def _save_snapshot(self, held: _Held, snapshot: Snapshot, count: int, revision: int) -> None:
+    async def _save_snapshot(
+        self, held: _Held, snapshot: Snapshot, vectors: VectorIndex, revision: int
+    ) -> None:
         uid = held.uid
         try:
             manifest = await asyncio.get_running_loop().run_in_executor(
                 self._indexer, self._snapshots.save, uid, revision, snapshot
             )
-            recorded = self._is_held(held) and await self._record(uid, manifest)
-            # Without a record it is the snapshot of a namespace that is gone: nothing of it may stay.
-            self._snapshots.remove(uid, keep=manifest if recorded else None)
-            held.view.saved_slot_count = count
+            wanted = self._is_held(held) and held.view.vectors is vectors
+            if wanted and await self._record(uid, manifest):
+                self._snapshots.remove(uid, keep=manifest)
+            else:
+                # Of a namespace that is gone, or of vectors that were given up: nothing of it may stay.
+                self._snapshots.discard(manifest)
         except Exception as error:
             # The next start builds the graph from the records.
             _log.error("index_snapshot_failed", exc_info=error)
-            held.view.saved_slot_count = count
+        if held.view.vectors is vectors:
+            held.view.saved_slot_count = len(snapshot.slot_keys)
 
     async def settle(self) -> None:
         """Link every vector that is due into its graph and save all snapshots."""

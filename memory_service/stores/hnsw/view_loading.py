@@ -18,7 +18,7 @@ from memory_service.predicates import Field
 from memory_service.records import UNSET_IMPORTANCE, Facet, ItemKind, NamespaceInfo
 from memory_service.stores.hnsw.column_reading import columns_of
 from memory_service.stores.hnsw.rows import NAMESPACE_COLUMNS, namespace_of
-from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, keys_of
+from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, keys_of, vector_key
 from memory_service.stores.hnsw.snapshots import Snapshot, Snapshots
 from memory_service.stores.rules import index_labels
 from memory_service.stores.sqlite import Connection, translated
@@ -48,7 +48,7 @@ def load_view(
                 return None
             info = namespace_of(row)
             view = NamespaceView(analyzer, settings)
-            view.revision = info.revision
+            view.revision, view.vector_epoch = info.revision, info.vector_epoch
             vector_keys = _load_rows(connection, info, view)
             if fields:
                 view.columns.take(columns_of(connection, info.uid, fields, info.revision).columns)
@@ -60,7 +60,7 @@ def load_view(
 
 
 def _load_rows(connection: Connection, info: NamespaceInfo, view: NamespaceView) -> NDArray[np.int64]:
-    """Fill everything but vectors; return the vector revision of each row, 0 for none."""
+    """Fill everything but vectors; return the key of each row's vector, 0 for none."""
     rows = connection.execute(
         "SELECT key, session_id, create_us, expire_us, labels, vector_revision, terms, facet, importance,"
         " use_count FROM items WHERE key BETWEEN ? AND ? ORDER BY key",
@@ -101,7 +101,8 @@ def _load_rows(connection: Connection, info: NamespaceInfo, view: NamespaceView)
     numbers = np.arange(count, dtype=np.int32)
     view.row_doc, view.doc_row = GrowingArray.of(numbers.copy()), GrowingArray.of(numbers)
     view.row_slot = GrowingArray.of(np.full(count, -1, np.int32))
-    return np.array(vector_keys, np.int64)
+    held = np.array(vector_keys, np.int64)
+    return np.where(held > vector_key(info.vector_epoch, 0), held, 0)
 
 
 def _load_vectors(
@@ -117,6 +118,9 @@ def _load_vectors(
         recorded = connection.execute("SELECT manifest FROM snapshots WHERE uid = ?", (info.uid,)).fetchone()
         snapshot = snapshots.load(info.uid, info.dimension, recorded[0]) if recorded else None
     slot_rows, graph_live = _match(snapshot, vector_keys)
+    if snapshot is not None and not graph_live.any():
+        # Of vectors that were all given up or removed.
+        snapshot, slot_rows, graph_live = None, slot_rows[:0], graph_live[:0]
     in_graph = np.zeros(len(vector_keys), np.bool_)
     in_graph[slot_rows[graph_live]] = True
     missing = np.flatnonzero((vector_keys != 0) & ~in_graph)

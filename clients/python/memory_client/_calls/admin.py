@@ -16,6 +16,7 @@ from memory_client.models import (
     IndexStats,
     NamespaceStats,
     NamespaceSummary,
+    Reembedding,
     Removed,
     ServerInfo,
 )
@@ -89,7 +90,22 @@ def _stats(response: admin_pb2.GetNamespaceStatsResponse) -> NamespaceStats:
             memory_bytes=index.memory_bytes,
             ef_search=index.ef_search,
         ),
+        pending_count=response.pending_count,
     )
+
+
+def reembed(namespace: str, replace_client_vectors: bool) -> Call[Reembedding]:
+    """Call Reembed."""
+    request = admin_pb2.ReembedRequest(namespace=namespace, replace_client_vectors=replace_client_vectors)
+
+    def read(response: admin_pb2.ReembedResponse) -> Reembedding:
+        return Reembedding(
+            pending_count=response.pending_count,
+            embedding_model=response.embedding_model,
+            revision=response.revision,
+        )
+
+    return Call(_SERVICE + "Reembed", request, admin_pb2.ReembedResponse, read)
 
 
 def delete_namespace(namespace: str) -> Call[Removed]:

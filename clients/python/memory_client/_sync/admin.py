@@ -13,6 +13,7 @@ from memory_client.models import (
     HealthStatus,
     NamespaceStats,
     NamespaceSummary,
+    Reembedding,
     Removed,
     ServerInfo,
 )
@@ -44,6 +45,23 @@ class AdminMethods(Bound):
             NotFound: There is no such namespace.
         """
         return self._transport.unary(admin.delete_namespace(self._namespace))
+
+    def reembed(self, *, replace_client_vectors: bool = False) -> Reembedding:
+        """Move the client's namespace to the server's embedder.
+
+        It returns when that is begun: the items are embedded in the background, also after a restart,
+        and `namespace_stats().pending_count` tells how many wait. Until then they are found by their
+        words alone.
+
+        Args:
+            replace_client_vectors: Also where the vectors are the clients' own, which are lost by this.
+
+        Raises:
+            NotFound: There is no such namespace.
+            FailedPrecondition: The server has no embedder, or the vectors are the clients' own.
+            Unavailable: The embedder does not answer; nothing was changed.
+        """
+        return self._transport.unary(admin.reembed(self._namespace, replace_client_vectors))
 
     def flush(self, *, timeout_s: float | None = None) -> timedelta:
         """Move the log into the database and save the indexes; return how long it took.

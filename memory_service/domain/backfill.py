@@ -1,0 +1,205 @@
+"""Filling in vectors that items wait for: after their embedder failed, or after a change of model.
+
+What waits is written in the store, so nothing is lost with the process. One task works on it, as long as
+there is something: a batch of texts at a time, from all namespaces that wait, each its share. It is told
+of new ones by `TextEmbedding.waiting`, and asks the store for those of before once, at its start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from memory_service.domain.embedding import TextEmbedding
+from memory_service.domain.search_text import search_text
+from memory_service.embedders.base import Embedder, TextsRefused
+from memory_service.errors import InvalidArgument, MemoryServiceError, Unavailable
+from memory_service.records import Item, NamespaceInfo, Vector, VectorFill
+from memory_service.stores.base import ModelMismatch, Store
+
+_BATCH_ITEMS_MAX = 128
+_NAMES_AT_ONCE = 1000
+_PAUSE_MAX_S = 60.0
+# What every provider takes: where it refuses even this, it is not the text that is wrong.
+_HARMLESS_TEXT = "text"
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class _Share:
+    """What a batch has of one namespace."""
+
+    info: NamespaceInfo
+    items: Sequence[Item]
+
+    @property
+    def texts(self) -> list[str]:
+        """What is to be embedded; blank: nothing is."""
+        return [search_text(item.content, item.kind) for item in self.items]
+
+
+class Backfill:
+    """The task that gives pending items their vectors."""
+
+    def __init__(self, store: Store, embedding: TextEmbedding, pause_s: float) -> None:
+        """`pause_s` is the time after a first failure; it doubles with each further one."""
+        self._store = store
+        self._embedding = embedding
+        self._pause_s = pause_s
+        self._batch_items = _BATCH_ITEMS_MAX
+        # Up to which position each namespace was gone through.
+        self._done: dict[str, int] = {}
+        # The last name that the store was asked for; None: it has told all.
+        self._last_name: str | None = ""
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Work as long as the context lasts."""
+        if self._embedding.embedder is None:
+            yield
+            return
+        task = asyncio.create_task(self._run(self._embedding.embedder))
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _run(self, embedder: Embedder) -> None:
+        failures = 0
+        while True:
+            try:
+                await self._find_waiting()
+                await self._embedding.waiting.some()
+                await self._fill_batch(embedder)
+                failures = 0
+                # Others first, also where nothing of it had to wait.
+                await asyncio.sleep(0)
+            except Exception as error:
+                failures += 1
+                if isinstance(error, MemoryServiceError):
+                    _log.warning("backfill_failed", reason=error.reason, failures=failures)
+                else:
+                    _log.error("backfill_failed", failures=failures, exc_info=error)
+                await self._pause(failures)
+
+    async def _pause(self, failures: int) -> None:
+        """Wait before the next try; the time after the first pause ends when the embedder answers others."""
+        pause_s = min(self._pause_s * 2 ** min(failures - 1, 16), _PAUSE_MAX_S)
+        # Not all servers of a provider that comes back are to ask it at once.
+        pause_s *= random.uniform(1, 1.2)
+        await asyncio.sleep(min(pause_s, self._pause_s * 1.1))
+        self._embedding.answered.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(pause_s - self._pause_s):
+                await self._embedding.answered.wait()
+
+    async def _find_waiting(self) -> None:
+        """Ask the store for namespaces, until it has told all of its start."""
+        while self._last_name is not None and not len(self._embedding.waiting):
+            names = await self._store.namespaces_with_pending(self._last_name, _NAMES_AT_ONCE)
+            for name in names:
+                self._embedding.waiting.add(name)
+            self._last_name = names[-1] if len(names) == _NAMES_AT_ONCE else None
+
+    async def _fill_batch(self, embedder: Embedder) -> None:
+        """Take a batch of what waits, embed it and write it."""
+        waiting = self._embedding.waiting
+        names = waiting.take(self._batch_items)
+        try:
+            shares = await self._take_shares(names)
+        except BaseException:
+            for name in names:
+                waiting.add(name)
+            raise
+        for share in shares:
+            # There may be more of it; if not, that is found next time.
+            waiting.add(share.info.name)
+        if not shares:
+            return
+        try:
+            vectors = await self._embed(embedder, [text for share in shares for text in share.texts])
+        except Unavailable:
+            if self._batch_items == 1:
+                # A text that makes the provider fail must not keep it from all the others.
+                self._pass(shares)
+            self._batch_items = max(1, self._batch_items // 2)
+            raise
+        self._batch_items = min(_BATCH_ITEMS_MAX, self._batch_items * 2)
+        await self._write(shares, vectors)
+        self._pass(shares)
+
+    async def _take_shares(self, names: Sequence[str]) -> list[_Share]:
+        """Return of each namespace that has something to embed as much as is its share."""
+        limit = max(1, self._batch_items // len(names))
+        shares = []
+        for name in names:
+            info = await self._store.namespace(name)
+            if info is None or not info.pending_count or self._embedding.obstacle(info) is not None:
+                self._done.pop(name, None)
+                continue
+            items = await self._store.pending_items(name, self._done.get(name, 0), limit)
+            if not items and self._done.pop(name, 0):
+                # From the beginning again: some were written behind, or changed while they were embedded.
+                items = await self._store.pending_items(name, 0, limit)
+            if items:
+                shares.append(_Share(info, items))
+        return shares
+
+    def _pass(self, shares: Sequence[_Share]) -> None:
+        for share in shares:
+            self._done[share.info.name] = share.items[-1].position
+
+    async def _embed(self, embedder: Embedder, texts: Sequence[str]) -> list[Vector | None]:
+        """Return the vector of each text, None for a blank one and for one that is refused."""
+        at = [n for n, text in enumerate(texts) if text.strip()]
+        vectors: list[Vector | None] = [None] * len(texts)
+        if at:
+            found = await self._embed_or_halve(embedder, [texts[n] for n in at])
+            for n, vector in zip(at, found, strict=True):
+                vectors[n] = vector
+        return vectors
+
+    async def _embed_or_halve(self, embedder: Embedder, texts: list[str]) -> list[Vector | None]:
+        try:
+            return await embedder.embed(texts, background=True)
+        except TextsRefused:
+            if len(texts) == 1:
+                await self._check_taken(embedder)
+                _log.warning("text_refused_by_embedder", model=embedder.name, characters=len(texts[0]))
+                return [None]
+        half = len(texts) // 2
+        first = await self._embed_or_halve(embedder, texts[:half])
+        return first + await self._embed_or_halve(embedder, texts[half:])
+
+    async def _check_taken(self, embedder: Embedder) -> None:
+        """Raises Unavailable where the embedder refuses whatever it is asked."""
+        try:
+            await embedder.embed([_HARMLESS_TEXT], background=True)
+        except TextsRefused as error:
+            raise Unavailable.embedder() from error
+
+    async def _write(self, shares: Sequence[_Share], vectors: Sequence[Vector | None]) -> None:
+        found = iter(vectors)
+        await asyncio.gather(
+            *(
+                self._fill(
+                    share.info,
+                    [VectorFill(item.position, item.revision, next(found)) for item in share.items],
+                )
+                for share in shares
+            )
+        )
+
+    async def _fill(self, info: NamespaceInfo, fills: Sequence[VectorFill]) -> None:
+        try:
+            await self._store.fill_vectors(info.name, info.uid, self._embedding.model, fills)
+        except (ModelMismatch, InvalidArgument) as error:
+            # Somebody else has decided meanwhile what its vectors are: they are no longer ours to make.
+            _log.warning("backfill_refused", uid=info.uid, reason=error.reason)

@@ -1,0 +1,48 @@
+"""What a write to the database changes in the view of its namespace."""
+
+from __future__ import annotations
+
+from memory_service.indexes.view import Entry, NamespaceView
+from memory_service.records import ItemWrite, NamespaceInfo
+from memory_service.stores.hnsw.ledger import Outcome
+from memory_service.stores.hnsw.schema import vector_key
+from memory_service.stores.hnsw.view_cache import Effect
+from memory_service.stores.rules import index_labels
+
+
+def effect_of(outcome: Outcome, info: NamespaceInfo) -> Effect:
+    """Return what a write changes in the view of its namespace."""
+    epoch = info.vector_epoch
+    added = [_entry(write, terms, epoch) for write, terms in outcome.added]
+    replaced = [(_entry(write, terms, epoch), write.keep_vector) for write, terms in outcome.replaced]
+
+    def effect(view: NamespaceView) -> None:
+        if outcome.moved:
+            view.give_up_vectors(epoch, info.dimension)
+        for fill in outcome.filled:
+            if fill.vector is not None and view.vector_epoch == epoch:
+                view.fill_vector(fill.position, fill.vector, vector_key(epoch, fill.revision))
+        for position in outcome.removed:
+            view.remove(position)
+        for entry in added:
+            view.add(entry)
+        for entry, keep_vector in replaced:
+            view.replace(entry, keep_vector=keep_vector)
+
+    return effect
+
+
+def _entry(write: ItemWrite, terms: dict[int, int], epoch: int) -> Entry:
+    item = write.item
+    return Entry(
+        item.position,
+        vector_key(epoch, item.revision),
+        item.session_id,
+        item.create_us,
+        item.expire_us,
+        index_labels(item.labels, item.facet),
+        item.kind,
+        terms,
+        item.embedding,
+        item,
+    )
