@@ -268,19 +268,28 @@ def _asked(step: dict[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _all_pages(call: Call, asked: dict[str, Any]) -> dict[str, Any]:
-    """The lists of all pages joined. A client that fetches pages itself gives no token."""
+    """The lists of all pages joined, the tokens summed. A client that fetches pages itself gives no token."""
     answer = call(asked)
     joined = answer.get("response", {})
     page = joined
     while token := page.pop("nextPageToken", ""):
-        answer_to_page = call({**asked, "request": {**asked["request"], "pageToken": token}})
+        answer_to_page = call({**asked, "request": _next_page(asked["request"], token)})
         if "response" not in answer_to_page:
             return answer_to_page
         page = answer_to_page["response"]
         for key, value in page.items():
             if isinstance(value, list):
                 joined[key] = [*joined.get(key, []), *value]
+        if "tokenCount" in page:
+            joined["tokenCount"] = joined.get("tokenCount", 0) + page["tokenCount"]
     return answer
+
+
+def _next_page(request: dict[str, Any], token: str) -> dict[str, Any]:
+    """The request for the page of a token, which stands among the options where there are some."""
+    if "options" in request:
+        return {**request, "options": {**request["options"], "pageToken": token}}
+    return {**request, "pageToken": token}
 
 
 def _expected(step: dict[str, Any]) -> dict[str, Any]:

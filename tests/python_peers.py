@@ -230,9 +230,9 @@ def _update(
 def _cleared(message: Any, path: str) -> Any:
     """What clears a field that the mask names and that is not set."""
     found = message.DESCRIPTOR.fields_by_name.get(path)
-    if found is None or (found.message_type is not None and path not in ("labels", "metadata")):
-        return None
-    return {} if path in ("labels", "metadata") else _empty(found)
+    if path in ("labels", "metadata"):
+        return {}
+    return None if found is None or found.has_presence else _empty(found)
 
 
 def _imported(requests: list[Any]) -> dict[str, Any]:
@@ -293,6 +293,10 @@ def _found(results: Any) -> dict[str, Any]:
     return {"results": results, "degraded": results.degraded, "revision": results.revision}
 
 
+def _packed(results: Any) -> dict[str, Any]:
+    return {**_found(results), "token_count": results.token_count}
+
+
 def _under(name: str) -> Callable[[Any], dict[str, Any]]:
     """Answers of one field; what is iterated is fetched now."""
     return lambda answer: {name: list(answer) if hasattr(answer, "__next__") else answer}
@@ -307,7 +311,7 @@ _ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "Add": _item_written,
     "BatchAdd": _items_written,
     "Update": _item_written,
-    "Retrieve": _found,
+    "Retrieve": _packed,
     "Get": _under("item"),
     "List": _under("items"),
     "Delete": _under("revision"),
@@ -326,7 +330,7 @@ _ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "StoreInteraction": _interaction_written,
     "StoreResponse": _interaction_written,
     "StoreReflection": _interaction_written,
-    "RetrieveRelevantContext": lambda found: {**_found(found), "token_count": found.token_count},
+    "RetrieveRelevantContext": _packed,
     "RetrieveLastInteractions": lambda found: {"interactions": found, "revision": found.revision},
     "AddDocument": lambda document: {"document": document, "degraded": document.degraded},
     "GetDocument": lambda document: {"document": document, "fragments": document.fragments},

@@ -24,6 +24,7 @@ from memory_client import (
     Model,
     OriginalMessage,
     Role,
+    ScoreWeights,
     StateEntry,
     ToolCall,
     ToolCallResult,
@@ -126,7 +127,10 @@ def content_of(item: Any) -> Any:
     return None if kind is None else value_of(item, item.DESCRIPTOR.fields_by_name[kind])
 
 
-ITEM_FIELDS = {"id", "session_id", "create_time", "expire_time", "labels", "metadata", "embedding", "ttl"}
+ITEM_FIELDS = {
+    *("id", "session_id", "create_time", "expire_time", "ttl"),
+    *("labels", "metadata", "embedding", "importance"),
+}
 """What a writer sets of an item, beside its content."""
 CONTENT_FIELDS = {"text", "data", "chat_message", "tool_call_result"}
 
@@ -178,6 +182,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     _PACKAGE + "ToolCallResult": _plain(ToolCallResult),
     _PACKAGE + "MemorySource": _plain(MemorySource, "session_id", "item_ids", "quote", "actor"),
     _PACKAGE + "OriginalMessage": _plain(OriginalMessage, content=""),
+    _PACKAGE + "ScoreWeights": _plain(ScoreWeights),
 }
 
 

@@ -123,6 +123,61 @@ def test_explain_shows_the_shares(run: Run) -> None:
     assert "lexical:" in lines[1]
 
 
+def test_what_a_score_is_made_of_can_be_weighed(run: Run) -> None:
+    run("add", "a heron", "--id", "high", "--importance", "0.9")
+    run("add", "a heron", "--id", "low", "--importance", "0.1")
+    found = json_lines(run("retrieve", "heron", "--weight", "importance=1", "--json"))
+    assert [result["item"]["id"] for result in found] == ["high", "low"]
+    assert found[0]["item"]["importance"] == 0.9
+    run("retrieve", "heron", "--filter", "id = low", "--record-usage")
+    found = json_lines(
+        run(
+            "retrieve",
+            "heron",
+            "--weight",
+            "lexical=0",
+            "--weight",
+            "vector=0",
+            "--weight",
+            "usage=1",
+            "--json",
+        )
+    )
+    assert [(result["item"]["id"], result["score"]) for result in found] == [("low", 0.25), ("high", 0)]
+    aged = ("--weight", "recency=1", "--half-life", "1d", "--now", "2999-01-01", "--explain")
+    assert "recency: 0.0000" in run("retrieve", "heron", *aged).stdout
+    run("add", "a heron", "--importance", "2", exit_code=1)
+
+
+def test_neighbours_stand_around_a_result(run: Run) -> None:
+    for text in ("one", "a heron", "three"):
+        run("add", text, "--session", "s")
+    options = ("--mode", "lexical", "--limit", "1", "--context-window", "1")
+    before, found, share, after = run("retrieve", "heron", *options, "--explain").stdout.splitlines()
+    assert before.startswith(" " * 9) and before.endswith("  one")
+    assert re.match(r" *\d\.\d{4}  ", found) and "lexical:" in share
+    assert after.startswith(" " * 9) and after.endswith("  three")
+    groups = run("retrieve", "--session", "s", "--context-window", "1").stdout.split("\n\n")
+    assert [len(group.splitlines()) for group in groups] == [2, 3, 2]
+    (result,) = json_lines(run("retrieve", "heron", *options, "--json"))
+    said = [item["text"] for item in (*result["before"], result["item"], *result["after"])]
+    assert said == ["one", "a heron", "three"]
+
+
+def test_the_best_that_fit_come_and_their_tokens_are_told(run: Run) -> None:
+    run("add", "heron " * 50)
+    run("add", "a heron in the reeds")
+    result = run("retrieve", "heron", "--mode", "lexical", "--max-tokens", "10")
+    assert result.stdout.endswith("a heron in the reeds\n") and len(result.stdout.splitlines()) == 1
+    assert result.stderr == "note: about 5 tokens\n"
+
+
+def test_a_server_without_a_reranker_says_so(run: Run) -> None:
+    run("add", "a heron")
+    assert run("retrieve", "heron", "--rerank").stderr.endswith("(NO_RERANKER)\n")
+    assert json_lines(run("health", "--json"))[0]["reranker"] == "none"
+
+
 def test_list_is_limited_and_turned_round(run: Run) -> None:
     for text in ("one", "two", "three"):
         run("add", text)
@@ -346,6 +401,10 @@ def test_durations(text: str, seconds: float) -> None:
         ["add", "x", "--name", "Ada"],
         ["add", "x", "--role", "boss"],
         ["retrieve", "--mode", "magic"],
+        ["retrieve", "x", "--weight", "luck=1"],
+        ["retrieve", "x", "--weight", "recency=much"],
+        ["retrieve", "x", "--now", "noon"],
+        ["retrieve", "x", "--half-life", "7"],
         ["import", "/no/such/file"],
         ["export", "--resume"],
         ["no such command"],

@@ -80,6 +80,7 @@ def item_of(content: Content) -> MemoryItem:
         labels={"topic": "travel"},
         metadata={"a": [1, {"b": None}]},
         embedding=(0.5, -0.25),
+        importance=0.75,
         revision=7,
     )
 
@@ -234,6 +235,7 @@ def update_request(**fields: Any) -> memory_pb2.UpdateRequest:
         "expire_time",
         "ttl",
         "embedding",
+        "importance",
     )
     given = {name: fields.get(name, UNSET) for name in everything}
     call = memory.update("ns", "id", **given, expected_revision=None, request_id=None)
@@ -242,10 +244,11 @@ def update_request(**fields: Any) -> memory_pb2.UpdateRequest:
 
 
 def test_an_update_names_the_fields_that_are_given_and_no_others() -> None:
-    request = update_request(content="new", labels={}, expire_time=None)
-    assert list(request.update_mask.paths) == ["content", "labels", "expire_time"]
+    request = update_request(content="new", labels={}, expire_time=None, importance=None)
+    assert list(request.update_mask.paths) == ["content", "labels", "expire_time", "importance"]
     assert request.item.text == "new"
     assert not request.item.HasField("expire_time")
+    assert not request.item.HasField("importance")
 
 
 def test_every_field_can_be_updated() -> None:
@@ -258,9 +261,11 @@ def test_every_field_can_be_updated() -> None:
         expire_time=TIME,
         ttl=60,
         embedding=[1.0],
+        importance=0.5,
     )
     given = dict.fromkeys(request.update_mask.paths, request.item)
-    assert len(given) == 8
+    assert len(given) == 9
+    assert request.item.importance == 0.5
     assert request.item.data["a"] == 1
     assert request.item.ttl.seconds == 60
     assert request.item.create_time == request.item.expire_time

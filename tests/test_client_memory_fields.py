@@ -21,14 +21,16 @@ from memory_client import (
     IndexStats,
     InvalidArgument,
     ItemKind,
+    MemoryClient,
     MemoryItem,
     NamespaceStats,
     NamespaceSummary,
     Reembedding,
+    Result,
+    ScoreWeights,
     ServerInfo,
     StateEntry,
     ToolCall,
-    Unsupported,
     chat_message,
     tool_call_result,
 )
@@ -68,13 +70,59 @@ def test_every_option_of_a_retrieval_can_be_sent() -> None:
         "mode": "lexical",
         "explain": True,
         "embedding": [1.0],
+        "now": TIME,
+        "weights": ScoreWeights(
+            lexical=1, vector=0.5, recency=2, recency_half_life=3600, importance=3, usage=4
+        ),
         "context_window": 2,
+        "max_tokens": 100,
+        "rerank": True,
+        "record_usage": True,
     }
     request = memory.retrieve("n", "q", **FILTERS, **own).request
     assert fields_sent(request.options) == set(memory_pb2.RetrieveOptions.DESCRIPTOR.fields_by_name) - {
         "page_token"
     }
+    assert fields_sent(request.options.weights) == set(memory_pb2.ScoreWeights.DESCRIPTOR.fields_by_name)
     assert list(request.options.kinds) == [memory_pb2.ITEM_KIND_MESSAGE, memory_pb2.ITEM_KIND_UNSPECIFIED]
+
+
+def defaults_of(method: Callable[..., Any]) -> dict[str, Any]:
+    parameters = inspect.signature(method).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def options_sent(**given: Any) -> memory_pb2.RetrieveOptions:
+    named = {**defaults_of(MemoryClient.retrieve), **given}
+    options: memory_pb2.RetrieveOptions = memory.retrieve("n", "q", **named).request.options
+    return options
+
+
+def test_zero_is_sent_where_it_does_not_mean_the_same_as_nothing() -> None:
+    """No token at all is a bound, and a weight of 0 for words is not the default."""
+    options = options_sent(max_tokens=0, weights=ScoreWeights(lexical=0, recency_half_life=0))
+    assert options.HasField("max_tokens")
+    assert fields_sent(options.weights) == {"lexical", "recency_half_life"}
+    assert not options_sent().HasField("max_tokens") and not options_sent().HasField("weights")
+    assert options_sent(weights=ScoreWeights()).HasField("weights")
+    assert new_item_from(MemoryItem(content="x", importance=0)).HasField("importance")
+    assert not new_item_from(MemoryItem(content="x")).HasField("importance")
+
+
+def test_a_half_life_is_a_timedelta_or_seconds() -> None:
+    for half_life in (timedelta(days=1), 86_400):
+        options = options_sent(weights=ScoreWeights(recency=1, recency_half_life=half_life))
+        assert options.weights.recency_half_life.seconds == 86_400
+
+
+def test_tokens_of_all_pages_are_counted_together() -> None:
+    pages = [
+        memory_pb2.RetrieveResponse(token_count=3, revision=7),
+        memory_pb2.RetrieveResponse(token_count=4, revision=8),
+    ]
+    call = memory.retrieve("n", "q", **defaults_of(MemoryClient.retrieve))
+    results = memory.results_of([call.read(page) for page in pages])
+    assert (results.token_count, results.revision) == (7, 7)
 
 
 def test_every_field_of_a_list_can_be_sent() -> None:
@@ -91,6 +139,8 @@ VALUES: list[tuple[type, Descriptor, set[str], set[str]]] = [
     # The value, its message, what only the message has, what only the value has.
     (MemoryItem, memory_pb2.MemoryItem.DESCRIPTOR, CONTENT, {"content", "degraded"}),
     (Change, memory_pb2.Change.DESCRIPTOR, set(), set()),
+    (Result, memory_pb2.RetrieveResult.DESCRIPTOR, set(), set()),
+    (ScoreWeights, memory_pb2.ScoreWeights.DESCRIPTOR, set(), set()),
     (Contribution, memory_pb2.Contribution.DESCRIPTOR, set(), set()),
     (ImportSummary, memory_pb2.ImportResponse.DESCRIPTOR, set(), set()),
     (StateEntry, state_pb2.StateEntry.DESCRIPTOR, set(), set()),
@@ -180,13 +230,6 @@ def test_facts_interactions_and_documents_survive_an_export_and_an_import(
     assert [fact.content for fact in copy.list_memories()] == ["User lives in Paris"]
     assert [pair.responses[0].content for pair in copy.retrieve_last_interactions()] == ["By statistics."]
     assert [found.document.title for found in copy.search_fragments("train")] == ["Plan"]
-
-
-def test_what_the_server_does_not_offer_yet_is_refused_by_it(client: Any) -> None:
-    client.add("x")
-    for find in (client.retrieve, client.list_items):
-        with pytest.raises(Unsupported):
-            list(find(filter="role = 'user'"))
 
 
 def test_pages_of_any_size_are_joined(client: Any) -> None:

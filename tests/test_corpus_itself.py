@@ -170,6 +170,24 @@ def test_the_pages_of_an_answer_are_joined(tmp_path: Path) -> None:
     corpus.run(case, lambda step: {"response": dict(pages[step["request"].get("pageToken", "")])}, _none, {})
 
 
+def test_the_token_of_a_page_goes_among_the_options_and_tokens_are_summed(tmp_path: Path) -> None:
+    step = {"call": "MemoryService/Retrieve", "request": {"namespace": "n", "options": {"pageSize": 1}}}
+    _write(tmp_path, {**step, "response": {"results": [1, 2], "tokenCount": 7}, "all_pages": True})
+    pages = {
+        "": {"results": [1], "nextPageToken": "b", "tokenCount": 3},
+        "b": {"results": [2], "tokenCount": 4},
+    }
+    (case,) = corpus.load(tmp_path)
+    asked = []
+
+    def call(step: dict[str, Any]) -> dict[str, Any]:
+        asked.append(step["request"])
+        return {"response": dict(pages[step["request"]["options"].get("pageToken", "")])}
+
+    corpus.run(case, call, _none, {})
+    assert asked[1] == {"namespace": "n", "options": {"pageSize": 1, "pageToken": "b"}}
+
+
 def test_a_step_that_fails_is_told(tmp_path: Path) -> None:
     _write(tmp_path, _STEP, {**_FAILING, "error": {"code": "NOT_FOUND", "reason": "X"}})
     (case,) = corpus.load(tmp_path)

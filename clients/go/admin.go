@@ -28,6 +28,9 @@ type ServerInfo struct {
 	Limits map[string]int64
 	// Backup that is under way. Nil: none is.
 	Backup *BackupProgress
+	// Reranker that puts the best results in order where a caller asks for it, as "provider:model", or
+	// "none".
+	Reranker string
 }
 
 // BackupProgress tells how far a backup is.
@@ -69,6 +72,26 @@ type NamespaceStats struct {
 	CreateTime time.Time
 	// Index tells how vectors are searched at present.
 	Index IndexStats
+	// PendingCount is how many of the items wait to be embedded, after their embedder did not answer
+	// or after [Client.Reembed].
+	PendingCount int64
+}
+
+// ReembedOptions are what may be left out of [Client.Reembed].
+type ReembedOptions struct {
+	// ReplaceClientVectors agrees that vectors which clients brought are replaced, too. False: a
+	// namespace whose vectors are its clients' own is refused.
+	ReplaceClientVectors bool
+}
+
+// Reembedding tells that a namespace is on its way to the server's embedder.
+type Reembedding struct {
+	// PendingCount is how many items wait to be embedded. 0: there was nothing to do.
+	PendingCount int64
+	// EmbeddingModel that the namespace is of now.
+	EmbeddingModel string
+	// Revision of the namespace.
+	Revision int64
 }
 
 // IndexStats describes the index of a namespace, which is in memory only while it is in use.
@@ -128,6 +151,7 @@ func (c *Client) Info(ctx context.Context) (*ServerInfo, error) {
 		LLM:                response.GetLlm(),
 		StartTime:          timeTo(response.GetStartTime()),
 		Limits:             response.GetLimits(),
+		Reranker:           response.GetReranker(),
 	}
 	if backup := response.GetBackup(); backup != nil {
 		info.Backup = &BackupProgress{
@@ -190,6 +214,32 @@ func (c *Client) NamespaceStats(ctx context.Context) (*NamespaceStats, error) {
 			MemoryBytes: index.GetMemoryBytes(),
 			EfSearch:    int(index.GetEfSearch()),
 		},
+		PendingCount: response.GetPendingCount(),
+	}, nil
+}
+
+// Reembed moves the client's namespace to the server's embedder: its items are embedded anew, by and
+// by, while it serves; until its turn has come an item is found by its words alone. It returns when the
+// move is on disk, not when it is done: [NamespaceStats] has the PendingCount. It goes on after a
+// restart. A namespace that is of this embedder already is left alone. Options may be nil.
+//
+// It is [ErrNotFound] when nothing was ever written to the namespace, [ErrFailedPrecondition] when the
+// server has no embedder, or the vectors are the clients' own and the options do not agree, and
+// [ErrUnavailable] when the embedder does not answer: then nothing is changed.
+func (c *Client) Reembed(ctx context.Context, options *ReembedOptions) (*Reembedding, error) {
+	if options == nil {
+		options = &ReembedOptions{}
+	}
+	response, err := invoke(ctx, c, c.admin.Reembed, &memoryv1.ReembedRequest{
+		Namespace: c.namespace, ReplaceClientVectors: options.ReplaceClientVectors,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Reembedding{
+		PendingCount:   response.GetPendingCount(),
+		EmbeddingModel: response.GetEmbeddingModel(),
+		Revision:       response.GetRevision(),
 	}, nil
 }
 

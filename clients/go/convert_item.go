@@ -27,6 +27,7 @@ func itemFrom(item *Item, where string) (*memoryv1.MemoryItem, error) {
 		Labels:     item.Labels,
 		Metadata:   metadata,
 		Embedding:  embeddingFrom(item.Embedding),
+		Importance: item.Importance,
 	}
 	if err := setContent(converted, item.Content, where+"."); err != nil {
 		return nil, err
@@ -92,6 +93,7 @@ func itemTo(item *memoryv1.MemoryItem) *Item {
 		Labels:     item.GetLabels(),
 		Metadata:   structTo(item.GetMetadata()),
 		Embedding:  item.GetEmbedding().GetValues(),
+		Importance: item.Importance,
 		Revision:   item.GetRevision(),
 		Kind:       kindTo(item.GetKind()),
 		FacetJSON:  item.GetFacetJson(),

@@ -21,38 +21,63 @@ func (o *MemoryRetrieveOptions) toRetrieve() (*memoryv1.RetrieveOptions, error) 
 	if err != nil {
 		return nil, err
 	}
-	limit, window, pageSize, err := o.numbers()
+	converted, err := o.numbers()
 	if err != nil {
 		return nil, err
 	}
-	return &memoryv1.RetrieveOptions{
-		Limit:            &limit,
-		QueryText:        o.Query,
-		QueryEmbedding:   embeddingFrom(o.QueryEmbedding),
-		SessionId:        o.SessionID,
-		Filter:           o.Filter,
-		Labels:           o.Labels,
-		StartTime:        timeFrom(o.StartTime),
-		EndTime:          timeFrom(o.EndTime),
-		MinScore:         o.MinScore,
-		Mode:             mode,
-		ContextWindow:    window,
-		Explain:          o.Explain,
-		IncludeEmbedding: o.IncludeEmbeddings,
-		PageSize:         pageSize,
-		Kinds:            kinds,
-	}, nil
+	converted.QueryText = o.Query
+	converted.QueryEmbedding = embeddingFrom(o.QueryEmbedding)
+	converted.SessionId = o.SessionID
+	converted.Filter = o.Filter
+	converted.Labels = o.Labels
+	converted.StartTime, converted.EndTime = timeFrom(o.StartTime), timeFrom(o.EndTime)
+	converted.Now = timeFrom(o.Now)
+	converted.MinScore = o.MinScore
+	converted.Mode = mode
+	converted.Weights = weightsFrom(o.Weights)
+	converted.Explain = o.Explain
+	converted.IncludeEmbedding = o.IncludeEmbeddings
+	converted.Kinds = kinds
+	converted.Rerank = o.Rerank
+	converted.RecordUsage = o.RecordUsage
+	return converted, nil
 }
 
-func (o *MemoryRetrieveOptions) numbers() (limit, window, pageSize int32, err error) {
-	if limit, err = int32From(o.Limit, "options.limit"); err != nil {
-		return 0, 0, 0, err
+func weightsFrom(weights *ScoreWeights) *memoryv1.ScoreWeights {
+	if weights == nil {
+		return nil
 	}
-	if window, err = int32From(o.ContextWindow, "options.context_window"); err != nil {
-		return 0, 0, 0, err
+	return &memoryv1.ScoreWeights{
+		Lexical:         weights.Lexical,
+		Vector:          weights.Vector,
+		Recency:         weights.Recency,
+		RecencyHalfLife: durationFrom(weights.RecencyHalfLife),
+		Importance:      weights.Importance,
+		Usage:           weights.Usage,
 	}
-	pageSize, err = int32From(o.PageSize, "options.page_size")
-	return limit, window, pageSize, err
+}
+
+// numbers returns options that hold the numbers, of which protobuf keeps 32 bits.
+func (o *MemoryRetrieveOptions) numbers() (*memoryv1.RetrieveOptions, error) {
+	limit, err := int32From(o.Limit, "options.limit")
+	if err != nil {
+		return nil, err
+	}
+	converted := &memoryv1.RetrieveOptions{Limit: &limit}
+	if converted.ContextWindow, err = int32From(o.ContextWindow, "options.context_window"); err != nil {
+		return nil, err
+	}
+	if converted.PageSize, err = int32From(o.PageSize, "options.page_size"); err != nil {
+		return nil, err
+	}
+	if o.MaxTokens != nil {
+		tokens, err := int32From(*o.MaxTokens, "options.max_tokens")
+		if err != nil {
+			return nil, err
+		}
+		converted.MaxTokens = &tokens
+	}
+	return converted, nil
 }
 
 // toList returns the options as the server takes them in a list, for the first page. The namespace

@@ -14,9 +14,9 @@ import (
 )
 
 // InMemoryMemory keeps items in the memory of this process, without a server, as tests and short
-// programs need it. It answers as a [Client] does, but for searches, which are [ErrUnsupported], and for
-// the server's limits of size, which it does not have. It is safe for use by many goroutines at the
-// same time.
+// programs need it. It answers as a [Client] does, but for queries, filter expressions and budgets of
+// tokens, which are [ErrUnsupported], and for the server's limits of size, which it does not have. It is
+// safe for use by many goroutines at the same time.
 type InMemoryMemory struct {
 	mutex    sync.RWMutex
 	revision int64
@@ -47,9 +47,20 @@ func (m *InMemoryMemory) Add(ctx context.Context, memory MemoryItem) error {
 	if err := checkContent(kept); err != nil {
 		return err
 	}
+	if err := checkImportance(kept.Importance); err != nil {
+		return err
+	}
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.keep(proto.CloneOf(kept))
+}
+
+func checkImportance(importance *float64) error {
+	// Not the other way round: a NaN is neither.
+	if importance == nil || *importance >= 0 && *importance <= 1 {
+		return nil
+	}
+	return invalidArgument("item.importance", "item.importance: must be 0 to 1")
 }
 
 func checkContent(item *memoryv1.MemoryItem) error {
@@ -163,12 +174,30 @@ func (m *InMemoryMemory) Reset() error {
 	return nil
 }
 
-// checkWithoutSearch refuses what needs a server, and what a server refuses. Scores and modes have no
-// meaning without a query.
+// checkWithoutSearch refuses what needs a server, and what a server refuses. Neighbours, explanations
+// and counts of uses are taken: what Retrieve returns has no place for them.
 func (o *MemoryRetrieveOptions) checkWithoutSearch() error {
 	if _, err := o.toRetrieve(); err != nil {
 		return err
 	}
+	if err := o.checkRanges(); err != nil {
+		return err
+	}
+	if err := o.checkQuery(); err != nil {
+		return err
+	}
+	switch {
+	case o.Query != "" || o.QueryEmbedding != nil:
+		return unsupported("query")
+	case o.Filter != "":
+		return unsupported("filter")
+	case o.MaxTokens != nil:
+		return unsupported("max_tokens")
+	}
+	return nil
+}
+
+func (o *MemoryRetrieveOptions) checkRanges() error {
 	switch {
 	case o.Limit < -1:
 		return invalidArgument("options.limit", "options.limit: must be -1 (no limit), 0 or more")
@@ -176,14 +205,29 @@ func (o *MemoryRetrieveOptions) checkWithoutSearch() error {
 		return invalidArgument("options.page_size", "options.page_size: must not be negative")
 	case o.ContextWindow < 0:
 		return invalidArgument("options.context_window", "options.context_window: must not be negative")
+	case o.MaxTokens != nil && *o.MaxTokens < 1:
+		return invalidArgument("options.max_tokens", "options.max_tokens: must be positive")
 	case !o.StartTime.IsZero() && !o.EndTime.IsZero() && o.EndTime.Before(o.StartTime):
 		return invalidArgument("options.end_time", "options.end_time: lies before start_time")
-	case o.Query != "" || o.QueryEmbedding != nil:
-		return unsupported("query")
-	case o.Filter != "":
-		return unsupported("filter")
-	case o.ContextWindow != 0:
-		return unsupported("context_window")
+	}
+	return nil
+}
+
+// checkQuery refuses what says how a query is answered where there is none.
+func (o *MemoryRetrieveOptions) checkQuery() error {
+	if o.Rerank && o.Query == "" {
+		return invalidArgument("options.rerank", "options.rerank: only with a query text")
+	}
+	if o.Query != "" || o.QueryEmbedding != nil {
+		return nil
+	}
+	switch {
+	case o.MinScore != nil:
+		return invalidArgument("options.min_score", "options.min_score: only with a query")
+	case o.Mode != "":
+		return invalidArgument("options.mode", "options.mode: only with a query")
+	case o.Weights != nil:
+		return invalidArgument("options.weights", "options.weights: only with a query")
 	}
 	return nil
 }

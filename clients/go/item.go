@@ -49,6 +49,8 @@ type Item struct {
 	// Embedding is the content's vector: 1 to 4096 finite numbers. Nil when added: the server embeds
 	// the text. Returned only where it is asked for.
 	Embedding []float32
+	// Importance of the item, 0 to 1, for searches that weigh it. Nil: not said, which counts as 0.5.
+	Importance *float64
 	// Revision of the namespace at which the item was last written. Set by the server.
 	Revision int64
 	// Kind of the item. Set by the server; taken from the item in imports only.

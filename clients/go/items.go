@@ -80,7 +80,7 @@ func (c *Client) BatchAdd(ctx context.Context, items []*Item, options ...WriteOp
 // oldest of them first; with [WithQuery] or [WithQueryEmbedding] the best items, the best first.
 // Without [WithMaxLimit] it returns all there are, which it fetches page by page.
 //
-// The items are of type [*Item]. For scores see [Client.RetrieveResults].
+// The items are of type [*Item]. For scores and neighbours see [Client.RetrieveResults].
 func (c *Client) Retrieve(ctx context.Context, options ...MemoryRetrieveOption) ([]MemoryItem, error) {
 	found, err := c.RetrieveResults(ctx, options...)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *Client) Retrieve(ctx context.Context, options ...MemoryRetrieveOption) 
 }
 
 // RetrieveResults is [Client.Retrieve] with what is known beside the items: scores, explanations,
-// and what the server could not do.
+// neighbours, and what the server could not do.
 func (c *Client) RetrieveResults(ctx context.Context, options ...MemoryRetrieveOption) (*Results, error) {
 	wanted, err := retrieveOptionsFrom(options).toRetrieve()
 	if err != nil {
@@ -110,6 +110,7 @@ func (c *Client) RetrieveResults(ctx context.Context, options ...MemoryRetrieveO
 		if wanted.PageToken == "" {
 			found.Degraded, found.Revision = degradedTo(response.GetDegraded()), response.GetRevision()
 		}
+		found.TokenCount += int(response.GetTokenCount())
 		for _, result := range response.GetResults() {
 			found.Results = append(found.Results, resultTo(result))
 		}
@@ -156,7 +157,7 @@ func (c *Client) ListItems(ctx context.Context, options ...MemoryRetrieveOption)
 
 // Update changes an item: of the one with the item's ID, the fields that are set in it, or those
 // that [WithFields] names, of "content", "session_id", "create_time", "expire_time", "ttl", "labels",
-// "metadata" and "embedding". Labels and metadata are replaced whole. Content that comes without an
+// "metadata", "embedding" and "importance". Labels and metadata are replaced whole. Content that comes without an
 // embedding is embedded by the server. It returns the item as written, without its embedding.
 //
 // It takes [WithFields], [WithExpectedRevision], with which it is [ErrConflict] when the item has

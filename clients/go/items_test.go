@@ -72,6 +72,66 @@ func TestAQueryFindsTheBestFirst(t *testing.T) {
 	equal(t, wantError(t, err, memory.ErrInvalidArgument).Field, "options.mode")
 }
 
+func TestWeightsDecideWhatIsBest(t *testing.T) {
+	client := dial(t)
+	add(t, client,
+		&memory.Item{ID: "weighty", Content: "a heron", Importance: memory.Ptr(1.0), CreateTime: noon.AddDate(0, 0, -14)},
+		&memory.Item{ID: "recent", Content: "a heron", Importance: memory.Ptr(0.0), CreateTime: noon.AddDate(0, 0, -7)},
+	)
+	weighed := func(weights memory.ScoreWeights) []memory.Result {
+		return ok[*memory.Results](t)(client.RetrieveResults(soon(t),
+			memory.WithQuery("heron"), memory.WithWeights(weights), memory.WithNow(noon), memory.WithExplain())).Results
+	}
+	best := weighed(memory.ScoreWeights{Importance: 1})
+	equal(t, []memory.MemoryItemId{best[0].Item.ID, best[1].Item.ID}, []memory.MemoryItemId{"weighty", "recent"})
+	equal(t, best[0].Item.Importance, memory.Ptr(1.0))
+	aged := weighed(memory.ScoreWeights{Lexical: memory.Ptr(0.0), Vector: memory.Ptr(0.0), Recency: 1})
+	equal(t, []float64{aged[0].Score, aged[1].Score}, []float64{0.5, 0.25})
+	aged = weighed(memory.ScoreWeights{
+		Lexical: memory.Ptr(0.0), Vector: memory.Ptr(0.0), Recency: 1, RecencyHalfLife: 14 * 24 * time.Hour,
+	})
+	equal(t, aged[1].Score, 0.5)
+	_, err := client.Retrieve(soon(t), memory.WithQuery("x"), memory.WithWeights(memory.ScoreWeights{Usage: -1}))
+	equal(t, wantError(t, err, memory.ErrInvalidArgument).Field, "options.weights.usage")
+}
+
+func TestNeighboursComeWithAResultAndCountInTheBudget(t *testing.T) {
+	client := dial(t)
+	for _, text := range []string{"We sat by the river", "A heron came", "It flew off"} {
+		add(t, client, &memory.Item{Content: text, SessionID: "walk"})
+	}
+	options := []memory.MemoryRetrieveOption{
+		memory.WithQuery("heron"), memory.WithMode(memory.RetrieveLexical), memory.WithMaxLimit(1), memory.WithMaxTokens(50),
+	}
+	alone := ok[*memory.Results](t)(client.RetrieveResults(soon(t), options...))
+	together := ok[*memory.Results](t)(client.RetrieveResults(soon(t), append(options, memory.WithContextWindow(1))...))
+	found := together.Results[0]
+	equal(t, []any{found.Before[0].Content, found.Item.Content, found.After[0].Content},
+		[]any{"We sat by the river", "A heron came", "It flew off"})
+	if alone.TokenCount == 0 || together.TokenCount <= alone.TokenCount || together.TokenCount > 50 {
+		t.Fatal(alone.TokenCount, together.TokenCount)
+	}
+	whole := ok[*memory.Results](t)(client.RetrieveResults(soon(t), memory.WithMaxTokens(50)))
+	paged := ok[*memory.Results](t)(client.RetrieveResults(soon(t), memory.WithMaxTokens(50), memory.WithPageSize(1)))
+	equal(t, []int{len(paged.Results), paged.TokenCount}, []int{3, whole.TokenCount})
+}
+
+func TestWhatWasUsedIsCountedWhereThatIsAskedFor(t *testing.T) {
+	client := dial(t)
+	add(t, client, &memory.Item{ID: "used", Content: "a heron", Labels: map[string]string{"it": "yes"}},
+		&memory.Item{ID: "unused", Content: "a heron"})
+	one := memory.WithLabels(map[string]string{"it": "yes"})
+	byUse := memory.WithWeights(memory.ScoreWeights{Lexical: memory.Ptr(0.0), Vector: memory.Ptr(0.0), Usage: 1})
+	retrieve(t, client, memory.WithQuery("heron"), one)
+	for _, want := range []float64{0, 0.25} {
+		found := ok[*memory.Results](t)(client.RetrieveResults(soon(t), memory.WithQuery("heron"), byUse, one))
+		equal(t, found.Results[0].Score, want)
+		retrieve(t, client, memory.WithQuery("heron"), one, memory.WithRecordUsage())
+	}
+	found := ok[*memory.Results](t)(client.RetrieveResults(soon(t), memory.WithQuery("heron"), memory.WithRerank()))
+	equal(t, found.Degraded[0].Reason, memory.DegradedNoReranker)
+}
+
 func TestAVectorFindsTheNearest(t *testing.T) {
 	client := dial(t)
 	add(t, client,
@@ -135,8 +195,15 @@ func TestListsAreFiltered(t *testing.T) {
 		listed += item.Content.(string)
 	}
 	equal(t, listed, "d")
-	err := firstError(client.ListItems(soon(t), memory.WithFilter("kind = 1")))
-	wantError(t, err, memory.ErrUnsupported)
+	for item, err := range client.ListItems(soon(t), memory.WithFilter(`labels.c = "red" AND NOT session_id = "s"`)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, item.Content, "c")
+	}
+	equal(t, texts(retrieve(t, client, memory.WithFilter("labels.c = blue OR labels.n = none"))), "b")
+	err := firstError(client.ListItems(soon(t), memory.WithFilter("labels.c = ")))
+	equal(t, wantError(t, err, memory.ErrInvalidArgument).Metadata["column"], "12")
 	err = firstError(client.Namespace("//").ListItems(soon(t)))
 	equal(t, wantError(t, err, memory.ErrInvalidArgument).Field, "namespace")
 }

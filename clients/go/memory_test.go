@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -90,6 +91,7 @@ func itemReturns(t *testing.T, kept memory.Memory) {
 		Labels:     map[string]string{"topic": "drinks", "empty": ""},
 		Metadata:   map[string]any{"source": "chat", "score": 0.5},
 		Embedding:  []float32{0.5, -1, 2},
+		Importance: pointer(0.0),
 	}
 	add(t, kept, added)
 	item := onlyItem(t, kept).(*memory.Item)
@@ -165,7 +167,7 @@ func newestAreReturned(t *testing.T, kept memory.Memory) {
 	equal(t, texts(retrieve(t, kept, memory.WithMaxLimit(9))), "a b c d")
 	equal(t, texts(retrieve(t, kept, memory.WithNoLimit())), "a b c d")
 	equal(t, texts(retrieve(t, kept, memory.WithNoLimit(), memory.WithPageSize(1))), "a b c d")
-	equal(t, texts(retrieve(t, kept, memory.WithMinScore(0.5), memory.WithMode(memory.RetrieveVector))), "a b c d")
+	equal(t, texts(retrieve(t, kept, memory.WithContextWindow(20), memory.WithRecordUsage(), memory.WithNow(noon))), "a b c d")
 }
 
 func badOptionsAreRefused(t *testing.T, kept memory.Memory) {
@@ -180,13 +182,15 @@ func badOptionsAreRefused(t *testing.T, kept memory.Memory) {
 		_, err := kept.Retrieve(soon(t), option)
 		equal(t, wantError(t, err, memory.ErrInvalidArgument).Field, field)
 	}
-	for feature, option := range map[string]memory.MemoryRetrieveOption{
-		"filter": memory.WithFilter("kind = 1"), "context_window": memory.WithContextWindow(1),
+	for field, option := range map[string]memory.MemoryRetrieveOption{
+		"options.max_tokens": memory.WithMaxTokens(0),
+		"options.min_score":  memory.WithMinScore(0.5),
+		"options.mode":       memory.WithMode(memory.RetrieveVector),
+		"options.weights":    memory.WithWeights(memory.ScoreWeights{Recency: 1}),
+		"options.rerank":     memory.WithRerank(),
 	} {
 		_, err := kept.Retrieve(soon(t), option)
-		failure := wantError(t, err, memory.ErrUnsupported)
-		equal(t, failure.Reason, memory.ReasonUnsupported)
-		equal(t, failure.Metadata["feature"], feature)
+		equal(t, wantError(t, err, memory.ErrInvalidArgument).Field, field)
 	}
 }
 
@@ -256,6 +260,8 @@ func badItemsAreRefused(t *testing.T, kept memory.Memory) {
 		{"item.data.n", &memory.Item{Content: map[string]any{"n": -1<<53 - 1}}},
 		{"item.data.f", &memory.Item{Content: map[string]any{"f": func() {}}}},
 		{"item.expire_time", &memory.Item{Content: "x", ExpireTime: noon.AddDate(-50, 0, 0)}},
+		{"item.importance", &memory.Item{Content: "x", Importance: pointer(1.01)}},
+		{"item.importance", &memory.Item{Content: "x", Importance: pointer(math.NaN())}},
 		{"item.ttl", &memory.Item{Content: "x", TTL: -time.Second}},
 		{"item.ttl", &memory.Item{Content: "x", TTL: time.Hour, ExpireTime: noon.AddDate(50, 0, 0)}},
 	} {
@@ -356,12 +362,20 @@ func messagesAreTakenOut(t *testing.T, kept memory.Memory) {
 	equal(t, memory.AsMessages(retrieve(t, kept))[1].Text(), "What time is it?")
 }
 
-func TestAQueryNeedsAServer(t *testing.T) {
+func TestSearchesFiltersAndBudgetsNeedAServer(t *testing.T) {
 	kept := memory.NewInMemoryMemory()
-	for _, option := range []memory.MemoryRetrieveOption{
-		memory.WithQuery("tea"), memory.WithQueryEmbedding([]float32{1}),
+	for _, refused := range []struct {
+		feature string
+		option  memory.MemoryRetrieveOption
+	}{
+		{"query", memory.WithQuery("tea")},
+		{"query", memory.WithQueryEmbedding([]float32{1})},
+		{"filter", memory.WithFilter("kind = plain")},
+		{"max_tokens", memory.WithMaxTokens(100)},
 	} {
-		_, err := kept.Retrieve(soon(t), option)
-		equal(t, wantError(t, err, memory.ErrUnsupported).Metadata["feature"], "query")
+		_, err := kept.Retrieve(soon(t), refused.option)
+		failure := wantError(t, err, memory.ErrUnsupported)
+		equal(t, failure.Reason, memory.ReasonUnsupported)
+		equal(t, failure.Metadata["feature"], refused.feature)
 	}
 }

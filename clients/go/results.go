@@ -22,6 +22,12 @@ const (
 	DegradedNoLLM DegradationReason = "NO_LLM"
 	// The language model did not answer, or not in a way that could be read: rules decided.
 	DegradedLLMUnavailable DegradationReason = "LLM_UNAVAILABLE"
+	// Items of the namespace wait for their vectors: until then they are found by their words alone.
+	DegradedEmbeddingPending DegradationReason = "EMBEDDING_PENDING"
+	// The server runs without a reranker: the order is that of the scores.
+	DegradedNoReranker DegradationReason = "NO_RERANKER"
+	// The reranker failed: the order is that of the scores.
+	DegradedRerankerUnavailable DegradationReason = "RERANKER_UNAVAILABLE"
 )
 
 // Degradation is something that the server could not do for an answer.
@@ -34,9 +40,11 @@ type Degradation struct {
 
 // Contribution is the share of one channel in a score.
 type Contribution struct {
-	// Channel that contributes: "vector" or "lexical".
+	// Channel that contributes: "vector", "lexical", "recency", "importance", "usage", "reranker", or a
+	// boost: "speaker", "time" or "phrase" for what the query names or quotes.
 	Channel string
-	// RawScore of the channel: cosine similarity or BM25.
+	// RawScore of the channel: cosine similarity, BM25, 0 to 1 for recency, importance and usage, the
+	// reranker's own, or of a boost the score without boosts.
 	RawScore float64
 	// Weight that the channel's score is multiplied by, after it was divided by Scale.
 	Weight float64
@@ -51,10 +59,15 @@ type Result struct {
 	// Item that was found.
 	Item *Item
 	// Score of the item, higher is better. By vectors: the cosine similarity, -1 to 1. By words: BM25,
-	// above 0. By both: 0 to 1. 0 without a query.
+	// above 0. By both, or where anything else has a weight: 0 to 1. 0 without a query.
 	Score float64
 	// Explanation is what the score is made of. Nil unless asked for by [WithExplain].
 	Explanation []Contribution
+	// Before are the items of its session right before it, in their order. Empty unless asked for by
+	// [WithContextWindow].
+	Before []*Item
+	// After are the items of its session right after it, in their order.
+	After []*Item
 }
 
 // Results are the items found, and what is known beside them.
@@ -65,6 +78,9 @@ type Results struct {
 	Degraded []Degradation
 	// Revision of the namespace that the answer reflects.
 	Revision int64
+	// TokenCount is how many tokens the texts take, neighbours included, estimated. 0 unless
+	// [WithMaxTokens] was given.
+	TokenCount int
 }
 
 // Removed tells what a removal took away.
@@ -82,6 +98,8 @@ func resultTo(result *memoryv1.RetrieveResult) Result {
 		Item:        itemTo(result.GetItem()),
 		Score:       result.GetScore(),
 		Explanation: explanationTo(result.GetExplanation()),
+		Before:      itemsTo(result.GetBefore()),
+		After:       itemsTo(result.GetAfter()),
 	}
 }
 

@@ -15,6 +15,24 @@ const (
 	RetrieveLexical RetrieveMode = "lexical" // Words alone (BM25).
 )
 
+// ScoreWeights tell how much counts in the score of a result. They are relative: each is finite and 0
+// or more, and one of them above 0.
+type ScoreWeights struct {
+	// Lexical is the weight of words. Nil: 0.75.
+	Lexical *float64 `json:"lexical,omitempty"`
+	// Vector is the weight of the vectors' similarity. Nil: 0.25.
+	Vector *float64 `json:"vector,omitempty"`
+	// Recency is the weight of an item's age: 1 for one of now, one half after a half-life. 0: none.
+	Recency float64 `json:"recency,omitempty"`
+	// RecencyHalfLife is the age at which recency is one half. 0: 7 days.
+	RecencyHalfLife time.Duration `json:"recency_half_life,omitempty"`
+	// Importance is the weight of the items' importance. 0: none.
+	Importance float64 `json:"importance,omitempty"`
+	// Usage is the weight of how often an item was used: with n uses, n / (n + 3). 0: none.
+	// [WithRecordUsage] counts them.
+	Usage float64 `json:"usage,omitempty"`
+}
+
 // MemoryRetrieveOptions tell what is wanted. Set them by the With functions.
 type MemoryRetrieveOptions struct {
 	// Limit is the most items wanted. -1: no limit.
@@ -25,7 +43,7 @@ type MemoryRetrieveOptions struct {
 	QueryEmbedding []float32 `json:"query_embedding,omitempty"`
 	// SessionID that the items have. Empty: any.
 	SessionID string `json:"session_id,omitempty"`
-	// Filter is an expression over labels, metadata, role, kind and times. Empty: none.
+	// Filter is an expression that holds for the items, see [WithFilter]. Empty: none.
 	Filter string `json:"filter,omitempty"`
 	// Labels that the items have, all of them. Empty: any.
 	Labels map[string]string `json:"labels,omitempty"`
@@ -39,8 +57,19 @@ type MemoryRetrieveOptions struct {
 	MinScore *float64 `json:"min_score,omitempty"`
 	// Mode of the search. Empty: what fits the query.
 	Mode RetrieveMode `json:"mode,omitempty"`
+	// Now is what times in the query are relative to, and from which ages count. Zero: the time of the
+	// call.
+	Now time.Time `json:"now,omitzero"`
+	// Weights of what a score is made of. Nil: the defaults.
+	Weights *ScoreWeights `json:"weights,omitempty"`
 	// ContextWindow is how many neighbours before and after a result come with it.
 	ContextWindow int `json:"context_window,omitempty"`
+	// MaxTokens that the texts of the results may take together, estimated. Nil: no bound.
+	MaxTokens *int `json:"max_tokens,omitempty"`
+	// Rerank lets the server's reranker put the best results in order.
+	Rerank bool `json:"rerank,omitempty"`
+	// RecordUsage counts each result as used once.
+	RecordUsage bool `json:"record_usage,omitempty"`
 	// Explain adds to each result how its score came about.
 	Explain bool `json:"explain,omitempty"`
 	// IncludeEmbeddings returns the items' vectors.
@@ -93,8 +122,9 @@ func WithSession(id string) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.SessionID = id }
 }
 
-// WithFilter wants items for which an expression holds. No server offers it yet: anything but ""
-// is refused with [ErrUnsupported].
+// WithFilter wants items for which an expression holds, such as
+// `labels.topic = "travel" AND create_time >= "2023-05-01" AND NOT metadata.draft = true`. Its language
+// is a subset of AIP-160. One that is malformed is [ErrInvalidArgument], and the message says where.
 func WithFilter(expression string) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.Filter = expression }
 }
@@ -131,10 +161,39 @@ func WithMode(mode RetrieveMode) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.Mode = mode }
 }
 
-// WithContextWindow adds so many neighbours before and after each result. No server offers it yet:
-// anything but 0 is refused with [ErrUnsupported].
+// WithNow sets what "yesterday" or "last May" in the query is relative to, and from which the age of an
+// item counts. Without it: the time of the call.
+func WithNow(now time.Time) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.Now = now }
+}
+
+// WithWeights sets what a score is made of. Without it: words and vectors. Only with a query.
+func WithWeights(weights ScoreWeights) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.Weights = &weights }
+}
+
+// WithContextWindow adds to each result of [Client.RetrieveResults] its neighbours: the items of its
+// session right before and right after it, at most so many each way, 0 to 20, also those that the
+// filters leave out.
 func WithContextWindow(neighbours int) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.ContextWindow = neighbours }
+}
+
+// WithMaxTokens bounds what the texts of the results may take together, estimated, 1 or more; neighbours
+// count, too. The best that fit are returned, without a query the newest.
+func WithMaxTokens(tokens int) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.MaxTokens = &tokens }
+}
+
+// WithRerank lets the server's reranker put the best results in order: slower, and often better. Only
+// with [WithQuery].
+func WithRerank() MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.Rerank = true }
+}
+
+// WithRecordUsage counts each result as used once, for searches that weigh usage.
+func WithRecordUsage() MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.RecordUsage = true }
 }
 
 // WithExplain adds to each result of [Client.RetrieveResults] how its score came about.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import sys
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import click
 
 from memory_service.cli import output
 from memory_service.cli.options import client_command, option, session_option
-from memory_service.cli.parameters import Duration, JsonObject, Label
+from memory_service.cli.parameters import Duration, JsonObject, Label, Moment, Weight
 from memory_service.cli.session import CommandError, Session
 
 _LABELS = option(
@@ -42,6 +42,7 @@ _MODES = click.Choice(["hybrid", "vector", "lexical"])
     "--ttl", type=Duration(), help="How long the item lives, as in 30s, 15m, 12h, 7d. For ever if not given."
 )
 @option("--id", "item_id", default="", help="Id of the item. Made by the server if not given.")
+@option("--importance", type=float, help="How important it is, 0 to 1, for searches that weigh it.")
 @client_command
 def add(
     session: Session,
@@ -53,6 +54,7 @@ def add(
     metadata: dict[str, Any] | None,
     ttl: timedelta | None,
     item_id: str,
+    importance: float | None,
 ) -> None:
     """Keep TEXT and print its id. A TEXT of "-" is read from stdin."""
     from memory_client import chat_message
@@ -67,6 +69,7 @@ def add(
         metadata=metadata,
         ttl=ttl,
         id=item_id,
+        importance=importance,
     )
     session.tell(item, item.id)
     session.note(item.degraded)
@@ -81,6 +84,24 @@ def add(
 @option("--mode", type=_MODES, help="By what the query is answered. What fits it, if not given.")
 @option("--min-score", type=float, help="Only items that score at least this.")
 @option("--explain", is_flag=True, help="Show how each score came about.")
+@option(
+    "--now", type=Moment(), help='What "yesterday" in the query is relative to. The present if not given.'
+)
+@option(
+    "--weight",
+    "weights",
+    type=Weight(),
+    multiple=True,
+    help="What a score is made of: lexical, vector, recency, importance or usage, as in recency=0.2; "
+    "give it several times for several weights.",
+)
+@option("--half-life", type=Duration(), help="Age at which recency is one half, as in 12h. 7d if not given.")
+@option(
+    "--context-window", default=0, help="Neighbours to print before and after each item, at most so many."
+)
+@option("--max-tokens", type=int, help="What the texts may take together, estimated. No bound if not given.")
+@option("--rerank", is_flag=True, help="Let the server's reranker put the best items in order.")
+@option("--record-usage", is_flag=True, help="Count each item as used once.")
 @client_command
 def retrieve(
     session: Session,
@@ -92,11 +113,23 @@ def retrieve(
     mode: str | None,
     min_score: float | None,
     explain: bool,
+    now: datetime | None,
+    weights: tuple[tuple[str, float], ...],
+    half_life: timedelta | None,
+    context_window: int,
+    max_tokens: int | None,
+    rerank: bool,
+    record_usage: bool,
 ) -> None:
     """Print the best items for QUERY, the best first.
 
     Without a QUERY: the newest items, the oldest of them first. Columns: score, id, time, speaker, text.
+    Neighbours have no score; an empty line parts one item with its neighbours from the next.
     """
+    from memory_client import ScoreWeights
+
+    is_weighed = bool(weights) or half_life is not None
+    scoring = ScoreWeights(**dict(weights), recency_half_life=half_life) if is_weighed else None
     results = session.client.retrieve(
         query,
         limit=limit,
@@ -106,10 +139,19 @@ def retrieve(
         mode=mode,
         min_score=min_score,
         explain=explain,
+        now=now,
+        weights=scoring,
+        context_window=context_window,
+        max_tokens=max_tokens,
+        rerank=rerank,
+        record_usage=record_usage,
     )
-    for result in results:
-        session.tell(result, output.result_rows(result))
+    for number, result in enumerate(results):
+        parted = "\n" if number and context_window else ""
+        session.tell(result, parted + output.result_rows(result))
     session.note(results.degraded)
+    if max_tokens is not None:
+        click.echo(f"note: about {results.token_count} tokens", err=True)
 
 
 @click.command("list")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import click
 
 from memory_service.cli.memory_rendering import as_json, as_markdown, memory_row, outcome_rows
 from memory_service.cli.options import client_command, option, session_option
-from memory_service.cli.parameters import Duration, JsonObject, Label
+from memory_service.cli.parameters import Duration, JsonObject, Label, Moment
 from memory_service.cli.session import CommandError, Session
 
 if TYPE_CHECKING:
@@ -19,22 +19,6 @@ if TYPE_CHECKING:
 
 _CATEGORY = click.Choice(["identity", "preference", "relationship", "project", "context"])
 _MODES = click.Choice(["hybrid", "vector", "lexical"])
-
-
-class Moment(click.ParamType[datetime]):
-    """A time such as 2026-01-31 or 2026-01-31T12:00:00Z; without a zone it is in UTC."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Return the time; fail for what is none."""
-        if isinstance(value, datetime):
-            return value
-        try:
-            time = datetime.fromisoformat(value)
-        except ValueError:
-            self.fail(f"{value!r} is no time; write it as 2026-01-31 or 2026-01-31T12:00:00Z", param, ctx)
-        return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 _CATEGORIES = option(

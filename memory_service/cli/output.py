@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _TIME_WIDTH = len("2026-01-31 12:00:00Z")
 _TEXT_WIDTH_MIN = 20
+_NO_SCORE = " " * 9
 
 
 def json_line(record: Any) -> str:
@@ -71,13 +72,18 @@ def _shortened(text: str, indent: int) -> str:
 
 
 def result_rows(result: Result) -> str:
-    """Return a result as a line that begins with its score, and a line for each share in it."""
-    rows = [item_row(result.item, before=f"{result.score:7.4f}  ")]
+    """Return a result as a line that begins with its score, and a line for each share in it.
+
+    Its neighbours stand around it, on lines without a score.
+    """
+    rows = [item_row(item, before=_NO_SCORE) for item in result.before]
+    rows.append(item_row(result.item, before=f"{result.score:7.4f}  "))
     rows += [
         f"{share.contribution:7.4f}    {share.channel}: {share.raw_score:.4f}"
         f" / {share.scale:.4f} * {share.weight:g}"
         for share in result.explanation
     ]
+    rows += [item_row(item, before=_NO_SCORE) for item in result.after]
     return "\n".join(rows)
 
 

@@ -1,10 +1,10 @@
-"""Types of what is typed: durations, labels, JSON."""
+"""Types of what is typed: durations, times, labels, weights, JSON."""
 
 from __future__ import annotations
 
 import json
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
@@ -31,6 +31,22 @@ class Duration(click.ParamType[timedelta]):
             self.fail(f"{value!r} is too long", param, ctx)
 
 
+class Moment(click.ParamType[datetime]):
+    """A time such as 2026-01-31 or 2026-01-31T12:00:00Z; without a zone it is in UTC."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Return the time; fail for what is none."""
+        if isinstance(value, datetime):
+            return value
+        try:
+            time = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is no time; write it as 2026-01-31 or 2026-01-31T12:00:00Z", param, ctx)
+        return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
 class Label(click.ParamType[tuple[str, str]]):
     """A label such as topic=travel."""
 
@@ -46,6 +62,27 @@ class Label(click.ParamType[tuple[str, str]]):
         if not sign or not key:
             self.fail(f"{value!r} is no label; write it as topic=travel", param, ctx)
         return key, text
+
+
+class Weight(click.ParamType[tuple[str, float]]):
+    """A weight such as recency=0.2."""
+
+    name = "name=number"
+    _NAMES = ("lexical", "vector", "recency", "importance", "usage")
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, float]:
+        """Return name and number; fail for what has no weight and for what is no number."""
+        if isinstance(value, tuple):
+            return value
+        name, _, number = value.partition("=")
+        if name not in self._NAMES:
+            self.fail(f"{value!r} has no weight; there are {', '.join(self._NAMES)}", param, ctx)
+        try:
+            return name, float(number)
+        except ValueError:
+            self.fail(f"{value!r} is no weight; write it as {name}=0.2", param, ctx)
 
 
 class JsonObject(click.ParamType[dict[str, Any]]):

@@ -123,6 +123,7 @@ def item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
         revision=item.revision,
         kind=kind_number(item.kind),
         facet_json=item.facet_json,
+        importance=item.importance,
     )
     set_content(message, item.content)
     for field in ("create_time", "update_time", "expire_time"):
@@ -167,6 +168,7 @@ def item_to(message: memory_pb2.MemoryItem, degraded: Iterable[memory_pb2.Degrad
         revision=message.revision,
         kind=kind_to(message.kind),
         facet_json=message.facet_json,
+        importance=message.importance if message.HasField("importance") else None,
         degraded=degraded_to(degraded),
     )
 

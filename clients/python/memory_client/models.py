@@ -65,6 +65,24 @@ class RetrieveMode(StrEnum):
     """Words alone (BM25)."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreWeights:
+    """What a score is made of. The weights are relative: each is finite and 0 or more, and one above 0."""
+
+    lexical: float | None = None
+    """Of words. None: 0.75."""
+    vector: float | None = None
+    """Of the vectors' similarity. None: 0.25."""
+    recency: float = 0.0
+    """Of an item's age, counted from `now`: 1 for one of now, one half after a half-life."""
+    recency_half_life: timedelta | float | None = None
+    """A timedelta or seconds, positive. None: 7 days."""
+    importance: float = 0.0
+    """Of the items' importance."""
+    usage: float = 0.0
+    """Of how often an item was used: with n uses, n / (n + 3). `record_usage` counts them."""
+
+
 class ChangeType(StrEnum):
     """What happened to a namespace."""
 
@@ -124,6 +142,8 @@ class MemoryItem:
     """JSON values kept with the item, at most 16 KiB."""
     embedding: Vector | None = None
     """The content's vector. From the server: a tuple of floats, and only where it was asked for."""
+    importance: float | None = None
+    """0 to 1, for searches that weigh it. None: not said, which counts as 0.5."""
     revision: int = 0
     """Revision of the namespace at which the item was last written. Set by the server."""
     kind: ItemKind = ItemKind.PLAIN
@@ -153,9 +173,11 @@ class Contribution:
     """The share of one channel in a score."""
 
     channel: str
-    """ "vector" or "lexical"."""
+    """ "vector", "lexical", "recency", "importance", "usage", "reranker", or a boost: "speaker", "time" or
+    "phrase" for what the query names or quotes."""
     raw_score: float
-    """Cosine similarity or BM25."""
+    """Cosine similarity, BM25, 0 to 1 for recency, importance and usage, the reranker's own, or of a boost
+    the score without boosts."""
     weight: float
     """What the scaled score is multiplied by."""
     scale: float
@@ -173,6 +195,10 @@ class Result:
     """Higher is better; 0 without a query. Its range depends on the `RetrieveMode`."""
     explanation: tuple[Contribution, ...] = ()
     """Shares that add up to the score. Empty unless `explain` asked for it."""
+    before: tuple[MemoryItem, ...] = ()
+    """The items of its session right before it, in their order. Empty unless `context_window` asked."""
+    after: tuple[MemoryItem, ...] = ()
+    """The items of its session right after it, in their order."""
 
     @property
     def text(self) -> str:
@@ -187,13 +213,21 @@ class Results(list[Result]):
     """What the server could not do for this answer. Empty: nothing."""
     revision: int
     """Revision of the namespace that the answer reflects."""
+    token_count: int
+    """How many tokens the texts take, neighbours included, estimated. 0 unless `max_tokens` was given."""
 
     def __init__(
-        self, results: Iterable[Result] = (), *, degraded: tuple[Degradation, ...] = (), revision: int = 0
+        self,
+        results: Iterable[Result] = (),
+        *,
+        degraded: tuple[Degradation, ...] = (),
+        revision: int = 0,
+        token_count: int = 0,
     ) -> None:
         super().__init__(results)
         self.degraded = degraded
         self.revision = revision
+        self.token_count = token_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,6 +324,8 @@ class ServerInfo:
     """Limits in force; the unit is part of the name."""
     backup: BackupProgress | None
     """The backup that is under way. None: none is."""
+    reranker: str
+    """As "provider:model", or "none"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

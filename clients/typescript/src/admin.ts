@@ -36,6 +36,8 @@ export interface ServerInfo {
   readonly limits: Readonly<Record<string, number>>;
   /** The backup that is under way. Undefined: none is. */
   readonly backup?: BackupProgress | undefined;
+  /** As "provider:model", or "none". */
+  readonly reranker: string;
 }
 
 /** A namespace in a list. */
@@ -78,6 +80,24 @@ export interface NamespaceStats {
   readonly embeddingModel: string;
   readonly createTime?: Time | undefined;
   readonly index: IndexStats;
+  /** How many of the items wait to be embedded, after their embedder did not answer or after `reembed`. */
+  readonly pendingCount: number;
+}
+
+/** How a namespace is moved to the server's embedder. */
+export interface ReembedOptions extends CallOptions {
+  /** Agree that vectors which clients brought are replaced, too. Else a namespace of such is refused. */
+  readonly replaceClientVectors?: boolean | undefined;
+}
+
+/** A namespace on its way to the server's embedder. */
+export interface Reembedding {
+  /** How many items wait to be embedded. 0: there was nothing to do. */
+  readonly pendingCount: number;
+  /** What the namespace is of now. */
+  readonly embeddingModel: string;
+  /** Revision of the namespace. */
+  readonly revision: number;
 }
 
 /** What a backup wrote. */
@@ -139,6 +159,25 @@ export abstract class AdminMethods extends Bound {
   }
 
   /**
+   * Moves the client's namespace to the server's embedder: its items are embedded anew, by and by, while it
+   * serves; until its turn has come an item is found by its words alone. It resolves when the move is on disk,
+   * not when it is done: `namespaceStats` has the `pendingCount`. It goes on after a restart. A namespace that is
+   * of this embedder already is left alone.
+   *
+   * @throws NotFoundError - nothing was ever written to the namespace
+   * @throws FailedPreconditionError - the server has no embedder, or the vectors are the clients' own and
+   *   `replaceClientVectors` does not agree
+   * @throws UnavailableError - the embedder does not answer; nothing is changed
+   */
+  async reembed(options: ReembedOptions = {}): Promise<Reembedding> {
+    const { replaceClientVectors = false } = options;
+    const request = { namespace: this.boundTo, replaceClientVectors };
+    const response = await this.transport.unary(method.reembed, request, options);
+    const { pendingCount, embeddingModel, revision } = response;
+    return { pendingCount: Number(pendingCount), embeddingModel, revision: Number(revision) };
+  }
+
+  /**
    * Moves the log into the database and saves the indexes. Acknowledged writes are on disk without it; it
    * makes the next start of the server quicker. It may take as long as it takes unless `timeoutMs` is given.
    *
@@ -195,6 +234,7 @@ function infoTo(response: GetInfoResponse): ServerInfo {
       doneBytes: Number(backup.doneBytes),
       totalBytes: Number(backup.totalBytes),
     },
+    reranker: response.reranker,
   };
 }
 
@@ -217,5 +257,6 @@ function statsTo(response: GetNamespaceStatsResponse): NamespaceStats {
       memoryBytes: Number(index?.memoryBytes ?? 0),
       efSearch: index?.efSearch ?? 0,
     },
+    pendingCount: Number(response.pendingCount),
   };
 }

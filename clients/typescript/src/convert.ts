@@ -77,6 +77,7 @@ export function newItemFrom(item: NewItem): ItemInit {
     labels: { ...labels },
     metadata: metadata && Object.keys(metadata).length > 0 ? objectFrom(metadata, "metadata") : undefined,
     embedding: given(item.embedding, vectorFrom, "embedding"),
+    importance: item.importance,
   };
 }
 
@@ -120,6 +121,7 @@ export function itemTo(item: pb.MemoryItem | undefined, degraded: readonly pb.De
     labels: proto.labels,
     metadata: objectTo(proto.metadata),
     embedding: proto.embedding?.values,
+    importance: proto.importance,
     revision: Number(proto.revision),
     kind: kindTo(proto.kind),
     facetJson: proto.facetJson,

@@ -14,9 +14,15 @@ export interface Found<T> extends ReadonlyArray<T> {
 
 /** The share of one channel in a score. */
 export interface Contribution {
-  /** "vector" or "lexical". */
+  /**
+   * "vector", "lexical", "recency", "importance", "usage", "reranker", or a boost: "speaker", "time" or "phrase"
+   * for what the query names or quotes.
+   */
   readonly channel: string;
-  /** Cosine similarity or BM25. */
+  /**
+   * Cosine similarity, BM25, 0 to 1 for recency, importance and usage, the reranker's own, or of a boost the
+   * score without boosts.
+   */
   readonly rawScore: number;
   /** What the scaled score is multiplied by. */
   readonly weight: number;

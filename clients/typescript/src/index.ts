@@ -14,6 +14,8 @@ export type {
   ListNamespacesOptions,
   NamespaceStats,
   NamespaceSummary,
+  ReembedOptions,
+  Reembedding,
   ServerInfo,
 } from "./admin.js";
 export type { DecidedBy, Decision, DecisionFailure, LlmUsage } from "./decisions.js";

@@ -43,6 +43,8 @@ export interface NewItem {
   readonly metadata?: JsonObject | undefined;
   /** The content's vector. Undefined: the server embeds the text. */
   readonly embedding?: Vector | undefined;
+  /** 0 to 1, for searches that weigh it. Undefined: not said, which counts as 0.5. */
+  readonly importance?: number | undefined;
 }
 
 /** An item to be imported. One that `export` returned keeps its kind. */
@@ -73,6 +75,8 @@ export interface MemoryItem {
   readonly metadata: JsonObject;
   /** The content's vector, only where it was asked for. */
   readonly embedding?: readonly number[] | undefined;
+  /** 0 to 1, for searches that weigh it. Undefined: not said, which counts as 0.5. */
+  readonly importance?: number | undefined;
   /** Revision of the namespace at which the item was last written. */
   readonly revision: number;
   /** Which service the item is of. */

@@ -1,7 +1,7 @@
 // What the methods that keep and find items take and return.
 
 import type { Degradation } from "./degradation.js";
-import type { Contribution } from "./found.js";
+import type { Contribution, Found } from "./found.js";
 import type { Batching } from "./importing.js";
 import type { ItemKind, MemoryItem, NewItem, Vector } from "./items.js";
 import type { JsonObject } from "./json.js";
@@ -46,10 +46,31 @@ export interface ItemFilter {
    * messages, responses and reflections.
    */
   readonly kinds?: readonly ItemKind[] | undefined;
-  /** An expression over labels, metadata and times. Servers do not offer it yet. */
+  /**
+   * Only items for which this expression holds, such as
+   * `labels.topic = "travel" AND create_time >= "2023-05-01"`; a subset of AIP-160.
+   */
   readonly filter?: string | undefined;
   /** Return the items' vectors. */
   readonly includeEmbedding?: boolean | undefined;
+}
+
+/**
+ * What a score is made of. The weights are relative: each is finite and 0 or more, and one of them above 0.
+ */
+export interface ScoreWeights {
+  /** Of words. Undefined: 0.75. */
+  readonly lexical?: number | undefined;
+  /** Of the vectors' similarity. Undefined: 0.25. */
+  readonly vector?: number | undefined;
+  /** Of an item's age, counted from `now`: 1 for one of now, one half after a half-life. Undefined: 0. */
+  readonly recency?: number | undefined;
+  /** The age at which recency is one half, in milliseconds. Undefined: 7 days. */
+  readonly recencyHalfLifeMs?: number | undefined;
+  /** Of the items' importance. Undefined: 0. */
+  readonly importance?: number | undefined;
+  /** Of how often an item was used: with n uses, n / (n + 3). `recordUsage` counts them. Undefined: 0. */
+  readonly usage?: number | undefined;
 }
 
 /** What is retrieved. */
@@ -64,8 +85,21 @@ export interface RetrieveOptions extends CallOptions, ItemFilter {
   readonly explain?: boolean | undefined;
   /** The query's vector, in place of embedding the text. */
   readonly embedding?: Vector | undefined;
-  /** How many neighbours come with a result. Servers do not offer it yet. */
+  /** What "yesterday" in the query is relative to, and from which ages count. Undefined: the time of the call. */
+  readonly now?: TimeInput | undefined;
+  /** What a score is made of. Undefined: the defaults. Only with a query. */
+  readonly weights?: ScoreWeights | undefined;
+  /** How many neighbours come with a result, at most so many before it and after it, 0 to 20. */
   readonly contextWindow?: number | undefined;
+  /**
+   * What the texts of the results, with their neighbours, may take together, estimated, 1 or more: the best that
+   * fit are returned, without a query the newest. Undefined: no bound.
+   */
+  readonly maxTokens?: number | undefined;
+  /** Let the server's reranker put the best results in order: slower, and often better. Only with a query text. */
+  readonly rerank?: boolean | undefined;
+  /** Count each result as used once, for searches that weigh usage. */
+  readonly recordUsage?: boolean | undefined;
   /** How many results are fetched at a time. Undefined: as many as fit into a response. */
   readonly pageSize?: number | undefined;
 }
@@ -77,8 +111,18 @@ export interface Result {
   readonly score: number;
   /** Shares that add up to the score. Empty unless `explain` asked for it. */
   readonly explanation: readonly Contribution[];
+  /** The items of its session right before it, in their order. Empty unless `contextWindow` asked for them. */
+  readonly before: readonly MemoryItem[];
+  /** The items of its session right after it, in their order. */
+  readonly after: readonly MemoryItem[];
   /** The item's content as readable text. */
   readonly text: string;
+}
+
+/** What a retrieval found, all its pages together. */
+export interface Results extends Found<Result> {
+  /** How many tokens the texts take, neighbours included, estimated. 0 unless `maxTokens` was given. */
+  readonly tokenCount: number;
 }
 
 /** How one item is fetched. */
@@ -110,6 +154,8 @@ export interface ItemChanges {
   /** Another way to give `expireTime`: milliseconds from now. */
   readonly ttlMs?: number | undefined;
   readonly embedding?: Vector | undefined;
+  /** Null: it is no longer said how important the item is. */
+  readonly importance?: number | null | undefined;
 }
 
 /** How an item is changed or removed. */

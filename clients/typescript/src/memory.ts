@@ -3,13 +3,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 
 import { Bound } from "./bound.js";
-import { contentFrom, itemTo, kindFrom, modeFrom, newItemFrom } from "./convert.js";
+import { contentFrom, itemTo, newItemFrom } from "./convert.js";
 import { degradedTo } from "./degradation.js";
 import { endable, resumed } from "./following.js";
-import type { Found } from "./found.js";
-import { explanationTo, foundOf } from "./found.js";
-import type { ImportResponse, RetrieveResult, UpdateRequestSchema } from "./gen/memory_service/v1/memory_pb.js";
-import { MemoryService, RetrieveMode as Modes } from "./gen/memory_service/v1/memory_pb.js";
+import type { ImportResponse, UpdateRequestSchema } from "./gen/memory_service/v1/memory_pb.js";
+import { MemoryService } from "./gen/memory_service/v1/memory_pb.js";
 import type { ImportRecord } from "./importing.js";
 import { batches } from "./importing.js";
 import type { MemoryItem, NewItem } from "./items.js";
@@ -21,10 +19,9 @@ import type {
   ImportOptions,
   ImportSummary,
   ItemChanges,
-  ItemFilter,
   ItemWriteOptions,
   ListItemsOptions,
-  Result,
+  Results,
   RetrieveOptions,
   WatchOptions,
 } from "./memory-options.js";
@@ -33,6 +30,7 @@ import type { WriteOptions } from "./options.js";
 import type { Removed } from "./removed.js";
 import { changeEvent, recordEvent } from "./records.js";
 import { given, requestIdOf, withToken } from "./requests.js";
+import { filterFrom, resultsOf, retrievalFrom } from "./retrieval.js";
 import type { StateEntry } from "./state-entries.js";
 import { durationFrom, int32From, int64From, objectFrom, timestampFrom, vectorFrom } from "./values.js";
 
@@ -93,29 +91,15 @@ export abstract class MemoryMethods extends Bound {
    * first; with a query the best items, the best first.
    *
    * @returns an array of results; its `degraded` names what the server could not do, if anything
-   * @throws UnsupportedError - the server does not offer `contextWindow` or `filter`
+   * @throws InvalidArgumentError - an option is out of range, or `filter` is no expression; the message says where
    */
-  retrieve(options?: RetrieveOptions): Promise<Found<Result>>;
-  retrieve(query: string, options?: RetrieveOptions): Promise<Found<Result>>;
-  async retrieve(
-    first: string | RetrieveOptions = {},
-    second: RetrieveOptions = {},
-  ): Promise<Found<Result>> {
+  retrieve(options?: RetrieveOptions): Promise<Results>;
+  retrieve(query: string, options?: RetrieveOptions): Promise<Results>;
+  async retrieve(first: string | RetrieveOptions = {}, second: RetrieveOptions = {}): Promise<Results> {
     const [query, options] = typeof first === "string" ? [first, second] : ["", first];
-    const fixed = {
-      ...filterFrom(options),
-      limit: given(options.limit, int32From, "limit"),
-      queryText: query,
-      queryEmbedding: given(options.embedding, vectorFrom, "embedding"),
-      minScore: options.minScore,
-      mode: given(options.mode, modeFrom, "mode") ?? Modes.UNSPECIFIED,
-      contextWindow: int32From(options.contextWindow ?? 0, "contextWindow"),
-      explain: options.explain ?? false,
-      pageSize: int32From(options.pageSize ?? 0, "pageSize"),
-    };
+    const fixed = retrievalFrom(query, options);
     const request = (pageToken: string) => ({ namespace: this.boundTo, options: { ...fixed, pageToken } });
-    const pages = this.transport.pages(method.retrieve, request, options);
-    return foundOf(pages, (page) => page.results.map(resultTo));
+    return resultsOf(this.transport.pages(method.retrieve, request, options));
   }
 
   /**
@@ -250,25 +234,6 @@ function isNewItem(item: NewItem | Content | string): item is NewItem {
   return typeof item === "object" && !("type" in item);
 }
 
-function filterFrom(filter: ItemFilter) {
-  const { sessionId = "", labels = {}, kinds = [], includeEmbedding = false } = filter;
-  return {
-    sessionId,
-    labels: { ...labels },
-    startTime: given(filter.startTime, timestampFrom, "startTime"),
-    endTime: given(filter.endTime, timestampFrom, "endTime"),
-    kinds: kinds.map((kind) => kindFrom(kind, "kinds")),
-    filter: filter.filter ?? "",
-    includeEmbedding,
-  };
-}
-
-function resultTo(result: RetrieveResult): Result {
-  const item = itemTo(result.item);
-  const { score, explanation } = result;
-  return { item, score, explanation: explanationTo(explanation), text: item.text };
-}
-
 /** Fields that are in the mask and not set are cleared by the server. */
 function changesFrom(id: string, changes: ItemChanges): MessageInitShape<typeof UpdateRequestSchema> {
   const { content, sessionId = "", labels = {}, metadata, expireTime } = changes;
@@ -281,6 +246,7 @@ function changesFrom(id: string, changes: ItemChanges): MessageInitShape<typeof 
     expireTime: "expire_time",
     ttlMs: "ttl",
     embedding: "embedding",
+    importance: "importance",
   };
   const names = Object.entries(paths).filter(([name]) => changes[name as keyof ItemChanges] !== undefined);
   const item = {
@@ -293,6 +259,7 @@ function changesFrom(id: string, changes: ItemChanges): MessageInitShape<typeof 
     expireTime: given(expireTime ?? undefined, timestampFrom, "expireTime"),
     ttl: given(changes.ttlMs, durationFrom, "ttlMs"),
     embedding: given(changes.embedding, vectorFrom, "embedding"),
+    importance: changes.importance ?? undefined,
   };
   return { item, updateMask: { paths: names.map(([, path]) => path) } };
 }

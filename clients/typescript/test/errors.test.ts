@@ -72,8 +72,12 @@ describe("errors of a server", { skip, timeout: 120_000 }, () => {
   });
 
   test("what the server does not offer", async () => {
-    const error = await failure(memory.retrieve("x", { contextWindow: 2 }), client.UnsupportedError);
+    const other = await Server.start("--store", "memory");
+    const admin = new MemoryClient(other.address);
+    const error = await failure(admin.backup(), client.UnsupportedError);
     assert.equal(error.reason, "UNSUPPORTED");
+    admin.close();
+    await other.remove();
   });
 
   test("a request id that was used for another request", async () => {

@@ -156,6 +156,53 @@ describe("items", { skip, timeout: 180_000 }, () => {
     assert.deepEqual(await texts(memory.retrieve({ limit: 0 })), []);
   });
 
+  test("retrieval: filter expressions, weights, neighbours, budget, usage", async () => {
+    const memory = fresh();
+    const day = 86_400_000;
+    const now = new Date("2026-06-10T12:00:00Z");
+    const before = (days: number) => new Date(now.getTime() - days * day);
+    await memory.batchAdd([
+      { content: "We sat by the river", id: "river", sessionId: "walk", createTime: before(14), importance: 1 },
+      { content: "A heron came", id: "heron", sessionId: "walk", createTime: before(7), importance: 0 },
+      { content: "It flew off", id: "flew", sessionId: "walk", metadata: { draft: true } },
+    ]);
+    const ids = (results: Found<Result>) => results.map(({ item }) => item.id);
+    const filter = 'session_id = "walk" AND NOT metadata.draft = true';
+    assert.deepEqual(ids(await memory.retrieve({ filter })), ["river", "heron"]);
+    const drafts = [];
+    for await (const item of memory.listItems({ filter: "metadata.draft = true" })) {
+      drafts.push(item.id);
+    }
+    assert.deepEqual(drafts, ["flew"]);
+    await assert.rejects(memory.retrieve({ filter: "id = " }), { field: "options.filter", reason: "INVALID_FIELD" });
+
+    const only = { lexical: 0, vector: 0 };
+    const weighty = await memory.retrieve("heron river", { filter, weights: { ...only, importance: 1 } });
+    assert.deepEqual(weighty.map(({ item, score }) => [item.id, score]), [["river", 1], ["heron", 0]]);
+    assert.equal(weighty[1]?.item.importance, 0);
+    const recent = await memory.retrieve("heron river", { filter, now, weights: { ...only, recency: 1 } });
+    assert.deepEqual(recent.map(({ item, score }) => [item.id, score]), [["heron", 0.5], ["river", 0.25]]);
+    const slow = { ...only, recency: 1, recencyHalfLifeMs: 14 * day };
+    assert.equal((await memory.retrieve("heron river", { filter, now, weights: slow }))[1]?.score, 0.5);
+    await memory.retrieve("heron", { filter: "id = heron", recordUsage: true });
+    const used = await memory.retrieve("heron", { filter: "id = heron", weights: { ...only, usage: 1 } });
+    assert.equal(used[0]?.score, 0.25);
+
+    const best = { mode: "lexical", limit: 1, maxTokens: 50 } as const;
+    const alone = await memory.retrieve("heron", best);
+    const together = await memory.retrieve("heron", { ...best, contextWindow: 1 });
+    const { before: earlier, after: later } = together[0]!;
+    assert.deepEqual([...earlier, ...later].map(({ text }) => text), ["We sat by the river", "It flew off"]);
+    assert.ok(alone.tokenCount > 0 && together.tokenCount > alone.tokenCount && together.tokenCount <= 50);
+    const paged = await memory.retrieve({ limit: -1, maxTokens: 50, pageSize: 1 });
+    assert.deepEqual([paged.length, paged.tokenCount], [3, together.tokenCount]);
+    const reranked = await memory.retrieve("heron", { rerank: true });
+    assert.deepEqual(reranked.degraded.map(({ reason }) => reason), ["NO_RERANKER"]);
+    assert.equal((await client.info()).reranker, "none");
+    const cleared = await memory.update("river", { importance: null });
+    assert.deepEqual([cleared.importance, cleared.text], [undefined, "We sat by the river"]);
+  });
+
   test("thousands of items in and out, in order", async () => {
     const memory = fresh();
     async function* records() {

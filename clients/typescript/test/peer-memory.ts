@@ -20,6 +20,7 @@ import type {
   NewItem,
   NewStateEntry,
   OnDuplicate,
+  ReembedOptions,
   RetrieveOptions,
   SaveStateOptions,
   SearchStateOptions,
@@ -64,7 +65,8 @@ async function retrieved(client: MemoryClient, retrieval: Retrieval): Promise<ob
   const { queryText, queryEmbedding: embedding, ...rest } = retrieval;
   const options = { ...rest, embedding };
   const results = await (queryText === undefined ? client.retrieve(options) : client.retrieve(queryText, options));
-  return { results, degraded: results.degraded, revision: results.revision };
+  const { degraded, revision, tokenCount } = results;
+  return { results, degraded, revision, tokenCount };
 }
 
 async function watched(client: MemoryClient, options: WatchOptions, take: number): Promise<object[]> {
@@ -79,7 +81,7 @@ async function watched(client: MemoryClient, options: WatchOptions, take: number
 }
 
 /** With what `update` empties a field; those not named here cannot be emptied. */
-const ITEM_CLEARED = { sessionId: "", labels: {}, metadata: {}, expireTime: null };
+const ITEM_CLEARED = { sessionId: "", labels: {}, metadata: {}, expireTime: null, importance: null };
 
 /** One batch of an import. */
 interface Batch {
@@ -199,6 +201,7 @@ export const ADMIN: Adapters<typeof AdminService> = {
     return { removedItemCount: itemCount, removedStateCount: stateCount };
   }),
   flush: adapter<object>([], async (client) => ({ durationMs: await client.flush() })),
+  reembed: adapter<ReembedOptions>(["replaceClientVectors"], (client, options) => client.reembed(options)),
   backup: adapter<{ name?: string }>(["name"], (client, { name }) => client.backup(name)),
 };
 

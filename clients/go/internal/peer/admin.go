@@ -17,6 +17,7 @@ var adminAdapters = map[string]adapter{
 	"AdminService/DeleteNamespace":   deleteNamespace,
 	"AdminService/Flush":             flush,
 	"AdminService/Backup":            backup,
+	"AdminService/Reembed":           reembed,
 }
 
 func getInfo(client *memory.Client, _ *fields) call {
@@ -33,6 +34,7 @@ func getInfo(client *memory.Client, _ *fields) call {
 			Llm:                info.LLM,
 			StartTime:          timeOf(info.StartTime),
 			Limits:             info.Limits,
+			Reranker:           info.Reranker,
 		}
 		if progress := info.Backup; progress != nil {
 			response.Backup = &memoryv1.BackupProgress{
@@ -84,6 +86,23 @@ func getNamespaceStats(client *memory.Client, in *fields) call {
 				MemoryBytes: stats.Index.MemoryBytes,
 				EfSearch:    int32(stats.Index.EfSearch),
 			},
+			PendingCount: stats.PendingCount,
+		}, nil
+	}
+}
+
+func reembed(client *memory.Client, in *fields) call {
+	client = scoped(client, in)
+	options := &memory.ReembedOptions{ReplaceClientVectors: in.flag("replace_client_vectors")}
+	return func(ctx context.Context) (proto.Message, error) {
+		begun, err := client.Reembed(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		return &memoryv1.ReembedResponse{
+			PendingCount:   begun.PendingCount,
+			EmbeddingModel: begun.EmbeddingModel,
+			Revision:       begun.Revision,
 		}, nil
 	}
 }

@@ -87,6 +87,7 @@ func (f *fields) text(name protoreflect.Name) string   { return f.get(name).Stri
 func (f *fields) flag(name protoreflect.Name) bool     { return f.get(name).Bool() }
 func (f *fields) integer(name protoreflect.Name) int64 { return f.get(name).Int() }
 func (f *fields) number(name protoreflect.Name) int    { return int(f.get(name).Int()) }
+func (f *fields) float(name protoreflect.Name) float64 { return f.get(name).Float() }
 
 func (f *fields) texts(name protoreflect.Name) []string {
 	list := f.get(name).List()

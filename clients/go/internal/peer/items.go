@@ -23,6 +23,7 @@ func (f *fields) item() *memory.Item {
 		Labels:     f.labels("labels"),
 		Metadata:   f.object("metadata"),
 		Embedding:  f.embedding("embedding"),
+		Importance: f.optionalFloat("importance"),
 	}
 }
 
@@ -144,6 +145,7 @@ func itemOf(item *memory.Item) *memoryv1.MemoryItem {
 		Ttl:        durationOf(item.TTL),
 		Labels:     item.Labels,
 		Metadata:   objectOf(item.Metadata),
+		Importance: item.Importance,
 		Revision:   item.Revision,
 		FacetJson:  item.FacetJSON,
 	}

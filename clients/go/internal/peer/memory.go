@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	memory "github.com/memory-service/memory-service/clients/go"
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
@@ -85,16 +86,21 @@ func retrieve(client *memory.Client, in *fields) call {
 			return nil, err
 		}
 		return &memoryv1.RetrieveResponse{
-			Results: each(found.Results, func(result memory.Result) *memoryv1.RetrieveResult {
-				return &memoryv1.RetrieveResult{
-					Item:        itemOf(result.Item),
-					Score:       result.Score,
-					Explanation: explanationOf(result.Explanation),
-				}
-			}),
-			Degraded: degradedOf(found.Degraded),
-			Revision: found.Revision,
+			Results:    each(found.Results, resultOf),
+			Degraded:   degradedOf(found.Degraded),
+			Revision:   found.Revision,
+			TokenCount: int32(found.TokenCount),
 		}, nil
+	}
+}
+
+func resultOf(result memory.Result) *memoryv1.RetrieveResult {
+	return &memoryv1.RetrieveResult{
+		Item:        itemOf(result.Item),
+		Score:       result.Score,
+		Explanation: explanationOf(result.Explanation),
+		Before:      each(result.Before, itemOf),
+		After:       each(result.After, itemOf),
 	}
 }
 
@@ -104,6 +110,7 @@ func retrieveOptions(in *fields) []memory.MemoryRetrieveOption {
 		memory.WithQueryEmbedding(in.embedding("query_embedding")),
 		memory.WithMode(memory.RetrieveMode(in.enum("mode"))),
 		memory.WithContextWindow(in.number("context_window")),
+		memory.WithNow(in.time("now")),
 	}
 	if limit := in.optionalNumber("limit"); limit != nil {
 		options = append(options, memory.WithMaxLimit(*limit))
@@ -111,10 +118,33 @@ func retrieveOptions(in *fields) []memory.MemoryRetrieveOption {
 	if score := in.optionalFloat("min_score"); score != nil {
 		options = append(options, memory.WithMinScore(*score))
 	}
-	if in.flag("explain") {
-		options = append(options, memory.WithExplain())
+	if weights := in.child("weights"); weights != nil {
+		options = append(options, memory.WithWeights(weights.scoreWeights()))
+	}
+	if tokens := in.optionalNumber("max_tokens"); tokens != nil {
+		options = append(options, memory.WithMaxTokens(*tokens))
+	}
+	for name, option := range map[protoreflect.Name]memory.MemoryRetrieveOption{
+		"explain":      memory.WithExplain(),
+		"rerank":       memory.WithRerank(),
+		"record_usage": memory.WithRecordUsage(),
+	} {
+		if in.flag(name) {
+			options = append(options, option)
+		}
 	}
 	return append(options, filterOptions(in)...)
+}
+
+func (f *fields) scoreWeights() memory.ScoreWeights {
+	return memory.ScoreWeights{
+		Lexical:         f.optionalFloat("lexical"),
+		Vector:          f.optionalFloat("vector"),
+		Recency:         f.float("recency"),
+		RecencyHalfLife: f.duration("recency_half_life"),
+		Importance:      f.float("importance"),
+		Usage:           f.float("usage"),
+	}
 }
 
 // filterOptions reads what retrieving and listing have in common.

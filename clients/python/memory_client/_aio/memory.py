@@ -20,6 +20,7 @@ from memory_client.models import (
     Removed,
     Results,
     RetrieveMode,
+    ScoreWeights,
     StateEntry,
     Vector,
 )
@@ -37,6 +38,7 @@ class MemoryMethods(Bound):
         labels: Mapping[str, str] | None = None,
         metadata: Mapping[str, Any] | None = None,
         embedding: Vector | None = None,
+        importance: float | None = None,
         ttl: timedelta | float | None = None,
         expire_time: datetime | None = None,
         create_time: datetime | None = None,
@@ -51,6 +53,7 @@ class MemoryMethods(Bound):
             labels: For exact matching, as in {"topic": "travel"}.
             metadata: JSON values to keep with the item.
             embedding: The content's vector. None: the server embeds the text.
+            importance: 0 to 1, for searches that weigh it. None: not said, which counts as 0.5.
             ttl: How long the item lives, a timedelta or seconds. None: for ever.
             expire_time: Another way to say it: the moment when the item ceases to exist.
             create_time: When it happened, an aware datetime. None: now.
@@ -74,6 +77,7 @@ class MemoryMethods(Bound):
             labels=labels or {},
             metadata=metadata or {},
             embedding=embedding,
+            importance=importance,
         )
         return await self._transport.unary(memory.add(self._namespace, item, request_id))
 
@@ -120,8 +124,13 @@ class MemoryMethods(Bound):
         embedding: Vector | None = None,
         include_embedding: bool = False,
         kinds: Sequence[ItemKind | str] = (),
-        context_window: int = 0,
         filter: str = "",
+        now: datetime | None = None,
+        weights: ScoreWeights | None = None,
+        context_window: int = 0,
+        max_tokens: int | None = None,
+        rerank: bool = False,
+        record_usage: bool = False,
         page_size: int = 0,
     ) -> Results:
         """Return what an agent needs for its next step.
@@ -143,16 +152,25 @@ class MemoryMethods(Bound):
             include_embedding: Return the items' vectors.
             kinds: Only items of one of these kinds. Empty: those of a conversation, which are plain items,
                 messages, responses and reflections.
-            context_window: How many neighbours come with a result. Servers do not offer it yet.
             filter: An expression over labels, metadata, role, kind and times, such as
                 `labels.topic = "travel" AND NOT metadata.draft = true`: see docs/filters.md.
+            now: What "yesterday" in the query is relative to, and from which ages count. None: the time of
+                the call.
+            weights: What a score is made of. None: the defaults. Only with a query.
+            context_window: How many neighbours come with a result, at most so many before it and after it,
+                0 to 20.
+            max_tokens: What the texts of the results, with their neighbours, may take together, estimated,
+                1 or more: the best that fit are returned, without a query the newest. None: no bound.
+            rerank: Let the server's reranker put the best results in order: slower, and often better. Only
+                with a query text.
+            record_usage: Count each result as used once, for searches that weigh usage.
             page_size: How many results are fetched at a time; 0: as many as fit into a response.
 
         Returns:
             A list of results; its `degraded` names what the server could not do, if anything.
 
         Raises:
-            Unsupported: The server does not offer `context_window`.
+            InvalidArgument: An option is out of range, or `filter` is no expression; the message says where.
         """
         call = memory.retrieve(
             self._namespace,
@@ -168,8 +186,13 @@ class MemoryMethods(Bound):
             embedding=embedding,
             include_embedding=include_embedding,
             kinds=kinds,
-            context_window=context_window,
             filter=filter,
+            now=now,
+            weights=weights,
+            context_window=context_window,
+            max_tokens=max_tokens,
+            rerank=rerank,
+            record_usage=record_usage,
             page_size=page_size,
         )
         return memory.results_of(await self._transport.all_pages(call))
@@ -225,14 +248,15 @@ class MemoryMethods(Bound):
         expire_time: datetime | Unset | None = UNSET,
         ttl: timedelta | float | Unset = UNSET,
         embedding: Vector | Unset = UNSET,
+        importance: float | Unset | None = UNSET,
         expected_revision: int | None = None,
         request_id: str | None = None,
     ) -> MemoryItem:
         """Change those fields of an item that are given; return it as written.
 
-        `labels` and `metadata` are replaced whole, `expire_time=None` lets the item live for ever. New
-        content that comes without an embedding is embedded by the server. With `expected_revision` the
-        change happens only if that is the item's revision.
+        `labels` and `metadata` are replaced whole, `expire_time=None` lets the item live for ever,
+        `importance=None` unsays it. New content that comes without an embedding is embedded by the server.
+        With `expected_revision` the change happens only if that is the item's revision.
 
         Raises:
             NotFound: No item of this id is in the namespace.
@@ -249,6 +273,7 @@ class MemoryMethods(Bound):
             expire_time=expire_time,
             ttl=ttl,
             embedding=embedding,
+            importance=importance,
             expected_revision=expected_revision,
             request_id=request_id,
         )

@@ -43,6 +43,7 @@ def _info(response: admin_pb2.GetInfoResponse) -> ServerInfo:
         backup=BackupProgress(backup.name, backup.done_bytes, backup.total_bytes)
         if response.HasField("backup")
         else None,
+        reranker=response.reranker,
     )
 
 

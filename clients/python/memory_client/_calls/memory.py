@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memory_client._calls.call import Call, Event, Page, request_id_or_new
+from memory_client._calls.fields import explanation_to, set_times
 from memory_client._gen.memory_service.v1 import memory_pb2
 from memory_client.convert import (
     degraded_to,
@@ -23,13 +24,13 @@ from memory_client.messages import Content
 from memory_client.models import (
     Change,
     ChangeType,
-    Contribution,
     ItemKind,
     MemoryItem,
     Removed,
     Result,
     Results,
     RetrieveMode,
+    ScoreWeights,
     StateEntry,
     Vector,
 )
@@ -98,8 +99,13 @@ def retrieve(
     embedding: Vector | None,
     include_embedding: bool,
     kinds: Sequence[ItemKind | str],
-    context_window: int,
     filter: str,
+    now: datetime | None,
+    weights: ScoreWeights | None,
+    context_window: int,
+    max_tokens: int | None,
+    rerank: bool,
+    record_usage: bool,
     page_size: int,
 ) -> Call[Page[Result]]:
     """Call Retrieve for its first page."""
@@ -112,37 +118,48 @@ def retrieve(
         explain=explain,
         include_embedding=include_embedding,
         kinds=kind_numbers(kinds),
-        context_window=context_window,
         filter=filter,
+        weights=_weights_from(weights),
+        context_window=context_window,
+        max_tokens=max_tokens,
+        rerank=rerank,
+        record_usage=record_usage,
         page_size=page_size,
     )
     if mode is not None:
         options.mode = enum_from(memory_pb2.RetrieveMode, "RETRIEVE_MODE_", RetrieveMode(mode))
     set_embedding(options.query_embedding, embedding)
-    _set_range(options, start_time, end_time)
+    set_times(options, start_time=start_time, end_time=end_time, now=now)
     request = memory_pb2.RetrieveRequest(namespace=namespace, options=options)
     return Call(_SERVICE + "Retrieve", request, memory_pb2.RetrieveResponse, _results_page)
 
 
-def _set_range(message: Any, start_time: datetime | None, end_time: datetime | None) -> None:
-    if start_time is not None:
-        message.start_time.CopyFrom(timestamp_from(start_time, "start_time"))
-    if end_time is not None:
-        message.end_time.CopyFrom(timestamp_from(end_time, "end_time"))
+def _weights_from(weights: ScoreWeights | None) -> memory_pb2.ScoreWeights | None:
+    if weights is None:
+        return None
+    half_life = weights.recency_half_life
+    return memory_pb2.ScoreWeights(
+        lexical=weights.lexical,
+        vector=weights.vector,
+        recency=weights.recency,
+        recency_half_life=None if half_life is None else duration_from(half_life),
+        importance=weights.importance,
+        usage=weights.usage,
+    )
 
 
 def _results_page(response: memory_pb2.RetrieveResponse) -> Page[Result]:
-    results = [
-        Result(item_to(result.item), result.score, _explanation(result.explanation))
-        for result in response.results
-    ]
+    results = [_result(result) for result in response.results]
     return Page(results, response.next_page_token, response)
 
 
-def _explanation(explanation: memory_pb2.Explanation) -> tuple[Contribution, ...]:
-    return tuple(
-        Contribution(share.channel, share.raw_score, share.weight, share.scale, share.contribution)
-        for share in explanation.contributions
+def _result(result: memory_pb2.RetrieveResult) -> Result:
+    return Result(
+        item_to(result.item),
+        result.score,
+        explanation_to(result.explanation),
+        before=tuple(item_to(item) for item in result.before),
+        after=tuple(item_to(item) for item in result.after),
     )
 
 
@@ -150,7 +167,10 @@ def results_of(pages: list[Page[Result]]) -> Results:
     """Join the pages of a retrieval."""
     first = pages[0].response
     found = [result for page in pages for result in page.entries]
-    return Results(found, degraded=degraded_to(first.degraded), revision=first.revision)
+    token_count = sum(page.response.token_count for page in pages)
+    return Results(
+        found, degraded=degraded_to(first.degraded), revision=first.revision, token_count=token_count
+    )
 
 
 def get(namespace: str, id: str, include_embedding: bool) -> Call[MemoryItem]:
@@ -187,7 +207,7 @@ def list_items(
         filter=filter,
         page_size=page_size,
     )
-    _set_range(request, start_time, end_time)
+    set_times(request, start_time=start_time, end_time=end_time)
 
     def read(response: memory_pb2.ListResponse) -> Page[MemoryItem]:
         return Page([item_to(item) for item in response.items], response.next_page_token, response)
@@ -207,6 +227,7 @@ def update(
     expire_time: datetime | Unset | None,
     ttl: timedelta | float | Unset,
     embedding: Vector | Unset,
+    importance: float | Unset | None,
     expected_revision: int | None,
     request_id: str | None,
 ) -> Call[MemoryItem]:
@@ -226,6 +247,7 @@ def update(
         "expire_time": expire_time,
         "ttl": ttl,
         "embedding": embedding,
+        "importance": importance,
     }
     for field, value in given.items():
         if value is not UNSET:
@@ -239,8 +261,8 @@ def _set_field(item: memory_pb2.MemoryItem, field: str, value: Any) -> None:
         return  # In the mask and not set: the server clears it.
     if field == "content":
         set_content(item, value)
-    elif field == "session_id":
-        item.session_id = value
+    elif field in ("session_id", "importance"):
+        setattr(item, field, value)
     elif field == "labels":
         item.labels.update(value)
     elif field == "metadata":

@@ -1,0 +1,81 @@
+// What a retrieval asks for and finds, to protobuf's messages and back.
+
+import type { MessageInitShape } from "@bufbuild/protobuf";
+
+import { itemTo, kindFrom, modeFrom } from "./convert.js";
+import { explanationTo, foundOf } from "./found.js";
+import type {
+  RetrieveOptionsSchema,
+  RetrieveResponse,
+  RetrieveResult,
+  ScoreWeightsSchema,
+} from "./gen/memory_service/v1/memory_pb.js";
+import { RetrieveMode as Modes } from "./gen/memory_service/v1/memory_pb.js";
+import type { ItemFilter, Result, Results, RetrieveOptions, ScoreWeights } from "./memory-options.js";
+import { given } from "./requests.js";
+import { durationFrom, int32From, timestampFrom, vectorFrom } from "./values.js";
+
+/** Converts which items are wanted, as retrievals and lists have it. */
+export function filterFrom(filter: ItemFilter) {
+  const { sessionId = "", labels = {}, kinds = [], includeEmbedding = false } = filter;
+  return {
+    sessionId,
+    labels: { ...labels },
+    startTime: given(filter.startTime, timestampFrom, "startTime"),
+    endTime: given(filter.endTime, timestampFrom, "endTime"),
+    kinds: kinds.map((kind) => kindFrom(kind, "kinds")),
+    filter: filter.filter ?? "",
+    includeEmbedding,
+  };
+}
+
+/** Converts what is retrieved, for the first page. */
+export function retrievalFrom(
+  query: string,
+  options: RetrieveOptions,
+): MessageInitShape<typeof RetrieveOptionsSchema> & object {
+  return {
+    ...filterFrom(options),
+    limit: given(options.limit, int32From, "limit"),
+    queryText: query,
+    queryEmbedding: given(options.embedding, vectorFrom, "embedding"),
+    minScore: options.minScore,
+    mode: given(options.mode, modeFrom, "mode") ?? Modes.UNSPECIFIED,
+    now: given(options.now, timestampFrom, "now"),
+    weights: given(options.weights, weightsFrom, "weights"),
+    contextWindow: int32From(options.contextWindow ?? 0, "contextWindow"),
+    maxTokens: given(options.maxTokens, int32From, "maxTokens"),
+    rerank: options.rerank ?? false,
+    recordUsage: options.recordUsage ?? false,
+    explain: options.explain ?? false,
+    pageSize: int32From(options.pageSize ?? 0, "pageSize"),
+  };
+}
+
+function weightsFrom(weights: ScoreWeights, where: string): MessageInitShape<typeof ScoreWeightsSchema> {
+  const { lexical, vector, recency = 0, recencyHalfLifeMs, importance = 0, usage = 0 } = weights;
+  const recencyHalfLife = given(recencyHalfLifeMs, durationFrom, `${where}.recencyHalfLifeMs`);
+  return { lexical, vector, recency, recencyHalfLife, importance, usage };
+}
+
+/** Joins the pages of a retrieval. */
+export async function resultsOf(pages: AsyncIterable<RetrieveResponse>): Promise<Results> {
+  let tokenCount = 0;
+  const found = await foundOf(pages, (page) => {
+    tokenCount += page.tokenCount;
+    return page.results.map(resultTo);
+  });
+  return Object.assign(found, { tokenCount });
+}
+
+function resultTo(result: RetrieveResult): Result {
+  const item = itemTo(result.item);
+  return {
+    item,
+    score: result.score,
+    explanation: explanationTo(result.explanation),
+    before: result.before.map((neighbour) => itemTo(neighbour)),
+    after: result.after.map((neighbour) => itemTo(neighbour)),
+    text: item.text,
+  };
+}
