@@ -26,6 +26,7 @@ class FieldName(enum.StrEnum):
     UPDATE_TIME = "update_time"
     EXPIRE_TIME = "expire_time"
     LABELS = "labels"
+    IMPORTANCE = "importance"
     METADATA = "metadata"
 
 

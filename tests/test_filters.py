@@ -42,6 +42,7 @@ def fill(api: Api, namespace: str) -> None:
             labels={"color": "red" if n < 3 else "blue"},
             metadata=struct({"n": n, "tags": [f"t{n}", "all"], "deep": {"er": n == 2}}),
             create_time=Timestamp(seconds=100 + n),
+            importance=n / 10 if n else None,
         )
     api.add(namespace, id="plain", text="a heron that nobody speaks of")
 
@@ -70,6 +71,8 @@ def ids(response: pb.RetrieveResponse) -> set[str]:
         ("kind = plain AND metadata:n", "012345"),
         ("update_time > 2020-01-01 AND metadata.n < 1", "0"),
         ("expire_time:*", ""),
+        ("importance >= 0.3", "345"),
+        ("kind = plain AND role:* AND NOT importance:*", "0"),
         ("role:* AND NOT (labels.color = red OR labels.color = blue)", ""),
     ],
     ids=str,

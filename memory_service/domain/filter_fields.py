@@ -77,6 +77,8 @@ def _operand(name: FieldName, wildcards: bool, literal: Literal) -> Operand:
         return _one_of(_ROLES, "role_", literal)
     if name is FieldName.KIND:
         return _one_of({**_KINDS, "unspecified": int(ItemKind.PLAIN)}, "item_kind_", literal)
+    if name is FieldName.IMPORTANCE:
+        return literal.as_number()
     if name is FieldName.METADATA:
         return literal.as_json(wildcards=wildcards)
     return literal.as_text(wildcards=wildcards)

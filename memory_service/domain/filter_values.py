@@ -68,6 +68,13 @@ class Literal:
             return number
         return self.as_text(wildcards=wildcards)
 
+    def as_number(self) -> float:
+        """What it stands for where a number is wanted."""
+        number = self.as_json(wildcards=False)
+        if isinstance(number, float):
+            return number
+        raise Misfit(self.at, "expected a number")
+
     def as_time_us(self) -> int:
         """What it stands for where a time is wanted, in microseconds."""
         if _TIME.fullmatch(self.text):

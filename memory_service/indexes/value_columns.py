@@ -153,6 +153,8 @@ def reader(wanted: Field) -> Callable[[Item], Value]:
             return lambda item: item.id
         case FieldName.UPDATE_TIME:
             return lambda item: item.update_us
+        case FieldName.IMPORTANCE:
+            return lambda item: UNSET if item.importance is None else item.importance
         case FieldName.ROLE:
             return lambda item: item.content.role.value if isinstance(item.content, ChatMessage) else UNSET
         case FieldName.NAME:

@@ -25,6 +25,7 @@ TEXTS = ["", "a", "ab", "b", "aba", "*", "\u00e9", "\uffff", "\U0001f600", "a\x0
 NUMBERS: list[float] = [0, -0.0, 1, 1.5, -2, 1e300, 2**53]
 # Two that are one as floats, and none that has passed.
 TIMES = [NOW + 1, NOW + 2, NOW + 3, 2**57 + 1, 2**57 + 2]
+IMPORTANCES = [None, 0.0, 0.5, 1.0]
 KINDS = [None, ItemKind.MESSAGE, ItemKind.DOCUMENT]
 PATHS = [("x",), ("x",), ("x", "z"), ("y.y",), ("x", "z", "a"), ("none",)]
 _EQUALITIES = [Operator.EQUAL, Operator.UNEQUAL, Operator.HAS]
@@ -35,6 +36,7 @@ _TEXT_FIELDS = [
     Field(FieldName.LABELS, ("k",)),
     Field(FieldName.LABELS, ("l",)),
 ]
+_IMPORTANCE = Field(FieldName.IMPORTANCE)
 _TIME_FIELDS = [Field(FieldName.CREATE_TIME), Field(FieldName.UPDATE_TIME), Field(FieldName.EXPIRE_TIME)]
 
 
@@ -71,6 +73,7 @@ def random_write(choose: Random, item_id: str) -> ItemWrite:
         update_us=choose.choice(TIMES),
         expire_us=choose.choice([None, *TIMES]),
         facet=None if kind is None else Facet(kind),
+        importance=choose.choice(IMPORTANCES),
     )
 
 
@@ -78,7 +81,7 @@ def _leaf(choose: Random) -> Predicate:
     kind = choose.random()
     if kind < 0.1:
         name = choose.choice([FieldName.ROLE, FieldName.KIND])
-        fields = [*_TEXT_FIELDS, *_TIME_FIELDS, Field(name), _metadata(choose)]
+        fields = [*_TEXT_FIELDS, *_TIME_FIELDS, Field(name), _IMPORTANCE, _metadata(choose)]
         return Present(choose.choice(fields))
     operator, exact = choose.choice([*Operator]), choose.choice(_EQUALITIES)
     if kind < 0.3:
@@ -95,7 +98,9 @@ def _leaf(choose: Random) -> Predicate:
         return Comparison(choose.choice(_TEXT_FIELDS), operator, choose.choice([*TEXTS, *IDS[:3]]))
     if kind < 0.85:
         return Comparison(choose.choice(_TEXT_FIELDS), exact, _pattern(choose))
-    if kind < 0.92:
+    if kind < 0.88:
+        return Comparison(_IMPORTANCE, operator, choose.choice([-1.0, 0.0, 0.5, 0.7, 1.0]))
+    if kind < 0.93:
         return Comparison(Field(FieldName.ROLE), exact, choose.choice([*Role]).value)
     return Comparison(Field(FieldName.KIND), exact, choose.choice([0, 1, 2, 5]))
 

@@ -50,6 +50,8 @@ def _value(field: Field, item: Item) -> Any:
             return item.update_us
         case "expire_time":
             return _MISSING if item.expire_us is None else item.expire_us
+        case "importance":
+            return _MISSING if item.importance is None else item.importance
         case "labels":
             return item.labels.get(field.path[0], _MISSING)
     value: Any = item.metadata

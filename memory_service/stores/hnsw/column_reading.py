@@ -29,6 +29,7 @@ class _Speaker(msgspec.Struct):
 _SOURCES = {
     FieldName.ID: "id",
     FieldName.UPDATE_TIME: "update_us",
+    FieldName.IMPORTANCE: "importance",
     FieldName.ROLE: "content",
     FieldName.NAME: "content",
     FieldName.LABELS: "labels",
@@ -37,6 +38,7 @@ _SOURCES = {
 _DECODERS: dict[str, Callable[[Any], Any]] = {
     "id": lambda stored: stored,
     "update_us": lambda stored: stored,
+    "importance": lambda stored: stored,
     "content": msgspec.json.Decoder(_Speaker).decode,
     "labels": msgspec.json.Decoder(dict[str, str]).decode,
     "metadata": msgspec.json.Decoder(dict).decode,
@@ -84,6 +86,8 @@ def _by_column(rows: Iterator[Row]) -> Iterator[tuple[Any, ...]]:
 
 def _value(decoded: Any, wanted: Field) -> Value:
     match wanted.name:
+        case FieldName.IMPORTANCE:
+            return msgspec.UNSET if decoded is None else decoded
         case FieldName.ROLE:
             return decoded.role if decoded.type == "chat_message" else msgspec.UNSET
         case FieldName.NAME:
