@@ -1,8 +1,11 @@
-"""Building the view of a namespace from its records, all rows at once."""
+"""Building the view of a namespace from its records, some thousand rows at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -21,11 +24,12 @@ from memory_service.stores.hnsw.rows import NAMESPACE_COLUMNS, namespace_of
 from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, keys_of, vector_key
 from memory_service.stores.hnsw.snapshots import Snapshot, Snapshots
 from memory_service.stores.rules import index_labels
-from memory_service.stores.sqlite import Connection, translated
+from memory_service.stores.sqlite import Connection, Row, translated
 
 _labels = msgspec.json.Decoder(dict[str, str]).decode
 _facet = msgspec.json.Decoder(Facet).decode
 _FEW = 2048
+_ROWS_AT_ONCE = 8192
 
 
 def load_view(
@@ -59,50 +63,87 @@ def load_view(
             connection.execute("COMMIT")
 
 
+@dataclass
+class _Columns:
+    """What was read of the rows, in parts: as tuples a million of them would take ten times the room."""
+
+    numbers: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
+    postings: list[tuple[NDArray[Any], NDArray[np.int32], NDArray[Any]]] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, **parts: NDArray[Any]) -> None:
+        for name, part in parts.items():
+            self.numbers.setdefault(name, []).append(part)
+
+    def whole(self, name: str) -> NDArray[Any]:
+        return np.concatenate(self.numbers[name])
+
+
 def _load_rows(connection: Connection, info: NamespaceInfo, view: NamespaceView) -> NDArray[np.int64]:
     """Fill everything but vectors; return the key of each row's vector, 0 for none."""
     rows = connection.execute(
         "SELECT key, session_id, create_us, expire_us, labels, vector_revision, terms, facet, importance,"
         " use_count FROM items WHERE key BETWEEN ? AND ? ORDER BY key",
         keys_of(info.uid),
-    ).fetchall()
-    count = len(rows)
+    )
+    columns = _Columns()
+    while some := list(islice(rows, _ROWS_AT_ONCE)):
+        _take_rows(columns, view, some)
+    count = columns.count
     if not count:
         return np.empty(0, np.int64)
+    view.positions = GrowingArray.of(columns.whole("keys") & POSITION_MAX)
+    view.live = GrowingArray.of(np.ones(count, np.bool_))
+    view.live_count = count
+    view.sessions = GrowingArray.of(columns.whole("sessions"))
+    view.create_us = GrowingArray.of(columns.whole("create_us"))
+    expiry = columns.whole("expire_us")
+    view.expire_us = GrowingArray.of(expiry)
+    view.expiring_count = int((expiry != NEVER_US).sum())
+    view.importances = GrowingArray.of(columns.whole("importances"))
+    view.use_counts = GrowingArray.of(columns.whole("use_counts"))
+    kinds = columns.whole("kinds")
+    view.kinds = GrowingArray.of(kinds)
+    view.kind_counts = np.bincount(kinds, minlength=len(ItemKind)).tolist()
+    view.link_turns()
+    terms, docs, counts = (np.concatenate(parts) for parts in zip(*columns.postings, strict=True))
+    view.lexical = LexicalIndex.build(terms, docs, counts, doc_count=count)
+    numbers = np.arange(count, dtype=np.int32)
+    view.row_doc, view.doc_row = GrowingArray.of(numbers.copy()), GrowingArray.of(numbers)
+    view.row_slot = GrowingArray.of(np.full(count, -1, np.int32))
+    held = columns.whole("vector_keys")
+    return np.where(held > vector_key(info.vector_epoch, 0), held, 0)
+
+
+def _take_rows(columns: _Columns, view: NamespaceView, rows: list[Row]) -> None:
+    """Add some rows to the columns, and their labels to the view."""
     (
         keys, sessions, create_us, expire_us, labels, vector_keys, terms, facets, importances, use_counts,
     ) = zip(*rows, strict=True)  # fmt: skip
-    view.positions = GrowingArray.of(np.array(keys, np.int64) & POSITION_MAX)
-    view.live = GrowingArray.of(np.ones(count, np.bool_))
-    view.live_count = count
+    first, count = columns.count, len(rows)
     codes = view.session_codes
-    view.sessions = GrowingArray.of(
-        np.fromiter((codes.setdefault(s, len(codes)) for s in sessions), np.int32, count)
-    )
-    view.create_us = GrowingArray.of(np.array(create_us, np.int64))
-    expiry = np.fromiter((NEVER_US if e is None else e for e in expire_us), np.int64, count)
-    view.expire_us = GrowingArray.of(expiry)
-    view.expiring_count = int((expiry != NEVER_US).sum())
-    view.importances = GrowingArray.of(
-        np.fromiter((UNSET_IMPORTANCE if i is None else i for i in importances), np.float64, count)
-    )
-    view.use_counts = GrowingArray.of(np.array(use_counts, np.int32))
     kinds = np.zeros(count, np.int8)
     for at, (encoded, encoded_facet) in enumerate(zip(labels, facets, strict=True)):
         if encoded is None and encoded_facet is None:
             continue
         facet = None if encoded_facet is None else _facet(encoded_facet)
         kinds[at] = facet.kind if facet else ItemKind.PLAIN
-        view.label_row(at, index_labels(_labels(encoded) if encoded else {}, facet))
-    view.kinds = GrowingArray.of(kinds)
-    view.kind_counts = np.bincount(kinds, minlength=len(ItemKind)).tolist()
-    view.link_turns()
-    view.lexical = LexicalIndex.build(*posting_arrays(list(terms)), doc_count=count)
-    numbers = np.arange(count, dtype=np.int32)
-    view.row_doc, view.doc_row = GrowingArray.of(numbers.copy()), GrowingArray.of(numbers)
-    view.row_slot = GrowingArray.of(np.full(count, -1, np.int32))
-    held = np.array(vector_keys, np.int64)
-    return np.where(held > vector_key(info.vector_epoch, 0), held, 0)
+        view.label_row(first + at, index_labels(_labels(encoded) if encoded else {}, facet))
+    columns.add(
+        keys=np.array(keys, np.int64),
+        sessions=np.fromiter((codes.setdefault(s, len(codes)) for s in sessions), np.int32, count),
+        create_us=np.array(create_us, np.int64),
+        expire_us=np.fromiter((NEVER_US if e is None else e for e in expire_us), np.int64, count),
+        vector_keys=np.array(vector_keys, np.int64),
+        importances=np.fromiter(
+            (UNSET_IMPORTANCE if i is None else i for i in importances), np.float64, count
+        ),
+        use_counts=np.array(use_counts, np.int32),
+        kinds=kinds,
+    )
+    its_terms, its_docs, its_counts = posting_arrays(list(terms))
+    columns.postings.append((its_terms, its_docs + np.int32(first), its_counts))
+    columns.count += count
 
 
 def _load_vectors(
