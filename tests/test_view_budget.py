@@ -32,3 +32,17 @@ def test_a_view_over_the_budget_stays_until_another_is_used(crowded: Api, namesp
     for used, unused in ((one, other), (other, one)):
         assert crowded.found(used, query_text="garden", limit=1) == ["tea in the garden"]
         assert (loaded(crowded, used), loaded(crowded, unused)) == (True, False)
+
+
+def test_views_that_only_grow_are_weighed(tmp_path: Path) -> None:
+    budget = 300_000
+    with ServerProcess(tmp_path, flags=["--views-bytes-max", str(budget)]) as server:
+        api = Api.connect(server.address)
+        names = [f"user/{number}" for number in range(30)]
+        for name in names:
+            api.add_texts(name, *(f"tea number {number}" for number in range(40)))
+        kept = [stats.index.memory_bytes for name in names if (stats := api.stats(name)).index.loaded]
+        api.channel.close()
+    # Before the last of them was weighed the others fitted.
+    assert 0 < sum(kept[:-1]) <= budget
+    assert len(kept) < 10

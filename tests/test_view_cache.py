@@ -8,19 +8,20 @@ from pathlib import Path
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.view import Entry, NamespaceView
-from memory_service.records import ItemKind, NamespaceInfo
+from memory_service.records import Item, ItemKind, NamespaceInfo, TextPart
 from memory_service.stores.hnsw.snapshots import Snapshots
-from memory_service.stores.hnsw.view_cache import Loaded, ViewCache
+from memory_service.stores.hnsw.view_cache import ViewCache
 
 
 async def test_uses_that_are_told_while_a_view_is_read_reach_it(tmp_path: Path) -> None:
     analyzer, settings = Analyzer(), IndexSettings()
     read = NamespaceView(analyzer, settings)
-    read.add(Entry(1, 1, "", 0, None, {}, ItemKind.PLAIN, {}, None))
+    item = Item("a", "", TextPart("tea"), create_us=0, update_us=0)
+    read.add(Entry(1, 1, "", 0, None, {}, ItemKind.PLAIN, {}, None, item))
     read.revision = 1
     begun, go_on = asyncio.Event(), asyncio.Event()
 
-    async def slowly(work: object) -> Loaded:
+    async def slowly(work: object) -> tuple[NamespaceInfo, NamespaceView]:
         begun.set()
         await go_on.wait()
         return NamespaceInfo("a", 1, 1, 1, 0, 0, 0, "", 0), read

@@ -35,6 +35,7 @@ NEVER_US = np.iinfo(np.int64).max
 _NONE = -1
 _PENDING_MAX = 64
 _UNLISTED_MAX = 64
+_ENTRY_BYTES = 1500
 _IS_TURN = np.array([kind in CONVERSATION_KINDS for kind in ItemKind])
 
 IntArray = NDArray[np.int64]
@@ -319,7 +320,13 @@ class NamespaceView:
         vectors = self.vectors.nbytes if self.vectors else 0
         kinds = sum(rows.nbytes for rows, _ in self.kind_rows.values())
         words = self.lexical.nbytes + self.turns.nbytes + 100 * len(self.session_codes)
-        return 2000 + kinds + arrays + labels + words + vectors + self.columns.nbytes
+        pending = sum(_ENTRY_BYTES + (0 if e.vector is None else e.vector.nbytes) for e in self._pending)
+        return 2000 + kinds + arrays + labels + words + vectors + pending + self.columns.nbytes
+
+    @property
+    def written_count(self) -> int:
+        """How many items were written to it, each as often as it was."""
+        return len(self.doc_row) + len(self._pending)
 
     @property
     def wasteful(self) -> bool:

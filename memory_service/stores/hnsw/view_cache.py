@@ -33,7 +33,7 @@ Recorder = Callable[[int, str], Awaitable[bool]]
 
 T = TypeVar("T")
 
-_WEIGH_AFTER_EFFECTS = 256
+_WEIGH_AFTER_WRITES = 256
 _SAVE_AT_GROWTH = 1.5
 # The revision of an effect that raises none, and does no harm to a view that has it already.
 _NO_CHANGE = -1
@@ -53,11 +53,26 @@ class _Held:
         self.namespace = namespace
         self.uid = uid
         self.view = view
-        self.nbytes = view.nbytes
-        self.effects = 0
+        self.nbytes = 0
+        self._weigh_at = 0
+        self.weigh()
         self.job: asyncio.Future[None] | None = None
         self.columns_task: asyncio.Task[None] | None = None
         self._moved: asyncio.Future[None] | None = None
+
+    def weigh(self) -> int:
+        """Look at what the view takes now; return how much more that is than before."""
+        before = self.nbytes
+        self.nbytes = self.view.nbytes
+        written = self.view.written_count
+        # Looking takes longer than a write: the next time it has grown by a third, or by a good part.
+        self._weigh_at = written + min(max(written // 3, 8), _WEIGH_AFTER_WRITES)
+        return self.nbytes - before
+
+    @property
+    def weigh_due(self) -> bool:
+        """Whether so much was written since that it may take clearly more."""
+        return self.view.written_count >= self._weigh_at
 
     async def move(self) -> None:
         """Return when the view has another revision, or is dropped. For one caller at a time."""
@@ -238,9 +253,8 @@ class ViewCache:
         effect(held.view)
         held.view.revision = revision
         held.tell_moved()
-        held.effects += 1
         self._maintain(held)
-        if held.effects % _WEIGH_AFTER_EFFECTS == 0:
+        if held.weigh_due:
             self._weigh(held)
             self._evict()
 
@@ -261,9 +275,7 @@ class ViewCache:
             held.tell_moved()
 
     def _weigh(self, held: _Held) -> None:
-        nbytes = held.view.nbytes
-        self._nbytes += nbytes - held.nbytes
-        held.nbytes = nbytes
+        self._nbytes += held.weigh()
 
     def _evict(self) -> None:
         """Drop views until they fit into the budget.
