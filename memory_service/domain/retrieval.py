@@ -37,7 +37,7 @@ from memory_service.stores.base import Store
 DEFAULT_LIMIT = 10
 _CANDIDATES_MIN = 64
 _CANDIDATES_PER_RESULT = 4
-# Words bring most of what vectors find: on conversations, more than these never changed an answer.
+# Words bring most of what vectors find: on conversations, more than these hardly changed an answer.
 _NEAREST_MIN = 16
 _NEAREST_PER_RESULT = 2
 # Where something of the items counts as well, what is best may be far from the best by words and vectors.
