@@ -17,7 +17,9 @@ Row = tuple[Any, ...]
 
 KIB = 1024
 _CHECKPOINT_PAGES = 8192
-_CACHE_KIB = 64 * KIB
+_WRITER_CACHE_KIB = 64 * KIB
+# Those who read go through many rows once: what they keep serves nobody again.
+_READER_CACHE_KIB = 8 * KIB
 _BUSY_MS = 10_000
 _BACKUP_STEP_PAGES = 1024
 
@@ -42,7 +44,7 @@ def connect(path: Path, *, writer: bool = False) -> Connection:
             connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
         else:
             connection.execute("PRAGMA query_only = ON")
-        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB if writer else _READER_CACHE_KIB}")
         connection.execute("PRAGMA temp_store = MEMORY")
         return connection
 
