@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from typing import Any
 
-from grpc_api import Api
+from grpc_api import Api, struct
 from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
 
@@ -37,12 +37,15 @@ def best(api: Api, namespace: str, asked: Sequence[dict[str, Any]]) -> list[str]
 def missed(api: Api, namespace: str, item: pb.MemoryItem, word: str) -> list[str]:
     """The ways to ask for an item that do not answer with it first."""
     part = {"part": item.labels["part"]}
+    alone = f"metadata.number = {item.metadata['number']}"
     embedding = api.get(namespace, item.id, include_embedding=True).embedding
     asked: dict[str, dict[str, Any]] = {
         "word": {"query_text": word, "mode": LEXICAL},
         "word in a label": {"query_text": word, "mode": LEXICAL, "labels": part},
         "vector": {"query_embedding": embedding, "mode": VECTOR},
         "vector in a label": {"query_embedding": embedding, "mode": VECTOR, "labels": part},
+        "word in a filter": {"query_text": word, "mode": LEXICAL, "filter": alone},
+        "vector in a filter": {"query_embedding": embedding, "mode": VECTOR, "filter": alone},
         "word and vector": {"query_text": word, "query_embedding": embedding},
         "its text, in its session": {"query_text": item.text, "session_id": item.session_id},
     }
@@ -54,7 +57,11 @@ def add(api: Api, namespace: str, number: int, word: str) -> pb.MemoryItem:
     """Adds an item with this word."""
     text = f"{TOPICS[number % len(TOPICS)]} {word}"
     return api.add(
-        namespace, text=text, labels={"part": str(number % 5)}, session_id=f"session-{number // 20}"
+        namespace,
+        text=text,
+        labels={"part": str(number % 5)},
+        metadata=struct({"number": number}),
+        session_id=f"session-{number // 20}",
     )
 
 

@@ -97,10 +97,11 @@ class HnswStore(Store):
             self._reader = connect(path)
             with translated():
                 manifests = [row[0] for row in self._reader.execute("SELECT manifest FROM snapshots")]
-        except (CannotOpen, Unavailable) as error:
+        except CannotOpen:
             self._lock.close()
-            if isinstance(error, CannotOpen):
-                raise
+            raise
+        except Unavailable as error:
+            self._lock.close()
             raise CannotOpen(f"cannot open {path}: {error.__cause__}") from error
         self._spare_readers: SimpleQueue[Connection] = SimpleQueue()
         for _ in range(_READERS):
