@@ -55,7 +55,7 @@ type AdminServiceClient interface {
 	// it serves; until its turn has come an item is found by its words alone. It returns when the move is
 	// on disk, not when it is done: GetNamespaceStats has `pending_count`. It goes on after a restart.
 	// One that is of this embedder already is left alone. May be retried. Errors: NAMESPACE_NOT_FOUND,
-	// EMBEDDER_REQUIRED.
+	// EMBEDDER_REQUIRED, EMBEDDER_UNAVAILABLE (nothing was begun).
 	Reembed(ctx context.Context, in *ReembedRequest, opts ...grpc.CallOption) (*ReembedResponse, error)
 }
 
@@ -164,7 +164,7 @@ type AdminServiceServer interface {
 	// it serves; until its turn has come an item is found by its words alone. It returns when the move is
 	// on disk, not when it is done: GetNamespaceStats has `pending_count`. It goes on after a restart.
 	// One that is of this embedder already is left alone. May be retried. Errors: NAMESPACE_NOT_FOUND,
-	// EMBEDDER_REQUIRED.
+	// EMBEDDER_REQUIRED, EMBEDDER_UNAVAILABLE (nothing was begun).
 	Reembed(context.Context, *ReembedRequest) (*ReembedResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
 }

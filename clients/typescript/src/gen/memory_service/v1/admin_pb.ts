@@ -713,7 +713,7 @@ export const AdminService: GenService<{
    * it serves; until its turn has come an item is found by its words alone. It returns when the move is
    * on disk, not when it is done: GetNamespaceStats has `pending_count`. It goes on after a restart.
    * One that is of this embedder already is left alone. May be retried. Errors: NAMESPACE_NOT_FOUND,
-   * EMBEDDER_REQUIRED.
+   * EMBEDDER_REQUIRED, EMBEDDER_UNAVAILABLE (nothing was begun).
    *
    * @generated from rpc memory_service.v1.AdminService.Reembed
    */
