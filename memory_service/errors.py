@@ -8,6 +8,8 @@
     ├── AlreadyExists          the id is taken
     ├── Conflict               a compare-and-set met another version
     ├── FailedPrecondition     the request cannot hold in the present state
+    ├── Unauthenticated        no credential, or one that is not good
+    ├── PermissionDenied       the credential is not good for this
     ├── Unavailable            something the work needs does not answer; retry
     ├── StorageFull            the disk is full
     └── Unsupported            this server or store does not offer it
@@ -196,6 +198,20 @@ class FailedPrecondition(MemoryServiceError):
     def llm_required(cls) -> FailedPrecondition:
         """A language model is insisted on, and the server has none."""
         return cls("LLM_REQUIRED", "the server runs without a language model")
+
+
+class Unauthenticated(MemoryServiceError):
+    """The call has no credential, or one that is unknown, expired, revoked or forged: which, is not told."""
+
+    def __init__(self) -> None:
+        super().__init__("UNAUTHENTICATED", "a valid credential is required")
+
+
+class PermissionDenied(MemoryServiceError):
+    """The credential is not good for this call: not told is whether what it asks for exists."""
+
+    def __init__(self) -> None:
+        super().__init__("PERMISSION_DENIED", "the credential is not good for this call")
 
 
 class Unavailable(MemoryServiceError):

@@ -27,10 +27,7 @@ _QUIET_S = 0.2
 
 Context = grpc.aio.ServicerContext[Any, Any]
 Handler = Any
-
-
-class _Undecodable:
-    """Stands for a request whose bytes are not a message."""
+Decoder = Callable[[bytes], Any]
 
 
 class CallGuard:
@@ -51,26 +48,29 @@ class CallGuard:
 
     def wrap(self, method: str, handler: Handler) -> Handler:
         """Return the handler of a method with all that is around it."""
-        decode = _tolerant(handler.request_deserializer)
+        # gRPC is given no decoder: a request is decoded here, once it was let in.
+        decode = _decoder(handler.request_deserializer)
         encode = _encoder(handler.response_serializer)
         if handler.unary_unary:
             return grpc.unary_unary_rpc_method_handler(
-                self._unary(method, handler.unary_unary), decode, encode
+                self._unary(method, handler.unary_unary, decode), None, encode
             )
         if handler.unary_stream:
             return grpc.unary_stream_rpc_method_handler(
-                self._stream(method, handler.unary_stream), decode, encode
+                self._stream(method, handler.unary_stream, decode), None, encode
             )
         return grpc.stream_unary_rpc_method_handler(
-            self._upload(method, handler.stream_unary), decode, encode
+            self._upload(method, handler.stream_unary, decode), None, encode
         )
 
-    def _unary(self, method: str, call: Callable[[Any, Context], Awaitable[Any]]) -> Handler:
+    def _unary(
+        self, method: str, call: Callable[[Any, Context], Awaitable[Any]], decode: Decoder
+    ) -> Handler:
         limit = self._limits.concurrent_calls_max
 
-        async def answer(request: Any, context: Context) -> Any:
-            if self._calls >= limit or self._draining or type(request) is _Undecodable:
-                await self._refuse(request, context, "concurrent_calls_max", limit)
+        async def answer(raw: bytes, context: Context) -> Any:
+            if self._calls >= limit or self._draining:
+                await self._refuse(context, "concurrent_calls_max", limit)
             remaining_s = context.time_remaining()
             if remaining_s is not None and remaining_s <= 0:
                 await _abort(context, DeadlineExceeded())
@@ -81,7 +81,7 @@ class CallGuard:
                     await gate
                 if remaining_s is not None:
                     set_remaining_s(remaining_s)
-                return await call(request, context)
+                return await call(decode(raw), context)
             except Exception as error:
                 await _abort(context, expected(error, method))
             finally:
@@ -91,23 +91,23 @@ class CallGuard:
 
         return answer
 
-    async def _refuse(self, request: Any, context: Context, limit_name: str, limit: int) -> None:
+    async def _refuse(self, context: Context, limit_name: str, limit: int) -> None:
         if self._draining:
             self._refused_lately = True
             await _abort(context, Unavailable.shutting_down())
-        if type(request) is _Undecodable:
-            await _abort(context, InvalidArgument("request", "is not a message of this method"))
         await _abort(context, Overloaded(limit_name, limit))
 
-    def _stream(self, method: str, call: Callable[[Any, Context], AsyncIterator[Any]]) -> Handler:
+    def _stream(
+        self, method: str, call: Callable[[Any, Context], AsyncIterator[Any]], decode: Decoder
+    ) -> Handler:
         limit = self._limits.concurrent_streams_max
 
-        async def answer(request: Any, context: Context) -> AsyncIterator[Any]:
-            if len(self._streams) >= limit or self._draining or type(request) is _Undecodable:
-                await self._refuse(request, context, "concurrent_streams_max", limit)
+        async def answer(raw: bytes, context: Context) -> AsyncIterator[Any]:
+            if len(self._streams) >= limit or self._draining:
+                await self._refuse(context, "concurrent_streams_max", limit)
             task = self._enter_stream()
             try:
-                async for response in call(request, context):
+                async for response in call(decode(raw), context):
                     yield response
             except asyncio.CancelledError:
                 if not self._draining:
@@ -120,16 +120,18 @@ class CallGuard:
 
         return answer
 
-    def _upload(self, method: str, call: Callable[[Any, Context], Awaitable[Any]]) -> Handler:
+    def _upload(
+        self, method: str, call: Callable[[Any, Context], Awaitable[Any]], decode: Decoder
+    ) -> Handler:
         limit = self._limits.concurrent_streams_max
 
-        async def answer(requests: AsyncIterator[Any], context: Context) -> Any:
+        async def answer(raw: AsyncIterator[bytes], context: Context) -> Any:
             if len(self._streams) >= limit or self._draining:
-                await self._refuse(None, context, "concurrent_streams_max", limit)
+                await self._refuse(context, "concurrent_streams_max", limit)
             task = self._enter_stream()
             set_remaining_s(context.time_remaining())
             try:
-                return await call(_decoded(requests), context)
+                return await call(_decoded(raw, decode), context)
             except asyncio.CancelledError:
                 if not self._draining:
                     raise
@@ -191,23 +193,21 @@ def _encoder(encode: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
     return encoder
 
 
-def _tolerant(decode: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
-    """Return a decoder that tells of bad bytes with a value: gRPC would call it a server's fault."""
+def _decoder(decode: Callable[[bytes], Any]) -> Decoder:
+    """Return a decoder that says what a caller may see of bytes that are no message."""
 
-    def tolerant(raw: bytes) -> Any:
+    def decoder(raw: bytes) -> Any:
         try:
             return decode(raw)
         except (DecodeError, UnicodeDecodeError, ValueError):
-            return _Undecodable()
+            raise InvalidArgument("request", "is not a message of this method") from None
 
-    return tolerant
+    return decoder
 
 
-async def _decoded(requests: AsyncIterator[Any]) -> AsyncIterator[Any]:
-    async for request in requests:
-        if type(request) is _Undecodable:
-            raise InvalidArgument("request", "is not a message of this method")
-        yield request
+async def _decoded(raw: AsyncIterator[bytes], decode: Decoder) -> AsyncIterator[Any]:
+    async for each in raw:
+        yield decode(each)
 
 
 async def _abort(context: Context, error: MemoryServiceError) -> None:

@@ -1,0 +1,58 @@
+"""Who makes the present call, and what they may do.
+
+It belongs to the call and not to what is asked, so it goes with the call's context and not through the
+arguments of everything in between. It comes from the credential alone: nothing in a request changes it.
+"""
+
+from __future__ import annotations
+
+import enum
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+
+class Role(enum.Enum):
+    """What a credential may be good for."""
+
+    READ = "read"
+    WRITE = "write"
+    FORGET = "forget"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whom a credential names.
+
+    `namespaces` are names, or prefixes of names that end with "*"; "*" alone is every namespace. `trust`, 0
+    to 1, is the most that what they write is trusted.
+    """
+
+    name: str
+    credential_id: str
+    namespaces: tuple[str, ...]
+    roles: frozenset[Role]
+    trust: float = 1.0
+
+    def may_use(self, namespace: str) -> bool:
+        """Whether the credential is good for a namespace."""
+        return any(
+            namespace.startswith(pattern[:-1]) if pattern.endswith("*") else namespace == pattern
+            for pattern in self.namespaces
+        )
+
+
+ANYBODY = Caller("", "", ("*",), frozenset(Role))
+"""Whoever calls a server that asks for no credentials, and the server itself."""
+
+_CALLER: ContextVar[Caller] = ContextVar("caller", default=ANYBODY)
+
+
+def set_caller(caller: Caller) -> None:
+    """Note who makes this call."""
+    _CALLER.set(caller)
+
+
+def present_caller() -> Caller:
+    """Return who makes this call."""
+    return _CALLER.get()
