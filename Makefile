@@ -16,7 +16,7 @@ SOURCES := memory_service clients/python tests benchmarks setup.py
 TEST_WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test bench check protos protos-check fmt lint types clean
+.PHONY: help install serve test soak bench check protos protos-check fmt lint types clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ test: $(INSTALLED) $(GO_TOOLS) $(NODE_MODULES) ## Run every test that this machi
 	@$(BIN)/python -m compileall -q memory_service clients/python/memory_client
 	PATH="$(CURDIR)/build/bin:$$PATH" $(BIN)/python -m pytest -q \
 		--numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
+
+soak: $(INSTALLED) ## Run the fault tests at full length; SEED=n repeats a run
+	SOAK=1 $(BIN)/python -m pytest -q tests/faults
 
 # Generators, a linter and the real grpcurl. Without Go, what needs them is left out.
 $(GO_TOOLS): clients/go/tools/go.mod

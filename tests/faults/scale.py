@@ -1,0 +1,25 @@
+"""How much the fault tests do: a little in every run, much in `make soak`.
+
+What is drawn at random comes from one seed. It is printed, and SEED=n gives it again.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+
+SOAK = os.environ.get("SOAK") == "1"
+SEED = int(os.environ.get("SEED") or secrets.randbelow(1 << 32))
+# The other workers of this run are started from here.
+os.environ["SEED"] = str(SEED)
+
+
+def rounds(fast: int, soak: int) -> int:
+    """Return how often something is done: `fast` in every run, `soak` in `make soak`."""
+    return soak if SOAK else fast
+
+
+def drawn(name: str) -> random.Random:
+    """Return a source of random numbers of its own for a test, so that no other test moves it."""
+    return random.Random(f"{SEED}/{name}")
