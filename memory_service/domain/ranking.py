@@ -13,12 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from memory_service.domain.weighted_sums import best_of, descending
 from memory_service.errors import InvalidArgument
 from memory_service.records import Hits, RetrieveMode
 
@@ -79,6 +78,7 @@ class Contribution(msgspec.Struct, frozen=True):
 
 
 Shares = tuple[Contribution, ...]
+Column = tuple[Sequence[float | None], float, float, float]
 
 
 class Scoring(msgspec.Struct, frozen=True):
@@ -124,15 +124,30 @@ def rank(
 
     `boosts` has for each the positions of the items found that it is for, beside that of the speaker.
     """
-    ranked = _by_sum(hits, scoring, explain) if scoring.is_sum else _by_one(hits, scoring.mode, explain)
-    given = [(name, its) for name, its in boosts.items() if its] if boosts else []
-    if hits.named is not None and any(hits.named):
-        given.append(("speaker", {p for p, named in zip(hits.positions, hits.named, strict=True) if named}))
-    if given:
-        _favour(ranked, given, scoring.is_sum, explain)
-    # Compared as pairs: by score, then by position, which is higher for the newer.
-    ranked.order.sort(reverse=True)
+    if scoring.mode is RetrieveMode.LEXICAL:
+        hits = _with_words(hits)
+    channels = _channels(hits, scoring)
+    given = _given(hits, boosts)
+    # Where scores are shares they stay at most 1; BM25 has no such bound.
+    whole = 1 + BOOST * len(given) if scoring.is_sum else 1.0
+    columns = [channel.column for channel in channels]
+    ranked = Ranked(descending(hits.positions, columns, _raised(hits, given), whole))
+    if explain:
+        ranked.shares = {p: _shares(channels, given, whole, at, p) for at, p in enumerate(hits.positions)}
     return ranked
+
+
+def _with_words(hits: Hits) -> Hits:
+    """Return the hits that have a word of the query."""
+    scores = hits.lexical_scores or ()
+    if all(scores):
+        return hits
+    kept = [at for at, score in enumerate(scores) if score]
+    whole = Hits([hits.positions[at] for at in kept])
+    for name in ("lexical_scores", "named", "create_us", "importances", "use_counts"):
+        if (column := getattr(hits, name)) is not None:
+            setattr(whole, name, [column[at] for at in kept])
+    return whole
 
 
 def within(hits: Hits, spans: Sequence[tuple[int, int]]) -> set[int]:
@@ -141,111 +156,91 @@ def within(hits: Hits, spans: Sequence[tuple[int, int]]) -> set[int]:
     return {p for p, time in times if any(start <= time < end for start, end in spans)}
 
 
-def _favour(
-    ranked: Ranked, boosts: Sequence[tuple[str, Collection[int]]], divided: bool, explain: bool
-) -> None:
-    """Raise what the boosts are for.
-
-    Where scores are `divided` they stay at most 1; BM25 has no such bound.
-    """
-    whole = 1 + BOOST * len(boosts) if divided else 1.0
-    if explain:
-        for score, position in ranked.order:
-            shares = [msgspec.structs.replace(s, weight=s.weight / whole) for s in ranked.shares[position]]
-            shares += [
-                Contribution(name, score, BOOST / whole, 1.0) for name, its in boosts if position in its
-            ]
-            ranked.shares[position] = tuple(shares)
-    raised = 1 + BOOST
-    if len(boosts) == 1:
-        ((_, its),) = boosts
-        ranked.order = [(s * raised / whole if p in its else s / whole, p) for s, p in ranked.order]
-        return
-    factors = [(1 + BOOST * count) / whole for count in range(len(boosts) + 1)]
-    ranked.order = [(s * factors[sum(p in its for _, its in boosts)], p) for s, p in ranked.order]
+Boost = tuple[str, Collection[int]]
+"""The name of a boost, and the positions of what it is for."""
 
 
-def _by_one(hits: Hits, mode: RetrieveMode, explain: bool) -> Ranked:
-    """Score by one channel alone, by what it gives."""
-    if mode is RetrieveMode.LEXICAL:
-        channel, scores = "lexical", hits.lexical_scores or ()
-        order = [pair for pair in zip(scores, hits.positions, strict=False) if pair[0] > 0]
-    else:
-        channel = "vector"
-        order = [
-            (score or 0.0, p) for score, p in zip(hits.vector_scores or (), hits.positions, strict=False)
-        ]
-    ranked = Ranked(order)
-    if explain:
-        ranked.shares = {p: (Contribution(channel, score, 1.0, 1.0),) for score, p in order}
-    return ranked
+def _given(hits: Hits, boosts: Mapping[str, Collection[int]] | None) -> list[Boost]:
+    """Return the boosts that are for something."""
+    given: list[Boost] = [(name, its) for name, its in boosts.items() if its] if boosts else []
+    if hits.named is not None and any(hits.named):
+        given.append(("speaker", {p for p, named in zip(hits.positions, hits.named, strict=True) if named}))
+    return given
+
+
+def _raised(hits: Hits, boosts: Sequence[Boost]) -> list[float] | None:
+    """Return for each hit by what the boosts raise its score; None: by nothing."""
+    if not boosts:
+        return None
+    return [1 + BOOST * sum(p in its for _, its in boosts) for p in hits.positions]
+
+
+def _shares(
+    channels: Sequence[_Channel], boosts: Sequence[Boost], whole: float, at: int, position: int
+) -> Shares:
+    """Return what adds up to the score of one hit."""
+    shares = [channel.share(at, whole) for channel in channels]
+    score = sum(channel.value(at) for channel in channels)
+    shares += [Contribution(name, score, BOOST / whole, 1.0) for name, its in boosts if position in its]
+    return tuple(shares)
 
 
 @dataclass(slots=True)
 class _Channel:
-    """A column of scores, what counts of them, their weight in the sum and what they are divided by."""
+    """A column of scores, their weight in the sum and what they are divided by.
+
+    What is below `least` counts as much: a vector that points away does not take from what the words found.
+    """
 
     name: str
     scores: Sequence[float | None]
-    counted: NDArray[np.float64]
     weight: float
     scale: float = 1.0
+    least: float = 0.0
 
-    @classmethod
-    def found(cls, name: str, scores: Sequence[float | None] | None, count: int, weight: float) -> _Channel:
-        """Return the scores of a search, which are divided by the best of them.
+    @property
+    def column(self) -> Column:
+        """The channel as it is summed."""
+        return self.scores, self.scale, self.weight, self.least
 
-        A vector that is not there, or points away, does not take from what the words found.
-        """
-        scores = scores or [0.0] * count
-        counted = np.fmax(np.array(scores, np.float64), 0.0)
-        best = float(counted.max(initial=0.0))
-        return cls(name, scores, counted, weight, best if best > 0 else 1.0)
+    def value(self, at: int) -> float:
+        """Return what it adds to the score of one item."""
+        return max(self.scores[at] or 0.0, self.least) / self.scale * self.weight
 
-    @classmethod
-    def told(cls, name: str, values: NDArray[np.float64], weight: float) -> _Channel:
-        """Return what is told of the items themselves, 0 to 1."""
-        return cls(name, values.tolist(), values, weight)
-
-    def share(self, at: int) -> Contribution:
-        """Return the share of one item."""
+    def share(self, at: int, whole: float) -> Contribution:
+        """Return the share of one item, where all weights are divided by `whole`."""
         raw = self.scores[at] or 0.0
-        return Contribution(self.name, raw, self.weight, self.scale, max(raw, 0.0))
-
-
-def _by_sum(hits: Hits, scoring: Scoring, explain: bool) -> Ranked:
-    """Score by the weighted sum of all that counts, each divided by the best there can be."""
-    channels = _channels(hits, scoring)
-    sums = sum(c.counted / c.scale * c.weight for c in channels)
-    order = list(zip(cast("NDArray[np.float64]", sums).tolist(), hits.positions, strict=True))
-    ranked = Ranked(order)
-    if scoring.mode is RetrieveMode.LEXICAL:
-        ranked.order = [pair for pair, words in zip(order, channels[0].scores, strict=True) if words]
-    if explain:
-        ranked.shares = {p: tuple(c.share(at) for c in channels) for at, p in enumerate(hits.positions)}
-    return ranked
+        return Contribution(self.name, raw, self.weight / whole, self.scale, max(raw, self.least))
 
 
 def _channels(hits: Hits, scoring: Scoring) -> list[_Channel]:
     """Return what counts, the weights made to sum up to 1."""
-    weights, mode, count = scoring.weights, scoring.mode, len(hits.positions)
+    weights, mode = scoring.weights, scoring.mode
+    nothing = [0.0] * len(hits.positions)
+    words, vectors = hits.lexical_scores or nothing, hits.vector_scores or nothing
+    if not scoring.is_sum:
+        name, scores = ("lexical", words) if mode is RetrieveMode.LEXICAL else ("vector", vectors)
+        return [_Channel(name, scores, 1.0, least=-math.inf)]
     channels = []
     if mode is not RetrieveMode.VECTOR:
-        channels.append(_Channel.found("lexical", hits.lexical_scores, count, weights.lexical))
+        channels.append(_Channel("lexical", words, weights.lexical, best_of(words)))
     if mode is not RetrieveMode.LEXICAL:
-        channels.append(_Channel.found("vector", hits.vector_scores, count, weights.vector))
+        channels.append(_Channel("vector", vectors, weights.vector, best_of(vectors)))
     if weights.recency:
-        ages = np.maximum(scoring.now_us - np.array(hits.create_us or (), np.float64), 0.0)
-        channels.append(
-            _Channel.told("recency", 0.5 ** (ages / weights.recency_half_life_us), weights.recency)
-        )
+        channels.append(_Channel("recency", _recencies(hits, scoring), weights.recency))
     if weights.importance:
-        importances = np.array(hits.importances or (), np.float64)
-        channels.append(_Channel.told("importance", importances, weights.importance))
+        channels.append(_Channel("importance", list(hits.importances or ()), weights.importance))
     if weights.usage:
-        uses = np.array(hits.use_counts or (), np.float64)
-        channels.append(_Channel.told("usage", uses / (uses + _USES_OF_ONE_HALF), weights.usage))
+        shares = [uses / (uses + _USES_OF_ONE_HALF) for uses in hits.use_counts or ()]
+        channels.append(_Channel("usage", shares, weights.usage))
     total = sum(channel.weight for channel in channels)
     for channel in channels:
         channel.weight /= total
     return channels
+
+
+def _recencies(hits: Hits, scoring: Scoring) -> list[float]:
+    """Return how recent each is, 0 to 1, halving with each half-life."""
+    ages = np.maximum(scoring.now_us - np.array(hits.create_us or (), np.float64), 0.0)
+    recencies: list[float] = (0.5 ** (ages / scoring.weights.recency_half_life_us)).tolist()
+    return recencies

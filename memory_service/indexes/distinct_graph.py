@@ -48,8 +48,10 @@ class Linked:
         sizes = self.starts[groups + 1] - starts
         if sizes.max(initial=1) == 1 == sizes.min(initial=1):
             return self.by_group[starts], scores
-        slots = [self.by_group[self.starts[g] : self.starts[g + 1]] for g in groups.tolist()]
-        return np.concatenate(slots or [groups]), np.repeat(scores, sizes)
+        # The first of each group, and how far each slot is from the first of its group.
+        ends = np.cumsum(sizes)
+        within = np.arange(ends[-1]) - np.repeat(ends - sizes, sizes)
+        return self.by_group[np.repeat(starts, sizes) + within], np.repeat(scores, sizes)
 
 
 class DistinctGraph:

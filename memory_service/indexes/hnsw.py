@@ -189,6 +189,11 @@ class HnswGraph:
         """Return the vectors of labels, in their order, shape (n, dimension)."""
         return np.asarray(self._vectors.view[labels])
 
+    @property
+    def all_vectors(self) -> FloatMatrix:
+        """The vectors by label, not copied. Valid until the next `add`."""
+        return self._vectors.view
+
     def scores(self, labels: NDArray[np.int32], query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the inner products of a query with the vectors of labels, in their order."""
         return inner_products(self._vectors.view, labels, query)

@@ -6,3 +6,11 @@ from numpy.typing import NDArray
 def inner_products(
     matrix: NDArray[np.float32], rows: NDArray[np.int32], query: NDArray[np.float32]
 ) -> NDArray[np.float32]: ...
+def scores_of_rows(
+    rows: NDArray[np.int32],
+    row_slot: NDArray[np.int32],
+    slot_label: NDArray[np.int32],
+    labelled: NDArray[np.float32],
+    others: NDArray[np.float32],
+    query: NDArray[np.float32],
+) -> list[float | None]: ...

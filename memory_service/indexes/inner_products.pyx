@@ -4,6 +4,7 @@
 
 import numpy as np
 
+from libc.math cimport rintf
 from libc.stdint cimport int32_t
 
 cdef enum:
@@ -18,6 +19,31 @@ def inner_products(const float[:, ::1] matrix, const int32_t[::1] rows, const fl
     for i in range(rows.shape[0]):
         products[i] = _product(&matrix[rows[i], 0], &query[0], query.shape[0])
     return out
+
+
+def scores_of_rows(
+    const int32_t[::1] rows,
+    const int32_t[::1] row_slot,
+    const int32_t[::1] slot_label,
+    const float[:, ::1] labelled,
+    const float[:, ::1] others,
+    const float[::1] query,
+):
+    """Return the inner product of a query with the vector of each row, to six digits; None: it has none.
+
+    The vector of a slot is the one of its label, or for slots beyond `slot_label` in `others`, in their order.
+    """
+    cdef list products = [None] * rows.shape[0]
+    cdef Py_ssize_t i, slot, labels = slot_label.shape[0]
+    cdef const float* vector
+    for i in range(rows.shape[0]):
+        slot = row_slot[rows[i]]
+        if slot < 0:
+            continue
+        vector = &labelled[slot_label[slot], 0] if slot < labels else &others[slot - labels, 0]
+        # As numpy rounds: in floats.
+        products[i] = rintf(_product(vector, &query[0], query.shape[0]) * <float>1e6) / <float>1e6
+    return products
 
 
 cdef float _product(const float* one, const float* other, Py_ssize_t length) noexcept nogil:

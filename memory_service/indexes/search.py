@@ -109,7 +109,7 @@ def _search_text(view: NamespaceView, query: SearchQuery, rows: BoolArray | None
     found, scores = words.search(allowed, near, query.candidates, _widths(query.candidates))
     return Hits(
         view.positions.view[found].tolist(),
-        None if query.vector is None else _vector_scores(view, found, unit(query.vector)),
+        _vector_scores(view, found, query),
         scores.tolist(),
         words.named_in(found),
     )
@@ -125,13 +125,9 @@ def _widths(count: int) -> tuple[int, int, int, int]:
     return spread, int(_COUNTED_PER_CANDIDATE * count), _TELLING_DOCS_MIN, _TELLING_SHARE
 
 
-def _vector_scores(view: NamespaceView, rows: RowArray, query: NDArray[np.float32]) -> list[float | None]:
-    slots = view.row_slot.view[rows]
+def _vector_scores(view: NamespaceView, rows: RowArray, query: SearchQuery) -> list[float | None] | None:
+    if query.vector is None:
+        return None
     if view.vectors is None:
-        return [None] * len(slots)
-    with_vector = slots != _NONE
-    if with_vector.all():
-        scores: list[float | None] = view.vectors.scores(slots, query).round(6).tolist()
-        return scores
-    found = iter(view.vectors.scores(slots[with_vector], query).round(6).tolist())
-    return [next(found) if there else None for there in with_vector.tolist()]
+        return [None] * len(rows)
+    return view.vectors.scores_of_rows(rows, view.row_slot.view, unit(query.vector))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.distinct_graph import DistinctGraph, Linked
 from memory_service.indexes.hnsw import HnswGraph
-from memory_service.indexes.inner_products import inner_products
+from memory_service.indexes.inner_products import inner_products, scores_of_rows
 from memory_service.indexes.settings import IndexSettings
 
 FloatMatrix = NDArray[np.float32]
@@ -28,6 +28,7 @@ BoolArray = NDArray[np.bool_]
 Found = tuple[SlotArray, NDArray[np.float32]]
 """Slots and the scores they have."""
 
+_NO_LABELS = np.empty(0, np.int32)
 _BUILD_THREADS = 2
 _DELETED_MIN = 16
 _HELD_OUT = 256
@@ -156,7 +157,8 @@ class VectorIndex:
             ]
         if graph.slot_count == len(self._live):
             return [(slots[:k], scores[:k]) for slots, scores in found]
-        return [_merged(f, t, k) for f, t in zip(found, self._scan_matrix(queries, k), strict=True)]
+        products = self._tail_products(queries)
+        return [self._with_tail(f, row, k) for f, row in zip(found, products, strict=True)]
 
     def search_among(self, query: NDArray[np.float32], k: int, allowed: BoolArray) -> Found:
         """Like `search`, for one query, among the slots that `allowed`, of shape (len(self),), tells."""
@@ -192,16 +194,29 @@ class VectorIndex:
         return None
 
     def _scan_matrix(self, queries: FloatMatrix, k: int) -> list[Found]:
-        """Compare with every vector that is not in the graph. The matrix is read once for all queries."""
-        scores = _products(self._matrix.view, queries)
-        first = self.graph_count
+        """Compare with every vector, where there is no graph."""
+        return [_best_of_all(row, min(k, self._live_count), 0) for row in self._tail_products(queries)]
+
+    def _tail_products(self, queries: FloatMatrix) -> Sequence[NDArray[np.float32]]:
+        """Return for each query its inner products with what is not in the graph, -inf for what is dead.
+
+        The matrix is read once for all queries.
+        """
+        products = _products(self._matrix.view, queries)
         if self._live_count < len(self._live):
-            live = self._live.view[first:]
-            dead = np.flatnonzero(~live)
-            for row in scores:
+            dead = np.flatnonzero(~self._live.view[self.graph_count :])
+            for row in products:
                 row[dead] = -np.inf
-            k = min(k, len(live) - len(dead))
-        return [_best_of_all(row, k, first) for row in scores]
+        return products
+
+    def _with_tail(self, found: Found, tail: NDArray[np.float32], k: int) -> Found:
+        """Put what is better in the tail into what the graph found, best first: mostly nothing is."""
+        slots, scores = found[0][:k], found[1][:k]
+        least = scores[-1] if 0 < k == len(scores) else -np.inf
+        better = np.flatnonzero(tail > least)
+        if not len(better):
+            return slots, scores
+        return _merged((slots, scores), (better + self.graph_count, tail[better]), k)
 
     def scan(self, query: NDArray[np.float32], k: int, allowed: BoolArray | None = None) -> Found:
         """Like `search` or `search_among`, by comparing with every vector."""
@@ -222,6 +237,19 @@ class VectorIndex:
         in_matrix = (slots[~in_graph] - graph.slot_count).astype(np.int32)
         scores[~in_graph] = inner_products(self._matrix.view, in_matrix, query)
         return scores
+
+    def scores_of_rows(
+        self, rows: NDArray[np.int32], row_slot: NDArray[np.int32], query: NDArray[np.float32]
+    ) -> list[float | None]:
+        """Return the inner product of the query with each row's vector, to six digits; None: it has none.
+
+        `row_slot` has the slot of each row there is, -1 for none.
+        """
+        matrix = self._matrix.view
+        if self._graph is None:
+            return scores_of_rows(rows, row_slot, _NO_LABELS, matrix, matrix, query)
+        graph = self._graph
+        return scores_of_rows(rows, row_slot, graph.slot_group, graph.graph.all_vectors, matrix, query)
 
     def vectors(self, slots: SlotArray) -> FloatMatrix:
         """Return the unit vectors in these slots, in their order, shape (n, dimension)."""

@@ -63,9 +63,7 @@ class CallGuard:
             self._upload(method, handler.stream_unary, decode), None, encode
         )
 
-    def _unary(
-        self, method: str, call: Callable[[Any, Context], Awaitable[Any]], decode: Decoder
-    ) -> Handler:
+    def _unary(self, method: str, call: Callable[[Any, Context], Awaitable[Any]], decode: Decoder) -> Handler:
         limit = self._limits.concurrent_calls_max
 
         async def answer(raw: bytes, context: Context) -> Any:

@@ -1,0 +1,10 @@
+"""Types of the compiled module."""
+
+from collections.abc import Sequence
+
+Column = tuple[Sequence[float | None], float, float, float]
+
+def best_of(scores: Sequence[float | None]) -> float: ...
+def descending(
+    positions: list[int], columns: list[Column], raised: list[float] | None, whole: float
+) -> list[tuple[float, int]]: ...
