@@ -144,7 +144,8 @@ def pack_terms(terms: dict[int, int]) -> bytes:
 
 def unpack_terms(packed: Sequence[bytes]) -> tuple[NDArray[np.uint32], NDArray[np.uint16], NDArray[np.int64]]:
     """Return terms, counts and the number of terms of each document that `pack_terms` packed."""
-    sizes = [len(p) // _TERM_BYTES for p in packed]
-    terms = b"".join([p[: 4 * n] for p, n in zip(packed, sizes, strict=True)])
-    counts = b"".join([p[4 * n :] for p, n in zip(packed, sizes, strict=True)])
-    return np.frombuffer(terms, "<u4"), np.frombuffer(counts, "<u2"), np.array(sizes, np.int64)
+    sizes = np.fromiter(map(len, packed), np.int64, len(packed)) // _TERM_BYTES
+    # In units of two bytes: of a document with n terms the first 2n are its terms, the last n its counts.
+    halves = np.frombuffer(b"".join(packed), "<u2")
+    is_count = np.repeat(np.tile([False, True], len(sizes)), np.ravel([2 * sizes, sizes], "F"))
+    return halves[~is_count].view("<u4"), halves[is_count], sizes

@@ -82,8 +82,9 @@ class _Columns:
 def _load_rows(connection: Connection, info: NamespaceInfo, view: NamespaceView) -> NDArray[np.int64]:
     """Fill everything but vectors; return the key of each row's vector, 0 for none."""
     rows = connection.execute(
-        "SELECT key, session_id, create_us, expire_us, labels, vector_revision, terms, facet, importance,"
-        " use_count FROM items WHERE key BETWEEN ? AND ? ORDER BY key",
+        f"SELECT key, session_id, create_us, ifnull(expire_us, {NEVER_US}), labels, vector_revision, terms,"
+        f" facet, ifnull(importance, {UNSET_IMPORTANCE}), use_count"
+        " FROM items WHERE key BETWEEN ? AND ? ORDER BY key",
         keys_of(info.uid),
     )
     columns = _Columns()
@@ -121,9 +122,9 @@ def _take_rows(columns: _Columns, view: NamespaceView, rows: list[Row]) -> None:
         keys, sessions, create_us, expire_us, labels, vector_keys, terms, facets, importances, use_counts,
     ) = zip(*rows, strict=True)  # fmt: skip
     first, count = columns.count, len(rows)
-    codes = view.session_codes
     kinds = np.zeros(count, np.int8)
-    for at, (encoded, encoded_facet) in enumerate(zip(labels, facets, strict=True)):
+    described = any(labels) or any(facets)
+    for at, (encoded, encoded_facet) in enumerate(zip(labels, facets, strict=True) if described else ()):
         if encoded is None and encoded_facet is None:
             continue
         facet = None if encoded_facet is None else _facet(encoded_facet)
@@ -131,19 +132,24 @@ def _take_rows(columns: _Columns, view: NamespaceView, rows: list[Row]) -> None:
         view.label_row(first + at, index_labels(_labels(encoded) if encoded else {}, facet))
     columns.add(
         keys=np.array(keys, np.int64),
-        sessions=np.fromiter((codes.setdefault(s, len(codes)) for s in sessions), np.int32, count),
+        sessions=np.array(_codes(view.session_codes, sessions), np.int32),
         create_us=np.array(create_us, np.int64),
-        expire_us=np.fromiter((NEVER_US if e is None else e for e in expire_us), np.int64, count),
+        expire_us=np.array(expire_us, np.int64),
         vector_keys=np.array(vector_keys, np.int64),
-        importances=np.fromiter(
-            (UNSET_IMPORTANCE if i is None else i for i in importances), np.float64, count
-        ),
+        importances=np.array(importances, np.float64),
         use_counts=np.array(use_counts, np.int32),
         kinds=kinds,
     )
     its_terms, its_docs, its_counts = posting_arrays(list(terms))
     columns.postings.append((its_terms, its_docs + np.int32(first), its_counts))
     columns.count += count
+
+
+def _codes(codes: dict[str, int], names: Sequence[str]) -> list[int]:
+    """Return the code of each name; new ones are counted on."""
+    for name in dict.fromkeys(names):
+        codes.setdefault(name, len(codes))
+    return list(map(codes.__getitem__, names))
 
 
 def _load_vectors(
