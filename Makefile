@@ -94,4 +94,4 @@ types: $(INSTALLED) ## Check the types
 	$(BIN)/mypy
 
 clean: ## Remove what was installed and built; data stays
-	rm -rf $(VENV) $(PROTOC_VENV) build clients/typescript/node_modules clients/typescript/dist clients/typescript/build memory_service/indexes/*.so memory_service/indexes/*.cpp
+	rm -rf $(VENV) $(PROTOC_VENV) build clients/typescript/node_modules clients/typescript/dist clients/typescript/build memory_service/*/*.so memory_service/*/*.cpp

@@ -1,0 +1,54 @@
+"""The local embedder: what is asked for at the same time is embedded together, and nobody can tell."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from memory_service.embedders.local import LocalEmbedder
+
+
+@pytest.fixture(scope="module")
+def embedder() -> LocalEmbedder:
+    return LocalEmbedder()
+
+
+async def test_each_caller_gets_the_vectors_of_its_own_texts(embedder: LocalEmbedder) -> None:
+    asked = [["Ada likes tea", "Bob is late"], ["Ada likes tea"], [], ["", "Bob is late", "Ada likes tea"]]
+    alone = [await embedder.embed(texts) for texts in asked]
+    together = await asyncio.gather(*(embedder.embed(texts) for texts in asked))
+    assert [[v is None for v in vectors] for vectors in together] == [
+        [False, False], [False], [], [True, False, False],
+    ]  # fmt: skip
+    for one, other in zip(alone, together, strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))  # type: ignore[arg-type]
+
+
+async def test_a_caller_that_goes_away_takes_nobody_with_it(embedder: LocalEmbedder) -> None:
+    tasks = [asyncio.create_task(embedder.embed([f"text {number}"])) for number in range(3)]
+    await asyncio.sleep(0)
+    tasks[1].cancel()
+    first, gone, last = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(gone, asyncio.CancelledError)
+    assert np.array_equal(first[0], (await embedder.embed(["text 0"]))[0])  # type: ignore[index]
+    assert np.array_equal(last[0], (await embedder.embed(["text 2"]))[0])  # type: ignore[index]
+
+
+async def test_long_texts_of_many_callers_leave_their_turn_to_others(embedder: LocalEmbedder) -> None:
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    counting = asyncio.create_task(count())
+    texts = [f"word{number} " * 2000 for number in range(8)]
+    vectors = await asyncio.gather(*(embedder.embed([text]) for text in texts))
+    counting.cancel()
+    assert all(found[0] is not None for found in vectors)
+    # One turn for each two texts at least: all eight at once would take one or two turns.
+    assert turns >= 4
