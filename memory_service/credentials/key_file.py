@@ -46,9 +46,9 @@ class KeyFile:
 
     def read(self) -> KeyRing:
         """Return the keys. Raises BadKeyFile."""
-        return KeyRing(self._pepper(), self.keys())
+        return KeyRing(self._pepper(), self.entries())
 
-    def keys(self) -> list[ApiKey]:
+    def entries(self) -> list[ApiKey]:
         """Return all keys, revoked ones too, in the order in which they were made. Raises BadKeyFile."""
         raw = _read(self.path, _FILE_BYTES_MAX)
         try:
@@ -74,7 +74,7 @@ class KeyFile:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._lock():
             pepper = self._pepper_made()
-            keys = change(self.keys() if self.path.exists() else [], pepper)
+            keys = change(self.entries() if self.path.exists() else [], pepper)
             for key in keys:
                 key.verify()
             raw = msgspec.json.format(msgspec.json.encode(_Document(_FORMAT, keys)), indent=2)
