@@ -1,4 +1,4 @@
-"""Commands on the file of API keys: create, list, revoke, rotate. They need no server; one that runs follows."""
+"""Commands on the file of API keys: create, list, revoke, rotate. A server that runs follows."""
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import httpx
 import structlog
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from jwt import PyJWK, PyJWTError
 
 _BYTES_MAX = 1 << 20
@@ -69,7 +68,7 @@ def _usable(entry: Mapping[str, Any], algorithms: Sequence[str]) -> PyJWK | None
         return None
     if key.algorithm_name not in algorithms:
         return None
-    short = isinstance(key.key, RSAPublicKey) and key.key.key_size < _RSA_BITS_MIN
+    short = key.algorithm_name == "RS256" and key.key.key_size < _RSA_BITS_MIN
     return None if short else key
 
 
