@@ -20,7 +20,7 @@ _RSA_BITS_MIN = 2048
 _FETCH_TIMEOUT_S = 5.0
 _FETCH_EVERY_S = 300.0
 """How often keys are fetched again, so that one that was withdrawn is no longer taken."""
-_FETCH_AGAIN_S = 10.0
+_FETCH_AGAIN_S = 5.0
 """The least time from one fetch to the next, however many unknown keys are named."""
 _KEPT_S = 3600.0
 """How long keys are taken after the last fetch that succeeded."""
@@ -64,7 +64,7 @@ def _usable(entry: Mapping[str, Any], algorithms: Sequence[str]) -> PyJWK | None
         return None
     try:
         key = PyJWK.from_dict(dict(entry))
-    except (PyJWTError, ValueError, TypeError, KeyError, AttributeError):
+    except (PyJWTError, ValueError, TypeError, KeyError, AttributeError, NotImplementedError):
         return None
     if key.algorithm_name not in algorithms:
         return None
