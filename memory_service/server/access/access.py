@@ -193,9 +193,13 @@ def _token(context: Context) -> str:
             found = value
     if found is None:
         return ""
-    if not isinstance(found, str) or found[:7].lower() != _SCHEME or not 7 < len(found) <= _TOKEN_CHARS_MAX:
+    if not isinstance(found, str) or len(found) > _TOKEN_CHARS_MAX or found[:7].lower() != _SCHEME:
         raise Unauthenticated
-    return found[7:].strip()
+    token = found[7:].strip()
+    # None at all would be the call of somebody who presents nothing, and may have a certificate.
+    if not token:
+        raise Unauthenticated
+    return token
 
 
 def certificate_subjects(context: Context) -> Sequence[str]:
