@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from credentials import BY_NAME, Client, KeyMaker, connect, events_until_refused, keys_in
-from grpc_api import decode, eventually
+from grpc_api import decode, eventually, outcome
 from memory_service.cli import main
 from memory_service.credentials.api_keys import PEPPER_BYTES, KeyRing, digest_of
 from memory_service.credentials.key_file import BadKeyFile
@@ -246,11 +246,9 @@ def client(server: ServerProcess) -> Iterator[Client]:
 
 def is_good(client: Client) -> bool:
     """Whether the server takes what the client presents."""
-    try:
-        client.call("GetInfo")
-    except Exception:
-        return False
-    return True
+    answered = outcome(lambda: client.call("GetInfo"))
+    assert answered.name in ("OK", "UNAUTHENTICATED")
+    return answered.name == "OK"
 
 
 def made(folder: Path, client: Client, **settings: Any) -> tuple[str, Client]:
