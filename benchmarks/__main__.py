@@ -18,13 +18,14 @@ from pathlib import Path
 import uvloop
 
 from benchmarks.bench import Bench, progress
-from benchmarks.rows import add, hybrid, imports, locomo, million, namespaces, recall, retrieve, startup
+from benchmarks.rows import add, auth, hybrid, imports, locomo, million, namespaces, recall, retrieve, startup
 from benchmarks.settings import FULL, QUICK
 from benchmarks.table import Measurement, environment, render
 
 ROWS: dict[str, Callable[[Bench], Awaitable[list[Measurement]]]] = {
     "retrieve": retrieve.run,
     "hybrid": hybrid.run,
+    "auth": auth.run,
     "recall": recall.run,
     "add": add.run,
     "import": imports.run,

@@ -24,9 +24,10 @@ _OPTIONS = (
 
 
 class Client:
-    """One connection to a server, the same for the memory server and for the bare one."""
+    """One connection to a server, to the memory server or to the bare one; with a token, if one is given."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, token: str = "") -> None:
+        self._metadata = (("authorization", f"Bearer {token}"),) if token else None
         self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
         self.add = self._unary("MemoryService/Add")
         self.batch_add = self._unary("MemoryService/BatchAdd")
@@ -46,7 +47,7 @@ class Client:
         call: Callable[..., Awaitable[bytes]] = self._channel.unary_unary(f"/memory_service.v1.{method}")
 
         def send(request: bytes) -> Awaitable[bytes]:
-            return call(request, timeout=CALL_TIMEOUT_S)
+            return call(request, timeout=CALL_TIMEOUT_S, metadata=self._metadata)
 
         return send
 
@@ -64,7 +65,7 @@ class Client:
                 yield message
 
         call: Any = self._channel.stream_unary("/memory_service.v1.MemoryService/Import")
-        answer: bytes = await call(stream(), timeout=IMPORT_TIMEOUT_S)
+        answer: bytes = await call(stream(), timeout=IMPORT_TIMEOUT_S, metadata=self._metadata)
         return memory_pb2.ImportResponse.FromString(answer)
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from memory_service.indexes.settings import IndexSettings
 from memory_service.limits import Limits
+
+AUTHENTICATIONS = ("keys", "jwt", "mtls")
+_LOOPBACK_URL = re.compile(r"http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?(/|$)")
+JWT_ALGORITHMS = ("EdDSA", "ES256", "RS256")
 
 
 class BadConfig(ValueError):
@@ -67,6 +72,18 @@ class Config:
     """The most characters that a fragment repeats of the one before."""
     memory_half_life_days: float = 0.0
     """Days in which the importance of a memory halves; 0: it does not."""
+    auth: tuple[str, ...] = ()
+    """What callers authenticate with: some of "keys", "jwt", "mtls"; nothing: everybody may do everything."""
+    api_keys: Path | None = None
+    """File of API keys and of certificates' names; None: api-keys.json in `data_dir`."""
+    jwt_keys: str = ""
+    """File or URL of the JSON Web Key Set that tokens are signed with."""
+    jwt_issuer: str = ""
+    """The `iss` that a token must have."""
+    jwt_audience: str = ""
+    """The `aud` that a token must have, or have among others."""
+    jwt_algorithms: tuple[str, ...] = JWT_ALGORITHMS
+    """Algorithms of signatures that are taken."""
     drain_s: float = 10.0
     """Seconds that calls under way have to finish when the server is told to stop."""
     log_level: str = "info"
@@ -77,6 +94,47 @@ class Config:
     """How namespaces are indexed."""
     limits: Limits = field(default_factory=Limits)
     """What callers may send."""
+
+    @property
+    def authenticates(self) -> bool:
+        """Whether every call needs a credential."""
+        return bool(self.auth)
+
+    @property
+    def api_keys_file(self) -> Path:
+        """File of API keys and of certificates' names."""
+        return self.api_keys or self.data_dir / "api-keys.json"
+
+    def _authentication_problems(self) -> tuple[tuple[bool, str], ...]:
+        jwt = "jwt" in self.auth
+        unknown = [name for name in self.auth if name not in AUTHENTICATIONS]
+        # An option of what is not asked for is a server that is open by mistake.
+        given = self.jwt_keys or self.jwt_issuer or self.jwt_audience
+        url = self.jwt_keys.partition("://")[0] if "://" in self.jwt_keys else ""
+        return (
+            (
+                bool(unknown),
+                f"auth has no {', '.join(unknown)}; there are none, {', '.join(AUTHENTICATIONS)}",
+            ),
+            (len(set(self.auth)) != len(self.auth), "auth names something twice"),
+            (
+                self.api_keys is not None and not {"keys", "mtls"} & set(self.auth),
+                "api_keys is given, but auth has neither keys nor mtls",
+            ),
+            (not jwt and bool(given), "jwt_keys, jwt_issuer or jwt_audience is given, but auth has no jwt"),
+            (jwt and not self.jwt_keys, "auth jwt needs jwt_keys"),
+            (jwt and not self.jwt_issuer, "auth jwt needs jwt_issuer"),
+            (jwt and not self.jwt_audience, "auth jwt needs jwt_audience"),
+            (
+                not self.jwt_algorithms or not set(self.jwt_algorithms) <= set(JWT_ALGORITHMS),
+                f"jwt_algorithms must be some of {', '.join(JWT_ALGORITHMS)}",
+            ),
+            (url not in ("", "https", "http"), "jwt_keys must be a file or an https:// URL"),
+            (
+                url == "http" and not _LOOPBACK_URL.match(self.jwt_keys),
+                "jwt_keys over http:// would let anybody on the way sign tokens: use https://",
+            ),
+        )
 
     def verify(self) -> Config:
         """Return the settings, or raise BadConfig with everything that is wrong with them."""
@@ -117,6 +175,7 @@ class Config:
                     "fragment_overlap must be 0 to half of fragment_characters",
                 ),
                 (not 0 <= self.memory_half_life_days < 1e6, "memory_half_life must be 0 to a million days"),
+                *self._authentication_problems(),
                 (self.drain_s < 0, "drain must not be negative"),
                 (self.index.views_bytes_max < 0, "views_bytes_max must not be negative"),
                 (self.index.items_bytes_max < 0, "items_bytes_max must not be negative"),

@@ -33,6 +33,7 @@ _ADMIN = "memory_service.cli.admin"
         "reembed": "memory_service.cli.reembedding:reembed",
         "flush": f"{_ADMIN}:flush",
         "backup": f"{_ADMIN}:backup",
+        "keys": "memory_service.cli.keys:keys",
     },
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )

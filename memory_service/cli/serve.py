@@ -115,6 +115,27 @@ _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "
     default=0.0,
     help="Days in which the importance of a memory halves; 0: it does not.",
 )
+@option(
+    "--auth",
+    default="none",
+    help="What callers authenticate with: none, or some of keys, jwt and mtls, comma separated.",
+)
+@option(
+    "--api-keys",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="File of API keys, made by `memory-service keys`; if not given, api-keys.json in the data folder.",
+)
+@option(
+    "--jwt-keys", default="", help="File or https:// URL of the JSON Web Key Set that tokens are signed with."
+)
+@option("--jwt-issuer", default="", help="The iss that a JWT must have.")
+@option("--jwt-audience", default="", help="The aud that a JWT must have, or have among others.")
+@option(
+    "--jwt-algorithms",
+    default="EdDSA,ES256,RS256",
+    help="Algorithms of JWTs' signatures that are taken, comma separated.",
+)
 @option("--drain", "drain_s", default=10.0, help="Seconds that calls under way have to finish at the end.")
 @option(
     "--log-level",
@@ -150,6 +171,8 @@ def serve(**settings: Any) -> None:
     settings["overseer_skip_tools"] = tuple(
         filter(None, re.split(r"[,\s]+", settings["overseer_skip_tools"]))
     )
+    settings["auth"] = _names(settings["auth"], none="none")
+    settings["jwt_algorithms"] = _names(settings["jwt_algorithms"])
     index = IndexSettings(**{name: settings.pop(name) for name in _INDEX_SETTINGS})
     try:
         config = Config(**settings, index=index).verify()
@@ -160,6 +183,12 @@ def serve(**settings: Any) -> None:
             uvloop.run(run(config, lambda address: _announce(config.store, str(config.data_dir), address)))
     except (BadConfig, CannotOpen, OSError) as error:
         raise click.ClickException(str(error)) from error
+
+
+def _names(text: str, none: str = "") -> tuple[str, ...]:
+    """Return the names of a comma separated list; `none` alone is an empty one."""
+    names = tuple(name.strip() for name in text.split(","))
+    return () if names == (none,) else names
 
 
 def _calm_garbage_collection() -> None:

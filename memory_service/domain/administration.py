@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 import structlog
 
+from memory_service.caller import present_caller
 from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
@@ -46,15 +47,34 @@ class Administration:
     async def list_namespaces(
         self, prefix: str, page_size: int, page_token: str
     ) -> tuple[list[NamespaceInfo], str]:
-        """Return a page of namespaces by name, and the token of the next."""
+        """Return a page of the caller's namespaces by name, and the token of the next."""
         if prefix:
             self._checks.name("prefix", prefix, self._checks.limits.namespace_chars_max)
         size = self._checks.page_size(page_size)
-        scope = ("namespaces", prefix)
+        allowed = present_caller().namespaces
+        scope = ("namespaces", prefix, allowed)
         after = str(self._tokens.read(scope, page_token)[0]) if page_token else ""
-        found = await self._store.scan_namespaces(prefix, after, size + 1)
+        found = await self._allowed_namespaces(allowed, prefix, after, size + 1)
         token = self._tokens.make(scope, [found[size - 1].name]) if len(found) > size else ""
         return found[:size], token
+
+    async def _allowed_namespaces(
+        self, allowed: tuple[str, ...], prefix: str, after: str, limit: int
+    ) -> list[NamespaceInfo]:
+        """Return namespaces with a prefix that a credential's patterns allow, as the store scans them."""
+        found = dict[str, NamespaceInfo]()
+        for pattern in allowed:
+            if not pattern.endswith("*"):
+                info = await self._store.namespace(pattern) if pattern.startswith(prefix) else None
+                if info is not None and pattern > after:
+                    found[pattern] = info
+            elif pattern[:-1].startswith(prefix) or prefix.startswith(pattern[:-1]):
+                # Both are beginnings of the names that are wanted: the longer one has the other.
+                for info in await self._store.scan_namespaces(
+                    max(prefix, pattern[:-1], key=len), after, limit
+                ):
+                    found[info.name] = info
+        return [found[name] for name in sorted(found)][:limit]
 
     async def stats(self, namespace: str) -> tuple[NamespaceInfo, IndexInfo]:
         """Return what a namespace holds. Raises NotFound."""

@@ -15,8 +15,15 @@ import structlog
 from google.protobuf.message import DecodeError
 
 from memory_service.deadline import set_remaining_s
-from memory_service.errors import InvalidArgument, MemoryServiceError, Overloaded, Unavailable
+from memory_service.errors import (
+    InvalidArgument,
+    MemoryServiceError,
+    Overloaded,
+    Unauthenticated,
+    Unavailable,
+)
 from memory_service.limits import Limits
+from memory_service.server.access.access import Access
 from memory_service.server.errors import DETAILS_KEY, DeadlineExceeded, expected, status_of
 from memory_service.server.turnstile import Turnstile
 
@@ -33,8 +40,10 @@ Decoder = Callable[[bytes], Any]
 class CallGuard:
     """Wraps methods, and counts the calls that are under way."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, access: Access | None = None) -> None:
         self._limits = limits
+        # None: everybody may do everything.
+        self._access = access
         self._calls = 0
         self._turnstile = Turnstile()
         self._streams: set[asyncio.Task[Any]] = set()
@@ -51,6 +60,10 @@ class CallGuard:
         # gRPC is given no decoder: a request is decoded here, once it was let in.
         decode = _decoder(handler.request_deserializer)
         encode = _encoder(handler.response_serializer)
+        new_decoder: Callable[[], Decoder] = lambda: decode
+        if self._access is not None:
+            new_decoder = self._access.authorising_upload(method, decode)
+            decode = self._access.authorising(method, decode)
         if handler.unary_unary:
             return grpc.unary_unary_rpc_method_handler(
                 self._unary(method, handler.unary_unary, decode), None, encode
@@ -60,13 +73,24 @@ class CallGuard:
                 self._stream(method, handler.unary_stream, decode), None, encode
             )
         return grpc.stream_unary_rpc_method_handler(
-            self._upload(method, handler.stream_unary, decode), None, encode
+            self._upload(method, handler.stream_unary, new_decoder), None, encode
         )
 
+    async def admit(self, context: Context) -> None:
+        """Let in whoever has a valid credential, or end the call: for methods that are not wrapped."""
+        if self._access is None:
+            return
+        try:
+            await self._access.identify(context)
+        except Exception as error:
+            await _abort(context, expected(error, "reflection"))
+
     def _unary(self, method: str, call: Callable[[Any, Context], Awaitable[Any]], decode: Decoder) -> Handler:
-        limit = self._limits.concurrent_calls_max
+        limit, access = self._limits.concurrent_calls_max, self._access
 
         async def answer(raw: bytes, context: Context) -> Any:
+            if access is not None:
+                await _enter(access, method, context)
             if self._calls >= limit or self._draining:
                 await self._refuse(context, "concurrent_calls_max", limit)
             remaining_s = context.time_remaining()
@@ -98,54 +122,70 @@ class CallGuard:
     def _stream(
         self, method: str, call: Callable[[Any, Context], AsyncIterator[Any]], decode: Decoder
     ) -> Handler:
-        limit = self._limits.concurrent_streams_max
+        limit, access = self._limits.concurrent_streams_max, self._access
 
         async def answer(raw: bytes, context: Context) -> AsyncIterator[Any]:
+            if access is not None:
+                await _enter(access, method, context)
             if len(self._streams) >= limit or self._draining:
                 await self._refuse(context, "concurrent_streams_max", limit)
-            task = self._enter_stream()
+            task = self._enter_stream(context)
             try:
                 async for response in call(decode(raw), context):
                     yield response
             except asyncio.CancelledError:
-                if not self._draining:
-                    raise
-                await _abort(context, Unavailable.shutting_down())
+                await self._tell_why_cancelled(task, context)
+                raise
             except Exception as error:
                 await _abort(context, expected(error, method))
             finally:
-                self._streams.discard(task)
+                self._leave_stream(task)
 
         return answer
 
     def _upload(
-        self, method: str, call: Callable[[Any, Context], Awaitable[Any]], decode: Decoder
+        self, method: str, call: Callable[[Any, Context], Awaitable[Any]], new_decoder: Callable[[], Decoder]
     ) -> Handler:
-        limit = self._limits.concurrent_streams_max
+        limit, access = self._limits.concurrent_streams_max, self._access
 
         async def answer(raw: AsyncIterator[bytes], context: Context) -> Any:
+            if access is not None:
+                await _enter(access, method, context)
             if len(self._streams) >= limit or self._draining:
                 await self._refuse(context, "concurrent_streams_max", limit)
-            task = self._enter_stream()
+            task = self._enter_stream(context)
             set_remaining_s(context.time_remaining())
             try:
-                return await call(_decoded(raw, decode), context)
+                return await call(_decoded(raw, new_decoder()), context)
             except asyncio.CancelledError:
-                if not self._draining:
-                    raise
-                await _abort(context, Unavailable.shutting_down())
+                await self._tell_why_cancelled(task, context)
+                raise
             except Exception as error:
                 await _abort(context, expected(error, method))
             finally:
-                self._streams.discard(task)
+                self._leave_stream(task)
 
         return answer
 
-    def _enter_stream(self) -> asyncio.Task[Any]:
+    def _enter_stream(self, context: Context) -> asyncio.Task[Any]:
         task = asyncio.current_task()
         assert task is not None
         self._streams.add(task)
+        if self._access is not None:
+            self._access.open_stream(task, context)
         return task
+
+    def _leave_stream(self, task: asyncio.Task[Any]) -> None:
+        self._streams.discard(task)
+        if self._access is not None:
+            self._access.close_stream(task)
+
+    async def _tell_why_cancelled(self, task: asyncio.Task[Any], context: Context) -> None:
+        """End a stream with the reason, where it was the server that cancelled it."""
+        if self._draining:
+            await _abort(context, Unavailable.shutting_down())
+        if self._access is not None and self._access.has_ended(task):
+            await _abort(context, Unauthenticated())
 
     async def drain(self, grace_s: float) -> None:
         """Refuse new calls, end the streams, and return when the calls under way are answered."""
@@ -206,6 +246,13 @@ def _decoder(decode: Callable[[bytes], Any]) -> Decoder:
 async def _decoded(raw: AsyncIterator[bytes], decode: Decoder) -> AsyncIterator[Any]:
     async for each in raw:
         yield decode(each)
+
+
+async def _enter(access: Access, method: str, context: Context) -> None:
+    try:
+        await access.enter(method, context)
+    except Exception as error:
+        await _abort(context, expected(error, method))
 
 
 async def _abort(context: Context, error: MemoryServiceError) -> None:

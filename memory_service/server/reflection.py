@@ -6,7 +6,7 @@ are the same on the wire.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from importlib import resources
 from typing import Any
 
@@ -15,13 +15,16 @@ from google.protobuf import descriptor_pool, text_format
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto, FileDescriptorSet
 from grpc_reflection.v1alpha import reflection_pb2 as pb
 
+Context = grpc.aio.ServicerContext[Any, Any]
+Admit = Callable[[Context], Awaitable[None]]
 _VERSIONS = ("grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection")
 
 
 class Reflection:
-    """Answers what services, messages and files there are."""
+    """Answers what services, messages and files there are, to whom `admit` lets in; None: to everybody."""
 
-    def __init__(self, services: Sequence[str]) -> None:
+    def __init__(self, services: Sequence[str], admit: Admit | None = None) -> None:
+        self._admit = admit
         self._services = sorted([*services, *_VERSIONS])
         self._files: dict[str, FileDescriptorProto] = {}
         self._symbols: dict[str, str] = {}
@@ -63,9 +66,13 @@ class Reflection:
             )
 
     async def _answer_all(
-        self, requests: AsyncIterator[pb.ServerReflectionRequest], context: grpc.aio.ServicerContext[Any, Any]
+        self, requests: AsyncIterator[pb.ServerReflectionRequest], context: Context
     ) -> AsyncIterator[pb.ServerReflectionResponse]:
+        if self._admit is not None:
+            await self._admit(context)
         async for request in requests:
+            if self._admit is not None:
+                await self._admit(context)
             response = self._answer(request)
             response.valid_host = request.host
             response.original_request.CopyFrom(request)

@@ -22,6 +22,8 @@ from memory_service.domain.page_tokens import PageTokens
 from memory_service.embedders.base import Embedder
 from memory_service.llms.base import Llm
 from memory_service.rerankers.base import CannotLoad, Reranker
+from memory_service.server.access.access import Access
+from memory_service.server.access.opening import open_access
 from memory_service.server.call_guard import CallGuard
 from memory_service.server.reflection import Reflection
 from memory_service.server.services import SERVICES, Services
@@ -113,6 +115,7 @@ class Server:
     grpc_server: grpc.aio.Server
     guard: CallGuard
     health: health_aio.HealthServicer
+    access: Access | None = None
 
     async def drain(self, grace_s: float) -> None:
         """Say goodbye: health turns NOT_SERVING, calls under way finish, streams are told to come back."""
@@ -146,20 +149,21 @@ async def build_server(
 ) -> tuple[Server, Services]:
     """Build a server over an open store, and bind its port. Raises BadConfig when the port is taken."""
     services = Services(config, store, embedder, llm, reranker, PageTokens(_page_token_key(config)))
-    guard = CallGuard(config.limits)
+    access = open_access(config)
+    guard = CallGuard(config.limits, access)
     server = grpc.aio.server(options=_options(config))
     services.register(guard.guarding(server))
     health = health_aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
     if config.reflection:
-        Reflection([*SERVICES, "grpc.health.v1.Health"]).add_to(server)
+        Reflection([*SERVICES, "grpc.health.v1.Health"], guard.admit).add_to(server)
     try:
         port = server.add_insecure_port(config.address)
     except RuntimeError as error:
         raise BadConfig(f"cannot listen on {config.address}: is another server running there?") from error
     for service in ("", *SERVICES):
         await health.set(service, health_pb2.HealthCheckResponse.SERVING)
-    return Server(port, server, guard, health), services
+    return Server(port, server, guard, health, access), services
 
 
 def configure_logging(level: str) -> None:
@@ -199,6 +203,8 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
         if reranker is not None:
             stack.push_async_callback(reranker.close)
         server, services = await build_server(config, store, embedder, llm, reranker)
+        if server.access is not None:
+            await stack.enter_async_context(server.access.refreshing())
         await stack.enter_async_context(services.administration.sweeping())
         await stack.enter_async_context(services.backfill.running())
         await server.grpc_server.start()

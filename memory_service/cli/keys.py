@@ -1,0 +1,185 @@
+"""Commands on the file of API keys: create, list, revoke, rotate. A server that runs follows."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memory_service.cli import output
+from memory_service.cli.options import option
+from memory_service.cli.parameters import Duration
+from memory_service.cli.session import CommandError
+
+if TYPE_CHECKING:
+    from memory_service.credentials.api_keys import ApiKey
+    from memory_service.credentials.key_file import KeyFile
+
+_ROLES = click.Choice(["read", "write", "forget", "admin"])
+
+
+def _key_command(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say which file, and pass that as first argument."""
+
+    @option(
+        "--data-dir",
+        type=click.Path(path_type=Path),
+        default="data",
+        help="The server's data folder, in which the file is if --api-keys names no other.",
+    )
+    @option(
+        "--api-keys", type=click.Path(path_type=Path), default=None, help="File of keys, as `serve` is given."
+    )
+    @option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+    @functools.wraps(function)
+    def command(*, data_dir: Path, api_keys: Path | None, as_json: bool, **arguments: Any) -> None:
+        # Imported here: `--help` does without them.
+        from memory_service.credentials.grants import BadGrant
+        from memory_service.credentials.key_changes import NoSuchKey
+        from memory_service.credentials.key_file import BadKeyFile, KeyFile
+
+        try:
+            function(KeyFile(api_keys or data_dir / "api-keys.json"), as_json, **arguments)
+        except (BadGrant, NoSuchKey, BadKeyFile, OSError) as error:
+            if isinstance(error, BrokenPipeError):
+                raise
+            raise CommandError(str(error)) from None
+
+    return command
+
+
+@click.group()
+def keys() -> None:
+    """API keys of a server that runs with --auth keys: create, list, revoke, rotate.
+
+    They act on a file, whether a server runs or not; one that runs follows within seconds.
+    """
+
+
+@keys.command()
+@click.argument("principal")
+@option(
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    required=True,
+    variable="KEY_NAMESPACES",
+    help='A namespace that it is good for, or the beginning of names with "*" at its end. May be repeated.',
+)
+@option(
+    "--role",
+    "roles",
+    type=_ROLES,
+    multiple=True,
+    required=True,
+    variable="KEY_ROLES",
+    help="What it is good for. May be repeated.",
+)
+@option(
+    "--trust",
+    type=click.FloatRange(0, 1),
+    default=1.0,
+    variable="KEY_TRUST",
+    help="The most that what is written with it is trusted, 0 to 1.",
+)
+@option("--expires-in", type=Duration(), help="How long it is good, as in 12h or 90d. For ever if not given.")
+@option(
+    "--certificate",
+    default="",
+    help="SPIFFE URI, or CN=NAME, of a client certificate that is the credential; there is no token then.",
+)
+@_key_command
+def create(
+    file: KeyFile,
+    as_json: bool,
+    principal: str,
+    namespaces: tuple[str, ...],
+    roles: tuple[str, ...],
+    trust: float,
+    expires_in: timedelta | None,
+    certificate: str,
+) -> None:
+    """Make a key for PRINCIPAL and print its token, which is shown this once."""
+    from memory_service.credentials import key_changes
+
+    wanted = key_changes.NewKey(principal, namespaces, roles, trust, expires_in, certificate)
+    _tell_new(*key_changes.create(file, wanted), as_json)
+
+
+@keys.command("list")
+@_key_command
+def list_keys(file: KeyFile, as_json: bool) -> None:
+    """Print all keys, revoked and expired ones too: id, state, principal, roles, namespaces."""
+    for key in file.entries():
+        if as_json:
+            click.echo(output.json_line(_described(key)))
+            continue
+        row = f"{key.id}  {_state(key):<8} {key.principal}  {','.join(key.roles)}  {' '.join(key.namespaces)}"
+        details = [f"trust {key.trust:g}"] if key.trust < 1 else []
+        details += [f"expires {output.moment(key.expires)}"] if key.expires else []
+        details += [key.certificate] if key.certificate else []
+        click.echo("  ".join([row, *details]))
+
+
+@keys.command()
+@click.argument("key_id", metavar="ID")
+@_key_command
+def revoke(file: KeyFile, as_json: bool, key_id: str) -> None:
+    """End a key for good. A server that runs refuses it within seconds, and ends its streams."""
+    from memory_service.credentials import key_changes
+
+    key = key_changes.revoke(file, key_id)
+    click.echo(output.json_line(_described(key)) if as_json else f"revoked {key.id} of {key.principal}")
+
+
+@keys.command()
+@click.argument("key_id", metavar="ID")
+@option(
+    "--overlap", type=Duration(), required=True, help="How long the old key stays good, as in 0s, 1h or 7d."
+)
+@option("--expires-in", type=Duration(), help="How long the new key is good. As the old one if not given.")
+@_key_command
+def rotate(
+    file: KeyFile, as_json: bool, key_id: str, overlap: timedelta, expires_in: timedelta | None
+) -> None:
+    """Make a new key for the principal of ID, with the same rights, and print its token."""
+    from memory_service.credentials import key_changes
+
+    _tell_new(*key_changes.rotate(file, key_id, overlap, expires_in), as_json)
+
+
+def _tell_new(key: ApiKey, token: str, as_json: bool) -> None:
+    """Print a token to stdout, alone, so that a script can take it; all else goes to stderr."""
+    if as_json:
+        click.echo(output.json_line({**_described(key), "token": token}))
+        return
+    if token:
+        click.echo(token)
+    note = "keep the token: it is shown this once" if token else f"its credential is {key.certificate}"
+    click.echo(f"key {key.id} of {key.principal}; {note}", err=True)
+
+
+def _state(key: ApiKey) -> str:
+    if key.revoked is not None:
+        return "revoked"
+    return "good" if key.is_good(datetime.now(UTC)) else "expired"
+
+
+def _described(key: ApiKey) -> dict[str, Any]:
+    """What may be shown of a key: everything but the digest of its secret."""
+    return {
+        "id": key.id,
+        "state": _state(key),
+        "principal": key.principal,
+        "namespaces": list(key.namespaces),
+        "roles": list(key.roles),
+        "trust": key.trust,
+        "certificate": key.certificate,
+        "created": key.created,
+        "expires": key.expires,
+        "revoked": key.revoked,
+    }

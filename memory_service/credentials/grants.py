@@ -1,0 +1,55 @@
+"""What a credential grants, checked: the same for a key, a token and a certificate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from memory_service.caller import Caller, Role
+
+NAME_CHARS_MAX = 256
+NAMESPACES_MAX = 100
+_PATTERN = re.compile(r"[A-Za-z0-9._\-:/@]{0,128}\*|[A-Za-z0-9._\-:/@]{1,128}")
+
+
+class BadGrant(ValueError):
+    """A grant that cannot be; names what is wrong with it, never a secret."""
+
+
+def grant(name: object, credential_id: str, namespaces: object, roles: object, trust: object = 1.0) -> Caller:
+    """Return the caller that a credential makes. Raises BadGrant for anything missing or malformed.
+
+    The values may come from JSON: their types are checked, too. `namespaces` are 1 to 100 names, or prefixes
+    that end with "*"; `roles` are names of `Role`, at least one; `trust` is 0 to 1.
+    """
+    if not isinstance(name, str) or not 1 <= len(name) <= NAME_CHARS_MAX or not name.isprintable():
+        raise BadGrant(f"the name must be 1 to {NAME_CHARS_MAX} printable characters")
+    return Caller(name, credential_id, _namespaces(namespaces), _roles(roles), _trust(trust))
+
+
+def _texts(value: object, what: str) -> Sequence[str]:
+    if not isinstance(value, list | tuple) or not value or not all(isinstance(each, str) for each in value):
+        raise BadGrant(f"{what} must be a list of texts, at least one")
+    return value
+
+
+def _namespaces(value: object) -> tuple[str, ...]:
+    patterns = _texts(value, "namespaces")
+    if len(patterns) > NAMESPACES_MAX:
+        raise BadGrant(f"there must be at most {NAMESPACES_MAX} namespaces")
+    if not all(_PATTERN.fullmatch(pattern) for pattern in patterns):
+        raise BadGrant('a namespace must be a name, or the beginning of one with "*" at its end')
+    return tuple(patterns)
+
+
+def _roles(value: object) -> frozenset[Role]:
+    try:
+        return frozenset(Role(name) for name in _texts(value, "roles"))
+    except ValueError:
+        raise BadGrant(f"a role must be one of {', '.join(role.value for role in Role)}") from None
+
+
+def _trust(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise BadGrant("trust must be a number from 0 to 1")
+    return float(value)

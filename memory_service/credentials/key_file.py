@@ -1,0 +1,146 @@
+"""The file of API keys, and its pepper beside it: read whole, replaced whole, changed under a lock."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from memory_service.credentials.api_keys import PEPPER_BYTES, ApiKey, KeyRing
+from memory_service.credentials.grants import BadGrant
+
+_FORMAT = 1
+_FILE_BYTES_MAX = 64 << 20
+# Nobody but the owner may write; a group may read, for that is how secrets are mounted into containers.
+_TOO_OPEN = stat.S_IWGRP | stat.S_IRWXO
+
+
+class BadKeyFile(ValueError):
+    """The keys cannot be read; tells why, without what is in them."""
+
+
+class _Document(msgspec.Struct, forbid_unknown_fields=True):
+    format: int
+    keys: list[ApiKey]
+
+
+Stamp = tuple[tuple[int, ...] | None, ...]
+
+
+class KeyFile:
+    """The keys at a path; the pepper is at the path with ".pepper" added."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.pepper_path = path.with_name(path.name + ".pepper")
+
+    def stamp(self) -> Stamp:
+        """Return what differs once either file was changed. Of a file that is not there: None."""
+        return _stamp(self.path), _stamp(self.pepper_path)
+
+    def read(self) -> KeyRing:
+        """Return the keys. Raises BadKeyFile."""
+        return KeyRing(self._pepper(), self.entries())
+
+    def entries(self) -> list[ApiKey]:
+        """Return all keys, revoked ones too, in the order in which they were made. Raises BadKeyFile."""
+        raw = _read(self.path, _FILE_BYTES_MAX)
+        try:
+            document = msgspec.json.decode(raw, type=_Document)
+            for key in document.keys:
+                key.verify()
+        except msgspec.MsgspecError as error:
+            raise BadKeyFile(f"{self.path} is damaged: {error}") from None
+        except (BadGrant, UnicodeDecodeError, RecursionError) as error:
+            raise BadKeyFile(f"{self.path} is damaged: {error}") from None
+        if document.format != _FORMAT:
+            raise BadKeyFile(f"{self.path} is of format {document.format}, not {_FORMAT}")
+        if len({key.id for key in document.keys}) != len(document.keys):
+            raise BadKeyFile(f"{self.path} is damaged: an id comes twice")
+        return document.keys
+
+    def change(self, change: Callable[[list[ApiKey], bytes], list[ApiKey]]) -> None:
+        """Replace the keys by what `change` makes of them and of the pepper.
+
+        Raises BadKeyFile, and what `change` raises: then nothing is changed. Waits for others who do.
+        Files that do not exist are made, for their owner only.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._lock():
+            pepper = self._pepper_made()
+            keys = change(self.entries() if self.path.exists() else [], pepper)
+            for key in keys:
+                key.verify()
+            raw = msgspec.json.format(msgspec.json.encode(_Document(_FORMAT, keys)), indent=2)
+            _replace(self.path, raw + b"\n")
+
+    @contextlib.contextmanager
+    def _lock(self) -> Iterator[None]:
+        # A file of its own: the one with the keys is another one after each change.
+        path = self.path.with_name(self.path.name + ".lock")
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def _pepper(self) -> bytes:
+        pepper = _read(self.pepper_path, 1024)
+        if len(pepper) < PEPPER_BYTES:
+            raise BadKeyFile(f"{self.pepper_path} is shorter than {PEPPER_BYTES} bytes")
+        return pepper
+
+    def _pepper_made(self) -> bytes:
+        if not self.pepper_path.exists():
+            if self.path.exists():
+                # A new pepper would make every key void without a word.
+                raise BadKeyFile(f"{self.pepper_path} is missing: no key of {self.path} is good without it")
+            _replace(self.pepper_path, secrets.token_bytes(PEPPER_BYTES))
+        return self._pepper()
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_size, found.st_mode
+
+
+def _read(path: Path, bytes_max: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_mode & _TOO_OPEN:
+                raise BadKeyFile(f"{path} is open to others: chmod 600 it")
+            raw = file.read(bytes_max + 1)
+    except OSError as error:
+        raise BadKeyFile(f"{path} cannot be read: {error.strerror}") from None
+    if len(raw) > bytes_max:
+        raise BadKeyFile(f"{path} is larger than {bytes_max} bytes")
+    return raw
+
+
+def _replace(path: Path, raw: bytes) -> None:
+    """Write a file as a whole: who reads it meets all of the old or all of the new, also after a crash."""
+    made = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
+    try:
+        with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+            file.write(raw)
+            file.flush()
+            os.fsync(file.fileno())
+        made.replace(path)
+    except BaseException:
+        made.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

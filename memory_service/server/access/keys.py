@@ -1,0 +1,62 @@
+"""API keys, and certificates that are named beside them, from a file that is read again when it changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import structlog
+
+from memory_service.credentials.api_keys import ApiKey, KeyRing
+from memory_service.credentials.key_file import BadKeyFile, KeyFile
+from memory_service.server.access.authenticator import NEVER_S, Authenticator, Verified
+
+_log = structlog.get_logger(__name__)
+
+
+class Keys(Authenticator):
+    """Verifies tokens, certificates, or both, by one file. While it cannot be read, everybody is refused."""
+
+    def __init__(self, file: KeyFile, *, tokens: bool, certificates: bool) -> None:
+        """Read the file. Raises BadKeyFile."""
+        self._file = file
+        self._tokens, self._certificates = tokens, certificates
+        self._stamp = file.stamp()
+        self._ring: KeyRing | None = file.read()
+
+    async def verify_token(self, token: str) -> Verified | None:
+        """Return whom a key names."""
+        if not self._tokens or self._ring is None:
+            return None
+        return _verified(self._ring.verify(token))
+
+    def verify_peer(self, subjects: Sequence[str]) -> Verified | None:
+        """Return whom a certificate names."""
+        if not self._certificates or self._ring is None:
+            return None
+        ring = self._ring
+        return next(
+            (found for subject in subjects if (found := _verified(ring.of_certificate(subject)))), None
+        )
+
+    async def refresh(self) -> bool:
+        """Read the file again if it was changed, or could not be read before."""
+        # In a thread: the file may be on a disk that is slow to answer.
+        stamp = await asyncio.to_thread(self._file.stamp)
+        if stamp == self._stamp and self._ring is not None:
+            return False
+        known, self._stamp = self._stamp, stamp
+        try:
+            self._ring = await asyncio.to_thread(self._file.read)
+            _log.info("api_keys_read", path=str(self._file.path))
+        except BadKeyFile as error:
+            if self._ring is not None or stamp != known:
+                _log.error("api_keys_unreadable", problem=str(error), effect="every API key is refused")
+            self._ring = None
+        return True
+
+
+def _verified(key: ApiKey | None) -> Verified | None:
+    if key is None:
+        return None
+    return Verified(key.caller(), NEVER_S if key.expires is None else key.expires.timestamp())
