@@ -14,6 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from memory_service.errors import InvalidArgument, Unavailable
+from memory_service.failpoints import reach
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.selection import scan
@@ -93,6 +94,7 @@ class HnswStore(Store):
         try:
             # Recovers the write-ahead log, if the last process left one.
             self._writer = connect(path, writer=True)
+            reach("open.after_recovery")
             prepare(self._writer)
             self._reader = connect(path)
             with translated():
@@ -110,6 +112,7 @@ class HnswStore(Store):
         self._queue = CommitQueue(self._writer, self._ledger.write_back, self._ledger.forget_all)
         self._snapshots = Snapshots(self._data_dir / "indexes")
         self._snapshots.sweep(manifests)
+        reach("open.after_sweep")
         self._views = ViewCache(
             self._settings, self._snapshots, self._analyzer, self._read, self._record_snapshot
         )
@@ -119,6 +122,7 @@ class HnswStore(Store):
         self._queue.refuse()
         await self._views.close()
         await self._queue.close()
+        reach("close.before_checkpoint")
         self._threads.shutdown()
         checkpoint(self._writer)
         while not self._spare_readers.empty():
@@ -496,6 +500,7 @@ class HnswStore(Store):
         def publish(outcomes: list[Outcome]) -> None:
             for outcome in outcomes:
                 self._publish(outcome)
+                reach("sweep.after_publish")
 
         outcomes = await self._queue.write(apply, publish, heavy=True)
         return sum(o.receipt.removed_count + o.receipt.removed_state_count for o in outcomes)
