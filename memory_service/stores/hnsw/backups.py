@@ -15,6 +15,12 @@ from memory_service.stores.hnsw.snapshots import checksum
 from memory_service.stores.sqlite import Connection, connect, copy_database
 
 
+def remove_partial_backups(folder: Path) -> None:
+    """Remove what a crash left of backups that were being written; nobody may write one meanwhile."""
+    for partial_folder in folder.glob(".*.partial"):
+        shutil.rmtree(partial_folder, ignore_errors=True)
+
+
 def write_backup(folder: Path, progress: Callable[[int, int], None], db: Connection) -> BackupReport:
     """Copy the records to a folder that is itself a data directory. Appears whole or not at all."""
     partial_folder = folder.with_name(f".{folder.name}.partial")

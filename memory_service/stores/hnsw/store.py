@@ -42,7 +42,7 @@ from memory_service.records import (
 from memory_service.stores.base import BackupReport, CannotOpen, Capabilities, Store
 from memory_service.stores.change_signal import ChangeSignal
 from memory_service.stores.hnsw import item_writes, namespace_writes, state_writes, vector_writes
-from memory_service.stores.hnsw.backups import write_backup
+from memory_service.stores.hnsw.backups import remove_partial_backups, write_backup
 from memory_service.stores.hnsw.commit_queue import CommitQueue
 from memory_service.stores.hnsw.effects import effect_of
 from memory_service.stores.hnsw.folder_lock import lock_folder
@@ -112,6 +112,7 @@ class HnswStore(Store):
         self._queue = CommitQueue(self._writer, self._ledger.write_back, self._ledger.forget_all)
         self._snapshots = Snapshots(self._data_dir / "indexes")
         self._snapshots.sweep(manifests)
+        remove_partial_backups(self._data_dir / "backups")
         reach("open.after_sweep")
         self._views = ViewCache(
             self._settings, self._snapshots, self._analyzer, self._read, self._record_snapshot
