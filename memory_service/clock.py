@@ -21,7 +21,7 @@ _log = structlog.get_logger(__name__)
 
 
 def _steady_ns() -> int:
-    # Unlike CLOCK_MONOTONIC it counts the time that the machine was asleep: nothing outlives its time by that.
+    # Unlike CLOCK_MONOTONIC it counts while the machine sleeps: nothing outlives its time by that.
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 

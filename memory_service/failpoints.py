@@ -1,9 +1,9 @@
 """Points at which a test can end the process, as a crash there would.
 
 `reach("commit.before_commit")` does nothing, at the cost of one `if`, unless the environment variable
-MEMORY_SERVICE_FAILPOINTS armed the point when the server started: "commit.before_commit=kill" ends the process
-by SIGKILL there, "commit.before_commit=kill:3" when it is reached for the third time. "name=note" logs that it
-was reached, once, and "*=note" does so for all that are not named.
+MEMORY_SERVICE_FAILPOINTS armed the point when the server started: "commit.before_commit=kill" ends the
+process by SIGKILL there, "commit.before_commit=kill:3" when it is reached for the third time. "name=note"
+logs that it was reached, once, and "*=note" does so for all that are not named.
 """
 
 from __future__ import annotations

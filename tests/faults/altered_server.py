@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import gc
+import itertools
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -64,13 +65,15 @@ def lost_write() -> None:
 
 
 def observed() -> None:
-    """SIGUSR1 logs how many tasks there are."""
+    """At SIGUSR1 it says how many tasks there are, the first time "tasks 1 N"."""
     right = server.build_server
 
     async def build_server(*arguments: Any, **named: Any) -> Any:
+        numbers = itertools.count(1)
+
         def tell() -> None:
             gc.collect()
-            print("tasks", len(asyncio.all_tasks()), file=sys.stderr, flush=True)
+            print("tasks", next(numbers), len(asyncio.all_tasks()), file=sys.stderr, flush=True)
 
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, tell)
         return await right(*arguments, **named)

@@ -1,8 +1,9 @@
 """Whether a history of concurrent operations is linearizable.
 
-The algorithm is that of Wing and Gong ("Testing and verifying concurrent objects", 1993) with Lowe's memory of
-what was tried ("Testing for linearizability", 2017), as Porcupine has it: at each moment some operation that
-nobody has to wait for is taken as the next one; where the object could not have answered so, another is tried.
+The algorithm is that of Wing and Gong ("Testing and verifying concurrent objects", 1993) with Lowe's memory
+of what was tried ("Testing for linearizability", 2017), as Porcupine has it: at each moment some operation
+that nobody has to wait for is taken as the next one; where the object could not have answered so, another is
+tried.
 Objects are independent of each other, so each key is checked alone (Lowe's P-compositionality).
 """
 
@@ -25,6 +26,9 @@ class Versioned(NamedTuple):
     value: str | None = None
     version: int | None = 0
     highest: int = 0
+
+
+EMPTY = Versioned()
 
 
 @dataclass(frozen=True)
@@ -144,7 +148,7 @@ def _listed(operations: Sequence[Operation]) -> _Entry:
 
 def linearizable(
     operations: Sequence[Operation],
-    begin: Hashable = Versioned(),
+    begin: Hashable = EMPTY,
     step: Callable[[Any, Operation], Hashable | None] = step,
 ) -> bool:
     """Whether some order of the operations of one object, in which none is before one that had ended when it
@@ -179,5 +183,3 @@ def linearizable(
         last.unlift()
         entry = last.after
     return True
-
-

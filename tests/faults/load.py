@@ -171,9 +171,7 @@ class ItemWriter(Writer):
         """Two messages, of which the second may be missing. It has no request id: it replaces."""
         halves = [self._new_items(self.chance.randint(1, 4)) for _ in range(2)]
         requests = [
-            pb.ImportRequest(
-                namespace=self.namespace, items=items, on_duplicate=pb.ON_DUPLICATE_REPLACE
-            )
+            pb.ImportRequest(namespace=self.namespace, items=items, on_duplicate=pb.ON_DUPLICATE_REPLACE)
             for items in halves
         ]
         written = [{item.id: item.text for item in items} for items in halves]
@@ -273,7 +271,9 @@ class FactWriter(Writer):
             self._ids[content] = response.memory.id
 
         return Write(
-            lambda api: facts(api).SaveMemory(request), [lambda r: r.facts.update({content: content})], answered
+            lambda api: facts(api).SaveMemory(request),
+            [lambda r: r.facts.update({content: content})],
+            answered,
         )
 
     def _delete(self) -> Write:

@@ -85,7 +85,10 @@ def let_sweep(api: Api) -> None:
 
 def is_there(api: Api, name: str) -> list[bool]:
     """Whether an item and a state of this name are there, by every way to ask."""
-    get, load = pb.GetRequest(namespace=NAMESPACE, id=name), state_pb2.LoadStateRequest(namespace=NAMESPACE, key=name)
+    get, load = (
+        pb.GetRequest(namespace=NAMESPACE, id=name),
+        state_pb2.LoadStateRequest(namespace=NAMESPACE, key=name),
+    )
     records = list(api.memory.Export(pb.ExportRequest(namespace=NAMESPACE)))
     return [
         outcome(lambda: api.memory.Get(get)) is grpc.StatusCode.OK,
@@ -174,9 +177,10 @@ def test_requests_pages_and_deadlines_go_on(clock: MachineClock, server: ServerP
         assert not next(watch).HasField("change")  # a heartbeat
         short = api.memory.Watch(pb.WatchRequest(namespace=NAMESPACE), timeout=0.2)
         assert outcome(lambda: list(short)) is grpc.StatusCode.DEADLINE_EXCEEDED  # noqa: B023
-        assert outcome(
-            lambda: api.memory.Get(pb.GetRequest(namespace=NAMESPACE, id="00"), timeout=20)
-        ) is grpc.StatusCode.OK
+        assert (
+            outcome(lambda: api.memory.Get(pb.GetRequest(namespace=NAMESPACE, id="00"), timeout=20))
+            is grpc.StatusCode.OK
+        )
     watch.cancel()
     assert len({item.id for item in listed}) == len(listed) == 31
     assert len(set(texts)) == len(texts) == 31
