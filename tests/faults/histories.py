@@ -151,8 +151,11 @@ def linearizable(
     begin: Hashable = EMPTY,
     step: Callable[[Any, Operation], Hashable | None] = step,
 ) -> bool:
-    """Whether some order of the operations of one object, in which none is before one that had ended when it
-    began, explains every answer. One without an answer may have happened, at any time after it began, or not."""
+    """Whether some order of the operations of one object explains every answer.
+
+    In that order none is before one that had ended when it began. One without an answer may have happened,
+    at any time after it began, or not at all.
+    """
     # What was asked and read nothing tells nothing.
     operations = [o for o in operations if o.kind != "read" or o.result != "unknown"]
     head = _listed(operations)

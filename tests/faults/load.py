@@ -40,7 +40,7 @@ DOCUMENTS = "crash/documents"
 MOVING = "crash/moving"
 EXPIRING = "crash/expiring"
 ITEMS_PER_WRITER_MAX = 30
-LOOKED_UP = rounds(6, 1000)
+LOOKED_UP = rounds(6, 12)
 """So many items of a namespace are looked up one by one; all of them in one query anyway."""
 
 # What a killed server leaves a call with. Anything else is a bug of a living one.

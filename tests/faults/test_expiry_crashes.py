@@ -30,6 +30,11 @@ NAMESPACE, FACTS, DOCUMENTS, TALK = "gone/items", "gone/facts", "gone/documents"
 EMPTIED, REMOVED = "gone/emptied", "gone/removed"
 NAMESPACES = (NAMESPACE, FACTS, DOCUMENTS, TALK, EMPTIED, REMOVED)
 COUNT = 40
+SUBJECTS = {
+    "kept": "green tea",
+    "ghost-deleted": "trains to Lisbon",
+    "ghost-expired": "boats on lakes",
+}
 SOON = Duration(seconds=1)
 NO_SWEEP = {"MEMORY_SERVICE_SWEEP": "3600"}
 
@@ -47,7 +52,7 @@ def fill(api: Api) -> None:
             api.save(NAMESPACE, f"{kind}-{at}", f"{kind} value", **fields)
         save = user_memory_pb2.SaveMemoryRequest(
             namespace=FACTS,
-            content=f"{kind} {'boats on lakes' if ttl else 'green tea' if kind == 'kept' else 'trains to Lisbon'}",
+            content=f"{kind} {SUBJECTS[kind]}",
             category=user_memory_pb2.MEMORY_CATEGORY_CONTEXT,
             reasoning="It will matter",
             keep_wording=True,

@@ -77,7 +77,6 @@ def noted(server: ServerProcess) -> set[str]:
 def make_older_by_one(data_dir: Path) -> None:
     """Turn the data into what the release before wrote."""
     with contextlib.closing(sqlite3.connect(data_dir / "records.db")) as database:
-        # What an item of facts is, and which vectors are waited for, is all that a format has that counts here.
         assert database.execute("PRAGMA user_version").fetchone() == (FORMAT,)
     make_older(data_dir, FORMAT - 1)
 
