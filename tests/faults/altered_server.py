@@ -9,11 +9,15 @@ import asyncio
 import copy
 import gc
 import itertools
+import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+from memory_service import clock
 from memory_service.cli import main
 from memory_service.server import server
 from memory_service.stores import sqlite
@@ -64,6 +68,18 @@ def lost_write() -> None:
     commit_queue.commit = wrong  # type: ignore[attr-defined]
 
 
+def settable_clock() -> None:
+    """The clock of the day goes ahead by the seconds in a file, for all that asks for it from Python."""
+    file, right = Path(os.environ["CLOCK_FILE"]), time.time_ns
+
+    def wrong() -> int:
+        return right() + int(file.read_text()) * 1_000_000_000
+
+    time.time_ns = wrong
+    time.time = lambda: wrong() / 1e9
+    clock._CLOCK = clock.Clock(wrong)
+
+
 def observed() -> None:
     """At SIGUSR1 it says how many tasks there are, the first time "tasks 1 N"."""
     right = server.build_server
@@ -82,7 +98,7 @@ def observed() -> None:
 
 
 ALTERATIONS: dict[str, Callable[[], None]] = {
-    each.__name__: each for each in (broken_compare_and_set, stale_read, lost_write, observed)
+    each.__name__: each for each in (broken_compare_and_set, stale_read, lost_write, settable_clock, observed)
 }
 
 

@@ -8,14 +8,16 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import grpc
 import libfaketime
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
+from faults.altered_server import command
 from faults.load import SWEEP
-from faults.scale import drawn, rounds
+from faults.scale import SOAK, drawn, rounds
 from faults.test_linearizability import NAMESPACES, check_revisions, recorded
 from grpc_api import SMALL_GRAPHS, Api, eventually, exactly, outcome
 from memory_service.v1 import memory_pb2 as pb
@@ -28,7 +30,11 @@ LIBRARY = Path(libfaketime.__file__).parent / "vendor" / "libfaketime" / "src" /
 
 
 class MachineClock:
-    """The clock of a server's machine. The clock that cannot be set is left alone, as on a real one."""
+    """The clock of a server's machine. The clock that cannot be set is left alone, as on a real one.
+
+    In a soak libfaketime sets it for the whole process. That is no machine for every run: native code that
+    waits for a time of the day computes it from this clock, and the kernel compares it with the true one.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "clock"
@@ -41,7 +47,15 @@ class MachineClock:
         new.replace(self._file)
 
     @property
-    def env(self) -> dict[str, str]:
+    def how(self) -> dict[str, Any]:
+        """What starts a server with this clock."""
+        if SOAK:
+            return {"env": self._env}
+        env = {"CLOCK_FILE": str(self._file), **SMALL_GRAPHS, **SWEEP}
+        return {"env": env, "command": command("settable_clock")}
+
+    @property
+    def _env(self) -> dict[str, str]:
         """What gives a server this clock."""
         return {
             "LD_PRELOAD": str(LIBRARY),
@@ -60,7 +74,7 @@ def clock(tmp_path: Path) -> MachineClock:
 
 @pytest.fixture
 def server(tmp_path: Path, clock: MachineClock) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path / "data", env=clock.env) as process:
+    with ServerProcess(tmp_path / "data", **clock.how) as process:
         yield process
 
 
@@ -137,7 +151,7 @@ def test_revisions_and_versions_do_not_care(tmp_path: Path, clock: MachineClock)
     jumping = threading.Thread(target=jump, args=(random.Random(chance.random()),))
     jumping.start()
     try:
-        history = recorded(tmp_path / "data", chance, rounds(250, 6000), rounds(0, 5), env=clock.env)
+        history = recorded(tmp_path / "data", chance, rounds(250, 6000), rounds(0, 5), **clock.how)
     finally:
         ended.set()
         jumping.join()
