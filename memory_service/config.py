@@ -86,6 +86,8 @@ class Config:
     """Algorithms of signatures that are taken."""
     drain_s: float = 10.0
     """Seconds that calls under way have to finish when the server is told to stop."""
+    sweep_s: float = 5.0
+    """Seconds between two removals of what has expired; reads leave it out at once."""
     log_level: str = "info"
     """Least level of what is logged: "debug", "info", "warning" or "error"."""
     reflection: bool = True
@@ -177,6 +179,7 @@ class Config:
                 (not 0 <= self.memory_half_life_days < 1e6, "memory_half_life must be 0 to a million days"),
                 *self._authentication_problems(),
                 (self.drain_s < 0, "drain must not be negative"),
+                (self.sweep_s <= 0, "sweep must be positive"),
                 (self.index.views_bytes_max < 0, "views_bytes_max must not be negative"),
                 (self.index.items_bytes_max < 0, "items_bytes_max must not be negative"),
                 (self.index.exact_vectors_max < 1, "exact_vectors_max must be positive"),

@@ -179,6 +179,10 @@ class StateEntry:
     description: str
     revision: int
 
+    def expired(self, now_us: int) -> bool:
+        """Whether the value has ceased to exist."""
+        return self.expire_us is not None and self.expire_us <= now_us
+
 
 class ChangeType(enum.IntEnum):
     """What happened; the numbers are stored and equal the proto's."""

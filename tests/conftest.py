@@ -15,7 +15,7 @@ _LONGEST = (
     "test_corpus",
     "test_go_clients",
     "test_typescript_client",
-    "test_crashes",
+    "test_kills",
     "test_clients_examples",
     "test_languages",
     "test_drain",

@@ -138,6 +138,12 @@ _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "
 )
 @option("--drain", "drain_s", default=10.0, help="Seconds that calls under way have to finish at the end.")
 @option(
+    "--sweep",
+    "sweep_s",
+    default=5.0,
+    help="Seconds between two removals of what has expired; reads leave it out at once.",
+)
+@option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
@@ -162,6 +168,7 @@ def serve(**settings: Any) -> None:
     from threadpoolctl import threadpool_limits
 
     from memory_service.config import BadConfig, Config
+    from memory_service.failpoints import FAILPOINTS, VARIABLE, BadFailpoints
     from memory_service.indexes.settings import IndexSettings
     from memory_service.server.server import configure_logging, run
     from memory_service.stores.base import CannotOpen
@@ -177,11 +184,12 @@ def serve(**settings: Any) -> None:
     try:
         config = Config(**settings, index=index).verify()
         configure_logging(config.log_level)
+        FAILPOINTS.arm(os.environ.get(VARIABLE, ""))
         # A search is short and others wait for the cores: one thread each.
         with threadpool_limits(limits=1):
             _calm_garbage_collection()
             uvloop.run(run(config, lambda address: _announce(config.store, str(config.data_dir), address)))
-    except (BadConfig, CannotOpen, OSError) as error:
+    except (BadConfig, BadFailpoints, CannotOpen, OSError) as error:
         raise click.ClickException(str(error)) from error
 
 

@@ -19,7 +19,6 @@ from memory_service.errors import FailedPrecondition, MemoryServiceError, NotFou
 from memory_service.records import IndexInfo, NamespaceInfo, Receipt
 from memory_service.stores.base import BackupReport, Store
 
-_SWEEP_EVERY_S = 5.0
 _SWEPT_AT_ONCE = 1000
 _ANY_TEXT = "text"
 _log = structlog.get_logger(__name__)
@@ -37,11 +36,20 @@ class BackupProgress:
 class Administration:
     """The server's data as a whole."""
 
-    def __init__(self, store: Store, embedding: TextEmbedding, checks: Checks, tokens: PageTokens) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedding: TextEmbedding,
+        checks: Checks,
+        tokens: PageTokens,
+        sweep_s: float = 5.0,
+    ) -> None:
+        """`sweep_s` is the time between two removals of what has expired."""
         self._store = store
         self._embedding = embedding
         self._checks = checks
         self._tokens = tokens
+        self._sweep_s = sweep_s
         self.backup_progress: BackupProgress | None = None
 
     async def list_namespaces(
@@ -152,7 +160,7 @@ class Administration:
     async def _sweep(self) -> None:
         remembered_us = self._checks.limits.request_memory_hours * 3600 * 1_000_000
         while True:
-            await asyncio.sleep(_SWEEP_EVERY_S)
+            await asyncio.sleep(self._sweep_s)
             try:
                 now = now_us()
                 while await self._store.remove_expired(now, now - remembered_us, _SWEPT_AT_ONCE):

@@ -19,6 +19,7 @@ from memory_service.domain.embedding import TextEmbedding
 from memory_service.domain.search_text import search_text
 from memory_service.embedders.base import Embedder, TextsRefused
 from memory_service.errors import InvalidArgument, MemoryServiceError, Unavailable
+from memory_service.failpoints import reach
 from memory_service.records import Item, NamespaceInfo, Vector, VectorFill
 from memory_service.stores.base import ModelMismatch, Store
 
@@ -123,6 +124,7 @@ class Backfill:
             waiting.add(share.info.name)
         if not shares:
             return
+        reach("reembedding.before_batch")
         try:
             vectors = await self._embed(embedder, [text for share in shares for text in share.texts])
         except Unavailable:
@@ -132,7 +134,9 @@ class Backfill:
             self._batch_items = max(1, self._batch_items // 2)
             raise
         self._batch_items = min(_BATCH_ITEMS_MAX, self._batch_items * 2)
+        reach("reembedding.after_embedding")
         await self._write(shares, vectors)
+        reach("reembedding.after_batch")
         self._pass(shares)
 
     async def _take_shares(self, names: Sequence[str]) -> list[_Share]:

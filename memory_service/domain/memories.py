@@ -381,15 +381,17 @@ class Memories:
         keys = {c.subject for c in changes if c.type is ChangeType.STATE_SAVED}
         items = await self._store.get_items(namespace, list(ids)) if ids else {}
         states = await self._store.load_states(namespace, list(keys)) if keys else {}
-        events = []
+        events, now = [], now_us()
         for change in changes:
             event = Event(change.revision, change)
             if change.type in _ITEM_CHANGES:
                 item = items.get(change.subject)
-                event.item = item if item is not None and item.revision == change.revision else None
+                if item is not None and item.revision == change.revision and not item.expired(now):
+                    event.item = item
             elif change.type is ChangeType.STATE_SAVED:
                 state = states.get(change.subject)
-                event.state = state if state is not None and state.revision == change.revision else None
+                if state is not None and state.revision == change.revision and not state.expired(now):
+                    event.state = state
             events.append(event)
         return events
 
@@ -407,7 +409,7 @@ class Memories:
             if not changes:
                 return
             for event in await self._events(namespace, changes):
-                if event.item is not None and not event.item.expired(now_us()):
+                if event.item is not None:
                     if include_embedding:
                         event.item = await self._with_embedding(namespace, event.item)
                     yield event

@@ -85,7 +85,7 @@ class Services:
         self._retrieval = Retrieval(store, self._embedding, self._checks, tokens, item_bytes, reranking)
         self._memories = Memories(store, self._embedding, self._retrieval, self._checks, tokens)
         self._states = States(store, self._checks, tokens, state_bytes)
-        self.administration = Administration(store, self._embedding, self._checks, tokens)
+        self.administration = Administration(store, self._embedding, self._checks, tokens, config.sweep_s)
         self.backfill = Backfill(store, self._embedding, config.embedder_pause_s)
 
     def register(self, server: Any) -> None:

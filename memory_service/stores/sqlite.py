@@ -10,6 +10,7 @@ from typing import Any
 import apsw
 
 from memory_service.errors import StorageFull, Unavailable
+from memory_service.failpoints import reach
 
 # What a column holds is known from the statement: rows are not typed further.
 Connection = Any
@@ -82,8 +83,10 @@ def rollback(connection: Connection) -> None:
 
 def checkpoint(connection: Connection) -> None:
     """Move the write-ahead log into the database file."""
+    reach("checkpoint.before")
     with translated():
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    reach("checkpoint.after")
 
 
 def copy_database(source: Connection, target: Path, progress: Callable[[int, int], None]) -> None:
@@ -97,6 +100,7 @@ def copy_database(source: Connection, target: Path, progress: Callable[[int, int
             with destination.backup("main", source, "main") as copy:
                 while not copy.done:
                     copy.step(_BACKUP_STEP_PAGES)
+                    reach("backup.step")
                     done = copy.page_count - copy.remaining
                     progress(done * page_bytes, copy.page_count * page_bytes)
             destination.execute("PRAGMA journal_mode = DELETE")

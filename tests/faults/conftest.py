@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from faults.scale import SEED, SOAK
 
 
+def _again() -> str:
+    """What gives the same run again: a seed is worth nothing without the code and the settings it was for."""
+    git = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
+    try:
+        revision = subprocess.run(
+            git, cwd=Path(__file__).parent, check=True, capture_output=True, text=True
+        ).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        revision = "unknown"
+    return f"SEED={SEED}{' SOAK=1' if SOAK else ''} at revision {revision}"
+
+
 def pytest_report_header() -> str:
     """Print what gives the same run again."""
-    return f"fault tests: SEED={SEED}{' SOAK=1' if SOAK else ''}"
+    return f"fault tests: {_again()}"
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Say the seed beside a failure: the header is far away."""
+    """Say it beside a failure: the header is far away."""
     if report.failed and "tests/faults" in report.nodeid:
-        report.sections.append(("seed", f"SEED={SEED}"))
+        report.sections.append(("to run it again", _again()))

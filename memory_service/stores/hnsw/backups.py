@@ -9,9 +9,16 @@ from pathlib import Path
 
 import msgspec
 
+from memory_service.failpoints import reach
 from memory_service.stores.base import BackupReport
 from memory_service.stores.hnsw.snapshots import checksum
 from memory_service.stores.sqlite import Connection, connect, copy_database
+
+
+def remove_partial_backups(folder: Path) -> None:
+    """Remove what a crash left of backups that were being written; nobody may write one meanwhile."""
+    for partial_folder in folder.glob(".*.partial"):
+        shutil.rmtree(partial_folder, ignore_errors=True)
 
 
 def write_backup(folder: Path, progress: Callable[[int, int], None], db: Connection) -> BackupReport:
@@ -20,7 +27,9 @@ def write_backup(folder: Path, progress: Callable[[int, int], None], db: Connect
     shutil.rmtree(partial_folder, ignore_errors=True)
     partial_folder.mkdir(parents=True)
     target = partial_folder / "records.db"
+    reach("backup.before_copy")
     copy_database(db, target, progress)
+    reach("backup.after_copy")
     counts = "SELECT count(*), coalesce(sum(item_count), 0) FROM namespaces"
     copied = connect(target)
     try:
@@ -35,5 +44,7 @@ def write_backup(folder: Path, progress: Callable[[int, int], None], db: Connect
         descriptor = os.open(path, os.O_RDONLY)
         os.fsync(descriptor)
         os.close(descriptor)
+    reach("backup.before_rename")
     partial_folder.rename(folder)
+    reach("backup.after_rename")
     return report

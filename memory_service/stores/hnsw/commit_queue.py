@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 import structlog
 
 from memory_service.errors import MemoryServiceError, Overloaded, StorageFull, Unavailable
+from memory_service.failpoints import reach
 from memory_service.limits import Limits
 from memory_service.stores.sqlite import Connection, StorageFailed, begin, commit, rollback, translated
 
@@ -131,6 +132,7 @@ class CommitQueue:
         self._commit_group()
 
     def _apply_group(self) -> None:
+        reach("commit.before_begin")
         try:
             begin(self._connection)
         except BaseException as error:
@@ -140,6 +142,7 @@ class CommitQueue:
             try:
                 with translated():
                     write.result = write.apply(self._connection)
+                reach("commit.after_write")
             except (StorageFull, Unavailable) as error:
                 self._fail_group(error)
                 return
@@ -156,8 +159,11 @@ class CommitQueue:
             return
         try:
             with translated():
+                reach("commit.after_statements")
                 self._before_commit(self._connection)
+            reach("commit.before_commit")
             commit(self._connection)
+            reach("commit.after_commit")
         except BaseException as error:
             self._fail_group(error)
 
@@ -185,6 +191,7 @@ class CommitQueue:
                 except Exception as error:
                     _log.exception("publish_failed")
                     write.error = error
+            reach("commit.before_answer")
             if write.done.done():
                 continue
             if write.error is not None:

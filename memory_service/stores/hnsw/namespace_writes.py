@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memory_service.errors import NotFound
+from memory_service.failpoints import reach
 from memory_service.records import (
     ChangeType,
     Receipt,
@@ -29,6 +30,7 @@ def reset(db: Connection, ledger: Ledger, namespace: str, request: RequestKey | 
     db.execute("DELETE FROM snapshots WHERE uid = ?", (book.uid,))
     book.item_count = book.embedded_count = book.pending_count = book.dimension = 0
     book.model = ""
+    reach("reset.after_statements")
     ledger.change(db, book, ChangeType.RESET, "")
     return finish(db, book, request, Outcome(receipt, began=began, emptied=True))
 
@@ -63,6 +65,7 @@ def remove_expired(
 ) -> list[Outcome]:
     """Remove what is expired; an outcome for each namespace that lost something."""
     db.execute("DELETE FROM requests WHERE time_us < ?", (forget_requests_before_us,))
+    reach("sweep.after_requests")
     outcomes: dict[str, Outcome] = {}
     items = db.execute(
         "SELECT n.name, i.id, i.key, i.revision, i.expire_us, i.vector_revision FROM items i"
@@ -74,6 +77,7 @@ def remove_expired(
         outcome = outcomes.setdefault(name, Outcome(Receipt(0)))
         outcome.removed.append(remove_item(db, ledger, book, item_id, tuple(stored), ChangeType.ITEM_EXPIRED))
         outcome.receipt.removed_count += 1
+        reach("sweep.after_item")
     states = db.execute(
         "SELECT n.name, s.key, s.version FROM states s JOIN namespaces n USING (uid)"
         " WHERE s.expire_us <= ? ORDER BY s.expire_us LIMIT ?",
@@ -83,6 +87,7 @@ def remove_expired(
         book = ledger.find_or_begin(db, name)
         remove_state(db, ledger, book, key, version, ChangeType.STATE_EXPIRED)
         outcomes.setdefault(name, Outcome(Receipt(0))).receipt.removed_state_count += 1
+        reach("sweep.after_state")
     for name, outcome in outcomes.items():
         finish(db, ledger.find_or_begin(db, name), None, outcome)
     return list(outcomes.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from memory_service.failpoints import reach
 from memory_service.indexes.analysis import Analyzer, pack_terms, unpack_terms
 from memory_service.stores.base import CannotOpen
 from memory_service.stores.sqlite import Connection, Row, translated
@@ -134,6 +135,7 @@ def prepare(connection: Connection) -> None:
         )
     if found == FORMAT:
         return
+    reach("migration.before_begin")
     with connection:
         if found == 0:
             connection.execute(_TABLES)
@@ -144,7 +146,10 @@ def prepare(connection: Connection) -> None:
                     step(connection)
                 else:
                     connection.execute(step)
+                reach("migration.after_step")
         connection.execute(f"PRAGMA user_version = {FORMAT}")
+        reach("migration.before_commit")
+    reach("migration.after_commit")
 
 
 def key_of(uid: int, number: int) -> int:

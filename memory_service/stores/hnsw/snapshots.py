@@ -20,6 +20,7 @@ import structlog
 import xxhash
 from numpy.typing import NDArray
 
+from memory_service.failpoints import reach
 from memory_service.indexes.distinct_graph import DistinctGraph, Linked
 from memory_service.indexes.hnsw import HnswGraph
 
@@ -64,12 +65,16 @@ class Snapshots:
         # Vectors are filled in without a new revision: the number of slots tells one from the other.
         name = f"{uid}-{revision}-{len(snapshot.slot_keys)}"
         graph_path, slots_path = self._folder / f"{name}.graph", self._folder / f"{name}.slots"
+        reach("snapshot.before_graph")
         graph.graph.save(graph_path)
+        reach("snapshot.after_graph")
         with slots_path.open("wb") as file:
             for array in (snapshot.slot_keys, graph.slot_group, graph.group_hash):
                 np.save(file, array, allow_pickle=False)
+        reach("snapshot.before_sync")
         for path in (graph_path, slots_path, self._folder):
             _sync(path)
+            reach("snapshot.after_sync")
         manifest = _Manifest(
             FORMAT, uid, graph.graph.dimension, graph.graph.ef, _describe(graph_path), _describe(slots_path)
         )

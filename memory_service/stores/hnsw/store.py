@@ -14,6 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from memory_service.errors import InvalidArgument, Unavailable
+from memory_service.failpoints import reach
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.selection import scan
@@ -41,7 +42,7 @@ from memory_service.records import (
 from memory_service.stores.base import BackupReport, CannotOpen, Capabilities, Store
 from memory_service.stores.change_signal import ChangeSignal
 from memory_service.stores.hnsw import item_writes, namespace_writes, state_writes, vector_writes
-from memory_service.stores.hnsw.backups import write_backup
+from memory_service.stores.hnsw.backups import remove_partial_backups, write_backup
 from memory_service.stores.hnsw.commit_queue import CommitQueue
 from memory_service.stores.hnsw.effects import effect_of
 from memory_service.stores.hnsw.folder_lock import lock_folder
@@ -93,6 +94,7 @@ class HnswStore(Store):
         try:
             # Recovers the write-ahead log, if the last process left one.
             self._writer = connect(path, writer=True)
+            reach("open.after_recovery")
             prepare(self._writer)
             self._reader = connect(path)
             with translated():
@@ -110,6 +112,8 @@ class HnswStore(Store):
         self._queue = CommitQueue(self._writer, self._ledger.write_back, self._ledger.forget_all)
         self._snapshots = Snapshots(self._data_dir / "indexes")
         self._snapshots.sweep(manifests)
+        remove_partial_backups(self._data_dir / "backups")
+        reach("open.after_sweep")
         self._views = ViewCache(
             self._settings, self._snapshots, self._analyzer, self._read, self._record_snapshot
         )
@@ -119,6 +123,7 @@ class HnswStore(Store):
         self._queue.refuse()
         await self._views.close()
         await self._queue.close()
+        reach("close.before_checkpoint")
         self._threads.shutdown()
         checkpoint(self._writer)
         while not self._spare_readers.empty():
@@ -496,6 +501,7 @@ class HnswStore(Store):
         def publish(outcomes: list[Outcome]) -> None:
             for outcome in outcomes:
                 self._publish(outcome)
+                reach("sweep.after_publish")
 
         outcomes = await self._queue.write(apply, publish, heavy=True)
         return sum(o.receipt.removed_count + o.receipt.removed_state_count for o in outcomes)

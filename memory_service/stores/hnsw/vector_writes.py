@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memory_service.errors import NotFound
+from memory_service.failpoints import reach
 from memory_service.records import Receipt, VectorFill
 from memory_service.stores.hnsw.ledger import Ledger, Outcome
 from memory_service.stores.hnsw.rows import ITEM_COLUMNS, vector_bytes
@@ -33,6 +34,7 @@ def begin_reembedding(
         book.moving = 1
         book.dirty = True
         db.execute("DELETE FROM snapshots WHERE uid = ?", (book.uid,))
+        reach("reembedding.begun")
     return Outcome(Receipt(book.revision), info=book.info(), moved=moves)
 
 

@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 
 import structlog
 
+from memory_service.failpoints import reach
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.vectors import Job, VectorIndex
@@ -362,9 +363,12 @@ class ViewCache:
             manifest = await asyncio.get_running_loop().run_in_executor(
                 self._indexer, self._snapshots.save, uid, revision, snapshot
             )
+            reach("snapshot.before_manifest")
             wanted = self._is_held(held) and held.view.vectors is vectors
             if wanted and await self._record(uid, manifest):
+                reach("snapshot.after_manifest")
                 self._snapshots.remove(uid, keep=manifest)
+                reach("snapshot.after_removal")
             else:
                 # Of a namespace that is gone, or of vectors that were given up: nothing of it may stay.
                 self._snapshots.discard(manifest)

@@ -1,0 +1,69 @@
+"""Points at which a test can end the process, as a crash there would.
+
+`reach("commit.before_commit")` does nothing, at the cost of one `if`, unless the environment variable
+MEMORY_SERVICE_FAILPOINTS armed the point when the server started: "commit.before_commit=kill" ends the
+process by SIGKILL there, "commit.before_commit=kill:3" when it is reached for the third time. "name=note"
+logs that it was reached, once, and "*=note" does so for all that are not named.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from threading import Lock
+
+import structlog
+
+VARIABLE = "MEMORY_SERVICE_FAILPOINTS"
+_ARMED = re.compile(r"(?P<name>[a-z_.]+|\*)=(kill(:(?P<times>[1-9][0-9]*))?|note)")
+_log = structlog.get_logger(__name__)
+
+
+class BadFailpoints(ValueError):
+    """What the environment variable says is not understood."""
+
+
+class Failpoints:
+    """The points that are armed in this process."""
+
+    def __init__(self) -> None:
+        self.armed = False
+        self._times_left: dict[str, int] = {}
+        self._to_note: set[str] = set()
+        self._noted: set[str] = set()
+        self._lock = Lock()
+
+    def arm(self, text: str) -> None:
+        """Arm the points that a value of the environment variable names. Raises BadFailpoints."""
+        for part in filter(None, text.split(",")):
+            match = _ARMED.fullmatch(part)
+            if match is None or (match["name"] == "*" and not part.endswith("=note")):
+                raise BadFailpoints(
+                    f"{VARIABLE}: {part!r} is not NAME=kill, NAME=kill:N, NAME=note or *=note"
+                )
+            if part.endswith("=note"):
+                self._to_note.add(match["name"])
+            else:
+                self._times_left[match["name"]] = int(match["times"] or 1)
+            self.armed = True
+
+    def meet(self, name: str) -> None:
+        """Do what was asked for at this point. For any thread."""
+        with self._lock:
+            if name in self._times_left:
+                self._times_left[name] -= 1
+                if self._times_left[name] == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+            elif name not in self._noted and not self._to_note.isdisjoint((name, "*")):
+                self._noted.add(name)
+                _log.warning("failpoint", name=name)
+
+
+FAILPOINTS = Failpoints()
+
+
+def reach(name: str) -> None:
+    """Say that the process is at a point. Names are "subject.step"."""
+    if FAILPOINTS.armed:
+        FAILPOINTS.meet(name)

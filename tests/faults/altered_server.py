@@ -1,0 +1,112 @@
+"""The server with a bug planted in it, for tests that must find it; or one that tells what it holds.
+
+Run as `python altered_server.py ALTERATION serve ...`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import gc
+import itertools
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from memory_service import clock
+from memory_service.cli import main
+from memory_service.server import server
+from memory_service.stores import sqlite
+from memory_service.stores.hnsw import commit_queue, state_writes
+from memory_service.stores.hnsw.store import HnswStore
+
+
+def broken_compare_and_set() -> None:
+    """Every third save of a state looks at no version."""
+    right, calls = state_writes.save_state, 0
+
+    def wrong(db: Any, ledger: Any, namespace: str, write: Any, request: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls % 3 == 0:
+            write = copy.copy(write)
+            write.expected_version = None
+        return right(db, ledger, namespace, write, request)
+
+    state_writes.save_state = wrong
+
+
+def stale_read() -> None:
+    """Every third load of a state is answered like the load before."""
+    right, before, calls = HnswStore.load_states, {}, 0
+
+    async def wrong(self: HnswStore, namespace: str, keys: Sequence[str]) -> Any:
+        nonlocal calls
+        calls += 1
+        asked = (namespace, *keys)
+        if calls % 3 == 0 and asked in before:
+            return before[asked]
+        before[asked] = await right(self, namespace, keys)
+        return before[asked]
+
+    HnswStore.load_states = wrong  # type: ignore[method-assign]
+
+
+def lost_write() -> None:
+    """Every tenth commit is undone, and acknowledged."""
+    commits = 0
+
+    def wrong(connection: Any) -> None:
+        nonlocal commits
+        commits += 1
+        (sqlite.rollback if commits % 10 == 0 else sqlite.commit)(connection)
+
+    commit_queue.commit = wrong  # type: ignore[attr-defined]
+
+
+def settable_clock() -> None:
+    """The clock of the day goes ahead by the seconds in a file, for all that asks for it from Python."""
+    file, right = Path(os.environ["CLOCK_FILE"]), time.time_ns
+
+    def wrong() -> int:
+        return right() + int(file.read_text()) * 1_000_000_000
+
+    time.time_ns = wrong
+    time.time = lambda: wrong() / 1e9
+    clock._CLOCK = clock.Clock(wrong)
+
+
+def observed() -> None:
+    """At SIGUSR1 it says how many tasks there are, the first time "tasks 1 N"."""
+    right = server.build_server
+
+    async def build_server(*arguments: Any, **named: Any) -> Any:
+        numbers = itertools.count(1)
+
+        def tell() -> None:
+            gc.collect()
+            print("tasks", next(numbers), len(asyncio.all_tasks()), file=sys.stderr, flush=True)
+
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, tell)
+        return await right(*arguments, **named)
+
+    server.build_server = build_server
+
+
+ALTERATIONS: dict[str, Callable[[], None]] = {
+    each.__name__: each for each in (broken_compare_and_set, stale_read, lost_write, settable_clock, observed)
+}
+
+
+def command(alteration: str) -> Sequence[str]:
+    """What starts such a server, for ServerProcess."""
+    return (sys.executable, __file__, alteration, "serve")
+
+
+if __name__ == "__main__":
+    ALTERATIONS[sys.argv.pop(1)]()
+    main()

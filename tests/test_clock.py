@@ -1,0 +1,78 @@
+"""The server's clock goes on evenly, whatever the machine's does."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_service.clock import Clock
+
+SECOND = 1_000_000_000
+DAY = 86_400 * SECOND
+
+
+class Machine:
+    """A machine whose clock is set anew as a test says."""
+
+    def __init__(self) -> None:
+        self.wall_ns = 20_000 * DAY
+        self.steady_ns = 5 * DAY
+        self.clock = Clock(lambda: self.wall_ns, lambda: self.steady_ns)
+
+    def go_on(self, ns: int) -> None:
+        self.wall_ns += ns
+        self.steady_ns += ns
+
+
+def test_a_clock_that_is_never_set_shows_the_machines_time() -> None:
+    machine = Machine()
+    for _ in range(5):
+        machine.go_on(DAY)
+        assert machine.clock.now_ns() == machine.wall_ns
+
+
+def test_a_small_gap_is_closed_at_once_but_never_backwards() -> None:
+    machine = Machine()
+    machine.wall_ns += SECOND // 2
+    assert machine.clock.now_ns() == machine.wall_ns
+    before = machine.wall_ns
+    machine.wall_ns -= SECOND // 2
+    assert machine.clock.now_ns() == before
+    machine.go_on(SECOND)
+    assert machine.clock.now_ns() == machine.wall_ns
+
+
+def test_a_jump_is_followed_slowly_until_it_is_caught_up_with() -> None:
+    for jump in (DAY, -DAY):
+        machine = Machine()
+        began = machine.clock.now_ns()
+        machine.wall_ns += jump
+        assert machine.clock.now_ns() == began
+        machine.go_on(10 * SECOND)
+        assert machine.clock.now_ns() - began == (11 if jump > 0 else 9) * SECOND
+        for _ in range(11 * 24):
+            machine.go_on(DAY // 24)
+            machine.clock.now_ns()
+        assert machine.clock.now_ns() == machine.wall_ns
+
+
+def test_a_gap_is_closed_also_by_a_server_that_asks_all_the_time() -> None:
+    machine = Machine()
+    began = machine.clock.now_ns()
+    machine.wall_ns += DAY
+    for _ in range(100_000):
+        machine.go_on(1000)
+        machine.clock.now_ns()
+    assert machine.clock.now_ns() - began == 110_000 * 1000
+
+
+@given(st.lists(st.tuples(st.integers(0, 10 * SECOND), st.integers(-2 * DAY, 2 * DAY)), max_size=30))
+def test_whatever_happens_it_never_goes_back_and_never_leaps(moves: list[tuple[int, int]]) -> None:
+    machine = Machine()
+    before = machine.clock.now_ns()
+    for passed, jump in moves:
+        machine.go_on(passed)
+        machine.wall_ns += jump
+        now = machine.clock.now_ns()
+        assert 0 <= now - before <= passed + passed // 10 + SECOND
+        before = now
