@@ -27,6 +27,8 @@ from memory_service.server.services import Services
 from memory_service.stores.memory import InMemoryStore
 from memory_service.v1 import admin_pb2, admin_pb2_grpc, memory_pb2, memory_pb2_grpc
 
+DENIED = "PERMISSION_DENIED"
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -95,10 +97,9 @@ class Secured:
 async def secured(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Secured]:
     """The services, each way in which certificates and keys may be asked for."""
     keys = keys_in(tmp_path)
-    write = {"namespaces": ["a"], "roles": ["write"]}
-    keys.make("ada", **write, certificate="spiffe://example/ada")
-    keys.make("bob", **write, certificate="CN=bob")
-    keys.make("old", **write, certificate="CN=old", lifetime=timedelta(seconds=-1))
+    keys.make("ada", ["a"], ["write"], certificate="spiffe://example/ada")
+    keys.make("bob", ["b"], ["write"], certificate="CN=bob")
+    keys.make("old", ["a"], ["write"], certificate="CN=old", lifetime=timedelta(seconds=-1))
     config = Config(data_dir=tmp_path, auth=tuple(request.param.split(",")))
     store = InMemoryStore()
     await store.open()
@@ -119,11 +120,18 @@ async def secured(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
 @pytest.mark.parametrize("secured", ["mtls", "keys,mtls"], indirect=True)
 async def test_a_certificate_that_is_named_is_a_credential(secured: Secured) -> None:
     ada, bob = secured.client("x", uri="spiffe://example/ada"), secured.client("bob")
-    for client in (ada, bob):
-        assert await secured.answer(client) == "OK"
-        assert await secured.answer(client, namespace="b") == "PERMISSION_DENIED"
     # Its URI says who it is, and its common name whoever asked for it chose.
-    assert await secured.answer(secured.client("bob", uri="spiffe://example/ada")) == "OK"
+    both = secured.client("bob", uri="spiffe://example/ada")
+    assert [await secured.answer(client, namespace="a") for client in (ada, bob, both)] == [
+        "OK",
+        DENIED,
+        "OK",
+    ]
+    assert [await secured.answer(client, namespace="b") for client in (ada, bob, both)] == [
+        DENIED,
+        "OK",
+        DENIED,
+    ]
 
 
 @pytest.mark.parametrize("secured", ["mtls", "keys,mtls"], indirect=True)
@@ -150,8 +158,8 @@ async def test_a_token_counts_before_a_certificate_and_each_only_where_it_is_ask
 ) -> None:
     auth = request.node.callspec.params["secured"]
     bob = secured.client("bob")
-    assert await secured.answer(bob) == ("UNAUTHENTICATED" if auth == "keys" else "OK")
+    assert await secured.answer(bob, namespace="b") == ("UNAUTHENTICATED" if auth == "keys" else "OK")
     assert await secured.answer(bob, bearer("garbage")) == "UNAUTHENTICATED"
     assert await secured.answer(bob, (("authorization", ""),)) == "UNAUTHENTICATED"
     token = secured.keys.token("eve", ["b"], ["write"])
-    assert await secured.answer(bob, bearer(token), "a") == "UNAUTHENTICATED", "a key that is not yet read"
+    assert await secured.answer(bob, bearer(token), "b") == "UNAUTHENTICATED", "a key that is not yet read"

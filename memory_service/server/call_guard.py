@@ -24,6 +24,7 @@ from memory_service.errors import (
 )
 from memory_service.limits import Limits
 from memory_service.server.access.access import Access
+from memory_service.server.access.permissions import Permission
 from memory_service.server.errors import DETAILS_KEY, DeadlineExceeded, expected, status_of
 from memory_service.server.turnstile import Turnstile
 
@@ -87,10 +88,11 @@ class CallGuard:
 
     def _unary(self, method: str, call: Callable[[Any, Context], Awaitable[Any]], decode: Decoder) -> Handler:
         limit, access = self._limits.concurrent_calls_max, self._access
+        permission = access.permission(method) if access is not None else None
 
         async def answer(raw: bytes, context: Context) -> Any:
-            if access is not None:
-                await _enter(access, method, context)
+            if access is not None and not access.knows(permission, context):
+                await _enter(access, permission, method, context)
             if self._calls >= limit or self._draining:
                 await self._refuse(context, "concurrent_calls_max", limit)
             remaining_s = context.time_remaining()
@@ -123,10 +125,11 @@ class CallGuard:
         self, method: str, call: Callable[[Any, Context], AsyncIterator[Any]], decode: Decoder
     ) -> Handler:
         limit, access = self._limits.concurrent_streams_max, self._access
+        permission = access.permission(method) if access is not None else None
 
         async def answer(raw: bytes, context: Context) -> AsyncIterator[Any]:
-            if access is not None:
-                await _enter(access, method, context)
+            if access is not None and not access.knows(permission, context):
+                await _enter(access, permission, method, context)
             if len(self._streams) >= limit or self._draining:
                 await self._refuse(context, "concurrent_streams_max", limit)
             task = self._enter_stream(context)
@@ -147,10 +150,11 @@ class CallGuard:
         self, method: str, call: Callable[[Any, Context], Awaitable[Any]], new_decoder: Callable[[], Decoder]
     ) -> Handler:
         limit, access = self._limits.concurrent_streams_max, self._access
+        permission = access.permission(method) if access is not None else None
 
         async def answer(raw: AsyncIterator[bytes], context: Context) -> Any:
-            if access is not None:
-                await _enter(access, method, context)
+            if access is not None and not access.knows(permission, context):
+                await _enter(access, permission, method, context)
             if len(self._streams) >= limit or self._draining:
                 await self._refuse(context, "concurrent_streams_max", limit)
             task = self._enter_stream(context)
@@ -248,9 +252,9 @@ async def _decoded(raw: AsyncIterator[bytes], decode: Decoder) -> AsyncIterator[
         yield decode(each)
 
 
-async def _enter(access: Access, method: str, context: Context) -> None:
+async def _enter(access: Access, permission: Permission | None, method: str, context: Context) -> None:
     try:
-        await access.enter(method, context)
+        await access.enter(permission, context)
     except Exception as error:
         await _abort(context, expected(error, method))
 
