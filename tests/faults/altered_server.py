@@ -69,14 +69,12 @@ def lost_write() -> None:
 
 
 def settable_clock() -> None:
-    """The clock of the day goes ahead by the seconds in a file, for all that asks for it from Python."""
+    """The machine's clock, as the server's own looks at it, goes ahead by the seconds in a file."""
     file, right = Path(os.environ["CLOCK_FILE"]), time.time_ns
 
     def wrong() -> int:
         return right() + int(file.read_text()) * 1_000_000_000
 
-    time.time_ns = wrong
-    time.time = lambda: wrong() / 1e9
     clock._CLOCK = clock.Clock(wrong)
 
 
