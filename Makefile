@@ -6,6 +6,11 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PROTOC_VENV := .venv-protos
 PROTOC_INSTALLED := $(PROTOC_VENV)/.installed
+SUPPLY_VENV := .venv-supply
+SUPPLY_INSTALLED := $(SUPPLY_VENV)/.installed
+SUPPLY_TOOLS := uv==0.13.9 pip-audit==2.10.1
+LOCK = $(SUPPLY_VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-emit-package memory-client \
+	$(if $(UPGRADE),--upgrade)
 GO_TOOLS := build/bin/.installed
 NODE_MODULES := clients/typescript/node_modules/.installed
 GENERATE_WITH = $(CURDIR)/$(PROTOC_VENV)/bin/python \
@@ -16,10 +21,10 @@ SOURCES := memory_service clients/python tests benchmarks setup.py
 TEST_WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test soak bench check protos protos-check fmt lint types clean
+.PHONY: help install serve test soak bench check protos protos-check fmt lint types lock audit-dependencies clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(INSTALLED) ## Create .venv with the server, the client and the command memory-service
 
@@ -94,5 +99,20 @@ lint: $(INSTALLED) ## Lint the code and the direction of its imports
 types: $(INSTALLED) ## Check the types
 	$(BIN)/mypy
 
+# In the versions that are good beside those of the tests: what is locked is what is tested.
+lock: $(SUPPLY_INSTALLED) ## Write requirements.lock anew from pyproject.toml; UPGRADE=1 takes newer versions
+	mkdir -p build
+	$(LOCK) pyproject.toml --all-extras --output-file build/constraints.txt
+	$(LOCK) pyproject.toml --constraint build/constraints.txt --generate-hashes \
+		--custom-compile-command "make lock" --output-file requirements.lock
+
+audit-dependencies: $(SUPPLY_INSTALLED) ## Ask for known vulnerabilities of what requirements.lock names; needs a network
+	@.ci/audit-dependencies $(SUPPLY_VENV)/bin/pip-audit requirements.lock
+
+$(SUPPLY_INSTALLED): Makefile
+	$(PYTHON) -m venv $(SUPPLY_VENV)
+	$(SUPPLY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(SUPPLY_TOOLS)
+	@touch $@
+
 clean: ## Remove what was installed and built; data stays
-	rm -rf $(VENV) $(PROTOC_VENV) build clients/typescript/node_modules clients/typescript/dist clients/typescript/build memory_service/*/*.so memory_service/*/*.cpp
+	rm -rf $(VENV) $(PROTOC_VENV) $(SUPPLY_VENV) build clients/typescript/node_modules clients/typescript/dist clients/typescript/build memory_service/*/*.so memory_service/*/*.cpp

@@ -90,8 +90,14 @@ class Config:
     """Seconds between two removals of what has expired; reads leave it out at once."""
     log_level: str = "info"
     """Least level of what is logged: "debug", "info", "warning" or "error"."""
+    connections_max: int = 800
+    """Connections at a time; below the number of files that most systems let a process open."""
     reflection: bool = True
     """Whether clients may ask for the API's descriptors, as grpcurl does."""
+    audit: bool | None = None
+    """Whether there is an audit log of writes and refusals; None: where callers have names."""
+    audit_reads: bool = False
+    """Whether the audit log has reads, too."""
     index: IndexSettings = field(default_factory=IndexSettings)
     """How namespaces are indexed."""
     limits: Limits = field(default_factory=Limits)
@@ -184,9 +190,19 @@ class Config:
                 (self.index.items_bytes_max < 0, "items_bytes_max must not be negative"),
                 (self.index.exact_vectors_max < 1, "exact_vectors_max must be positive"),
                 (self.index.tail_vectors_max < 1, "tail_vectors_max must be positive"),
+                (self.connections_max < 1, "connections_max must be positive"),
+                (self.limits.namespace_items_max < 0, "namespace_items_max must not be negative"),
+                (self.audit_reads and not self.audited, "audit_reads needs audit"),
             )
             if wrong
         ]
         if problems:
             raise BadConfig("; ".join(problems))
         return self
+
+    @property
+    def audited(self) -> bool:
+        """Whether there is an audit log: by default where callers have names."""
+        if self.audit is not None:
+            return self.audit
+        return getattr(self, "auth", "none") not in ("none", ("none",), ())

@@ -16,6 +16,7 @@ _ADMIN = "memory_service.cli.admin"
     commands_at={
         "serve": "memory_service.cli.serve:serve",
         "health": f"{_ADMIN}:health",
+        "audit": "memory_service.cli.audit:audit",
         "add": f"{_ITEMS}:add",
         "retrieve": f"{_ITEMS}:retrieve",
         "list": f"{_ITEMS}:list_items",

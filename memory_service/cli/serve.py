@@ -152,6 +152,19 @@ _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "
 @option(
     "--reflection/--no-reflection", default=True, help="Whether clients may ask for the API's descriptors."
 )
+@option("--connections-max", default=800, help="Connections at a time; one more is closed at once.")
+@option(
+    "--namespace-items-max",
+    default=0,
+    help="Items that a namespace may hold, about; 0: as many as there is room for.",
+)
+@option(
+    "--audit/--no-audit",
+    default=None,
+    help="Whether writes, deletes, administration and refused calls are kept in an audit log; "
+    "if not said, it is kept where callers need credentials.",
+)
+@option("--audit-reads", is_flag=True, default=False, help="Whether the audit log has reads, too.")
 @option("--exact-vectors-max", default=4096, help="Up to this many vectors a namespace is searched exactly.")
 @option(
     "--tail-vectors-max",
@@ -170,7 +183,9 @@ def serve(**settings: Any) -> None:
     from memory_service.config import BadConfig, Config
     from memory_service.failpoints import FAILPOINTS, VARIABLE, BadFailpoints
     from memory_service.indexes.settings import IndexSettings
-    from memory_service.server.server import configure_logging, run
+    from memory_service.limits import Limits
+    from memory_service.server.logs import configure_logging
+    from memory_service.server.server import run
     from memory_service.stores.base import CannotOpen
 
     commands = settings["save_commands"].split(",")
@@ -181,8 +196,9 @@ def serve(**settings: Any) -> None:
     settings["auth"] = _names(settings["auth"], none="none")
     settings["jwt_algorithms"] = _names(settings["jwt_algorithms"])
     index = IndexSettings(**{name: settings.pop(name) for name in _INDEX_SETTINGS})
+    limits = Limits(namespace_items_max=settings.pop("namespace_items_max"))
     try:
-        config = Config(**settings, index=index).verify()
+        config = Config(**settings, index=index, limits=limits).verify()
         configure_logging(config.log_level)
         FAILPOINTS.arm(os.environ.get(VARIABLE, ""))
         # A search is short and others wait for the cores: one thread each.

@@ -11,7 +11,7 @@ from memory_service.records import Hits
 from memory_service.stores.base import Store
 
 # So many of the best are read to look for a phrase, so many at once.
-_READ_MAX = 256
+_READ_ITEMS_MAX = 256
 _READ_AT_ONCE = 32
 
 
@@ -27,7 +27,7 @@ async def boosted(
     if asked.spans:
         boosts["time"] = within(hits, asked.spans)
     if asked.phrases:
-        best = [position for _, position in rank(hits, scoring, explain=False).order[:_READ_MAX]]
+        best = [position for _, position in rank(hits, scoring, explain=False).order[:_READ_ITEMS_MAX]]
         boosts["phrase"] = await _having(store, namespace, best, asked.phrases)
     return boosts
 

@@ -60,7 +60,7 @@ _EXPECTED = {
     "$END": "the end",
 }
 """The terminals of the grammar, in the words of errors."""
-_KEPT_MAX = 256
+_KEPT_FILTERS_MAX = 256
 _SMALL_OPERATOR = re.compile(r"(?<![^\s)])(and|or|not)\s*$", re.IGNORECASE)
 
 
@@ -80,7 +80,7 @@ class FilterLanguage:
             lexer_callbacks=self._bounds.callbacks,
         )
         # The same few filters come again and again, and a predicate never changes.
-        self._read = lru_cache(_KEPT_MAX)(self._read_anew)
+        self._read = lru_cache(_KEPT_FILTERS_MAX)(self._read_anew)
 
     def parse(self, field: str, text: str) -> Predicate | None:
         """Return what a filter says; None for one that says nothing.

@@ -16,7 +16,7 @@ from memory_service.domain.interaction_items import current_facet
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.retrieval import Page, Retrieval, Selection
 from memory_service.domain.search_text import search_text, speaker
-from memory_service.errors import Conflict, InvalidArgument, NotFound, Unavailable
+from memory_service.errors import Conflict, InvalidArgument, LimitExceeded, NotFound, Unavailable
 from memory_service.records import (
     CLIENT_MODEL,
     CONVERSATION_KINDS,
@@ -113,6 +113,7 @@ class Memories:
         for at, state in enumerate(states):
             self._check_state(f"states[{at}]", state)
         await self._check_dimensions(namespace, drafts, fields)
+        await self._check_room(namespace, len(drafts) - len(removals), request)
         writes, degraded = await self._prepare(namespace, drafts, now)
         write_all = partial(
             self._store.add_items,
@@ -132,6 +133,17 @@ class Memories:
         if degraded:
             await self._tell_of_pending(namespace)
         return Added(_answer(writes, receipt), receipt, degraded)
+
+    async def _check_room(self, namespace: str, more: int, request: RequestKey | None) -> None:
+        """Refuse more items than a namespace may have; those that replace others count as more."""
+        limit = self._checks.limits.namespace_items_max
+        if not limit or more <= 0:
+            return
+        info = await self._store.namespace(namespace)
+        count = more + (info.item_count if info else 0)
+        # What was answered once is answered alike.
+        if count > limit and (request is None or await self._store.find_receipt(namespace, request) is None):
+            raise LimitExceeded("items", "namespace_items_max", limit, count)
 
     async def _tell_of_pending(self, namespace: str) -> None:
         """See to it that what waits for a vector gets one."""

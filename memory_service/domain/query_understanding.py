@@ -15,6 +15,7 @@ import msgspec
 import structlog
 
 from memory_service.indexes.analysis import fold, words_of
+from memory_service.log_causes import cause_of
 
 Span = tuple[int, int]
 """From one time in microseconds to before another."""
@@ -26,7 +27,7 @@ _TIME_CHARS_MAX = 400
 _QUOTE_CHARS_MAX = 4096
 _SPANS_MAX = 8
 _PHRASES_MAX = 8
-_KEPT_MAX = 1024
+_KEPT_QUERIES_MAX = 1024
 _CONFIDENCE_MIN = 0.6
 
 _ALWAYS_US = 1 << 62
@@ -73,7 +74,7 @@ class QueryReader:
                 # Loading the library takes a second: not on the loop.
                 await asyncio.to_thread(_load)
             spans = self._kept[key] = spans_in(text, day)
-            if len(self._kept) > _KEPT_MAX:
+            if len(self._kept) > _KEPT_QUERIES_MAX:
                 self._kept.popitem(last=False)
         return spans
 
@@ -101,7 +102,7 @@ def spans_in(text: str, day: int) -> tuple[Span, ...]:
         found = parse(text, today=_EPOCH + timedelta(days=day))
     except Exception as error:
         # Such as a date beyond the year 9999. A boost is not worth a query.
-        _log.debug("times_not_read", cause=repr(error))
+        _log.debug("times_not_read", cause=cause_of(error))
         return ()
     sure = [match.range for match in found if match.confidence >= _CONFIDENCE_MIN]
     return tuple((_us(r.start, -_ALWAYS_US), _us(r.end, _ALWAYS_US)) for r in sure[:_SPANS_MAX])

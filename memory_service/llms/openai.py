@@ -25,7 +25,7 @@ from memory_service.openai_api import ApiFailed, OpenAIApi
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-_CACHED_MAX = 256
+_CACHED_ANSWERS_MAX = 256
 _CACHED_S = 600.0
 _FAILURES_MAX = 5
 _PAUSE_S = 30.0
@@ -114,7 +114,7 @@ class OpenAILlm(Llm):
         self._running.add(task)
         task.add_done_callback(functools.partial(self._ended, key))
         self._cache[key] = (self._clock(), task)
-        if len(self._cache) > _CACHED_MAX:
+        if len(self._cache) > _CACHED_ANSWERS_MAX:
             self._cache.popitem(last=False)
         return task
 

@@ -25,6 +25,7 @@ from memory_service.errors import (
 from memory_service.limits import Limits
 from memory_service.server.access.access import Access
 from memory_service.server.access.permissions import Permission
+from memory_service.server.auditing import Auditing, Wrap
 from memory_service.server.errors import DETAILS_KEY, DeadlineExceeded, expected, status_of
 from memory_service.server.turnstile import Turnstile
 
@@ -52,9 +53,9 @@ class CallGuard:
         self._idle = asyncio.Event()
         self._refused_lately = True
 
-    def guarding(self, server: grpc.aio.Server) -> _Registrar:
+    def guarding(self, server: grpc.aio.Server, auditing: Auditing | None = None) -> _Registrar:
         """Return what to register servicers with, in the place of the server."""
-        return _Registrar(server, self)
+        return _Registrar(server, auditing.around(self.wrap) if auditing else self.wrap)
 
     def wrap(self, method: str, handler: Handler) -> Handler:
         """Return the handler of a method with all that is around it."""
@@ -213,16 +214,16 @@ class CallGuard:
 class _Registrar:
     """Takes what the generated code registers, and hands it on wrapped."""
 
-    def __init__(self, server: grpc.aio.Server, guard: CallGuard) -> None:
+    def __init__(self, server: grpc.aio.Server, wrap: Wrap) -> None:
         self._server = server
-        self._guard = guard
+        self._wrap = wrap
 
     def add_generic_rpc_handlers(self, handlers: object) -> None:
         """Do nothing: the same methods come once more, by their names."""
 
     def add_registered_method_handlers(self, service: str, handlers: dict[str, Handler]) -> None:
         """Register the methods of a service."""
-        wrapped = {name: self._guard.wrap(f"/{service}/{name}", h) for name, h in handlers.items()}
+        wrapped = {name: self._wrap(f"/{service}/{name}", h) for name, h in handlers.items()}
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, wrapped),))
 
 

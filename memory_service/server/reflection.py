@@ -20,6 +20,10 @@ Admit = Callable[[Context], Awaitable[None]]
 _VERSIONS = ("grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection")
 
 
+STREAMS_MAX = 64
+"""Streams of reflection under way, of all clients."""
+
+
 class Reflection:
     """Answers what services, messages and files there are, to whom `admit` lets in; None: to everybody."""
 
@@ -35,6 +39,7 @@ class Reflection:
             self._register_loaded(service)
         self._register(_v1(FileDescriptorProto.FromString(pb.DESCRIPTOR.serialized_pb)))
         self._register_loaded(_VERSIONS[1])
+        self._streams = 0
 
     def _register_loaded(self, symbol: str) -> None:
         """Take a file from what this process has loaded, such as that of the health service."""
@@ -57,13 +62,25 @@ class Reflection:
         """Serve both versions."""
         for version in _VERSIONS:
             handler = grpc.stream_stream_rpc_method_handler(
-                self._answer_all,
+                self._answer_within_bounds,
                 request_deserializer=pb.ServerReflectionRequest.FromString,
                 response_serializer=pb.ServerReflectionResponse.SerializeToString,
             )
             server.add_generic_rpc_handlers(
                 (grpc.method_handlers_generic_handler(version, {"ServerReflectionInfo": handler}),)
             )
+
+    async def _answer_within_bounds(
+        self, requests: AsyncIterator[pb.ServerReflectionRequest], context: grpc.aio.ServicerContext[Any, Any]
+    ) -> AsyncIterator[pb.ServerReflectionResponse]:
+        if self._streams >= STREAMS_MAX:
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many streams of reflection")
+        self._streams += 1
+        try:
+            async for response in self._answer_all(requests, context):
+                yield response
+        finally:
+            self._streams -= 1
 
     async def _answer_all(
         self, requests: AsyncIterator[pb.ServerReflectionRequest], context: Context

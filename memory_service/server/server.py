@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import os
 import secrets
 import signal
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,6 +15,9 @@ import structlog
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
 
+from memory_service import __version__
+from memory_service.audit.log import AuditLog
+from memory_service.audit.log_file import CannotOpenLog
 from memory_service.config import BadConfig, Config
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.embedders.base import Embedder
@@ -24,11 +25,15 @@ from memory_service.llms.base import Llm
 from memory_service.rerankers.base import CannotLoad, Reranker
 from memory_service.server.access.access import Access
 from memory_service.server.access.opening import open_access
+from memory_service.server.auditing import Auditing
 from memory_service.server.call_guard import CallGuard
+from memory_service.server.logs import log_of_loop
 from memory_service.server.reflection import Reflection
 from memory_service.server.services import SERVICES, Services
 from memory_service.stores.base import Store
 
+METADATA_BYTES_MAX = 16 * 1024
+"""Metadata of a call as gRPC counts it: names, values and 32 bytes for each pair."""
 _STREAMS_GRACE_S = 0.5
 _log = structlog.get_logger(__name__)
 
@@ -96,6 +101,18 @@ def open_reranker(config: Config) -> Reranker | None:
         raise BadConfig(str(error)) from error
 
 
+def open_audit_log(config: Config) -> AuditLog | None:
+    """Return the audit log, open; None: none is kept."""
+    if not config.audited:
+        return None
+    log = AuditLog(config.data_dir / "audit", __version__)
+    try:
+        log.open()
+    except CannotOpenLog as error:
+        raise BadConfig(str(error)) from error
+    return log
+
+
 def _page_token_key(config: Config) -> bytes:
     """Return the key of page tokens; on disk, so that a token outlives a restart."""
     if config.store == "memory":
@@ -132,6 +149,10 @@ def _options(config: Config) -> list[tuple[str, int]]:
         ("grpc.max_receive_message_length", config.limits.message_bytes_max),
         ("grpc.max_send_message_length", config.limits.message_bytes_max),
         ("grpc.max_concurrent_streams", 1000),
+        ("grpc.max_allowed_incoming_connections", config.connections_max),
+        # The first is where gRPC begins to refuse at random, the second where it always does.
+        ("grpc.max_metadata_size", METADATA_BYTES_MAX),
+        ("grpc.absolute_max_metadata_size", METADATA_BYTES_MAX),
         ("grpc.keepalive_time_ms", 60_000),
         ("grpc.keepalive_timeout_ms", 20_000),
         ("grpc.keepalive_permit_without_calls", 1),
@@ -146,13 +167,15 @@ async def build_server(
     embedder: Embedder | None,
     llm: Llm | None = None,
     reranker: Reranker | None = None,
+    audit_log: AuditLog | None = None,
 ) -> tuple[Server, Services]:
     """Build a server over an open store, and bind its port. Raises BadConfig when the port is taken."""
     services = Services(config, store, embedder, llm, reranker, PageTokens(_page_token_key(config)))
     access = open_access(config)
     guard = CallGuard(config.limits, access)
     server = grpc.aio.server(options=_options(config))
-    services.register(guard.guarding(server))
+    auditing = Auditing(audit_log, reads=config.audit_reads) if audit_log is not None else None
+    services.register(guard.guarding(server, auditing))
     health = health_aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
     if config.reflection:
@@ -166,21 +189,6 @@ async def build_server(
     return Server(port, server, guard, health, access), services
 
 
-def configure_logging(level: str) -> None:
-    """Log one JSON object a line to stderr."""
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
-    )
-
-
 async def run(config: Config, announce: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT, then drain; a second signal ends at once.
 
@@ -189,6 +197,7 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
     """
     stop = asyncio.Event()
     _on_signals(stop)
+    asyncio.get_running_loop().set_exception_handler(log_of_loop)
     embedder = open_embedder(config)
     llm = open_llm(config)
     reranker = open_reranker(config)
@@ -196,13 +205,17 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
     await store.open()
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(store.close)
+        # Behind the store, which keeps a second server out of the folder.
+        audit_log = open_audit_log(config)
+        if audit_log is not None:
+            stack.push_async_callback(audit_log.close)
         if embedder is not None:
             stack.push_async_callback(embedder.close)
         if llm is not None:
             stack.push_async_callback(llm.close)
         if reranker is not None:
             stack.push_async_callback(reranker.close)
-        server, services = await build_server(config, store, embedder, llm, reranker)
+        server, services = await build_server(config, store, embedder, llm, reranker, audit_log)
         if server.access is not None:
             await stack.enter_async_context(server.access.refreshing())
         await stack.enter_async_context(services.administration.sweeping())

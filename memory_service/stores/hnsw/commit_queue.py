@@ -19,6 +19,7 @@ import structlog
 from memory_service.errors import MemoryServiceError, Overloaded, StorageFull, Unavailable
 from memory_service.failpoints import reach
 from memory_service.limits import Limits
+from memory_service.log_causes import cause_of
 from memory_service.stores.sqlite import Connection, StorageFailed, begin, commit, rollback, translated
 
 T = TypeVar("T")
@@ -174,12 +175,12 @@ class CommitQueue:
             # After an I/O error it is not known what the disk holds: a later fsync that succeeds
             # proves nothing about this one. Only a restart, which reads the log again, can tell.
             self._failed = True
-        _log.error("write_failed", writes=len(self._group), cause=repr(error.__cause__ or error))
+        _log.error("write_failed", writes=len(self._group), cause=cause_of(error))
         try:
             rollback(self._connection)
         except Exception as rollback_error:
             self._failed = True
-            _log.error("rollback_failed", cause=repr(rollback_error))
+            _log.error("rollback_failed", cause=cause_of(rollback_error))
         self._after_rollback()
 
     def _committed(self, _: asyncio.Future[None]) -> None:

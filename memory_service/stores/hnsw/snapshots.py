@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from memory_service.failpoints import reach
 from memory_service.indexes.distinct_graph import DistinctGraph, Linked
 from memory_service.indexes.hnsw import HnswGraph
+from memory_service.log_causes import cause_of, places_of
 
 FORMAT = 1
 _READ_BYTES = 1 << 20
@@ -85,7 +86,7 @@ class Snapshots:
         try:
             return self._verified(uid, dimension, msgspec.json.decode(manifest, type=_Manifest))
         except Exception as error:
-            _log.warning("index_snapshot_refused", uid=uid, cause=repr(error))
+            _log.warning("index_snapshot_refused", uid=uid, cause=cause_of(error), place=places_of(error)[-1])
             return None
 
     def _verified(self, uid: int, dimension: int, manifest: _Manifest) -> Snapshot:

@@ -1,0 +1,83 @@
+"""The files of the audit log: `audit-<first sequence>.jsonl`, and `head`, the last entry that is on disk."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from memory_service.audit.entries import GENESIS, BadLine, unsealed
+
+HEAD = "head"
+_NAME = re.compile(r"audit-(\d{12})\.jsonl")
+_HEAD = re.compile(r"(\d{20}) ([0-9a-f]{64})\n")
+
+
+class Head(NamedTuple):
+    """An entry by its sequence, and its hash, which stands for all entries up to it."""
+
+    sequence: int
+    hash: str
+
+
+FIRST = Head(0, GENESIS)
+
+
+def file_name(first_sequence: int) -> str:
+    """Return the name of the file that begins with an entry."""
+    return f"audit-{first_sequence:012}.jsonl"
+
+
+def files_of(folder: Path) -> list[tuple[int, Path]]:
+    """Return the files in order, each with the sequence that its name says it begins with."""
+    found = [(match, path) for path in folder.iterdir() if (match := _NAME.fullmatch(path.name))]
+    return sorted((int(match[1]), path) for match, path in found)
+
+
+def written_head(head: Head) -> bytes:
+    """Return a head as its file holds it; all have the same length, far below a sector of a disk."""
+    return f"{head.sequence:020} {head.hash}\n".encode()
+
+
+def read_head(folder: Path) -> Head | None:
+    """Return the head; None: there is none that can be read."""
+    try:
+        match = _HEAD.fullmatch((folder / HEAD).read_text("ascii"))
+    except (FileNotFoundError, UnicodeDecodeError):
+        return None
+    return Head(int(match[1]), match[2]) if match else None
+
+
+def last_entry(files: list[tuple[int, Path]]) -> tuple[Head | None, int]:
+    """Return the last whole entry, and how many bytes of an unfinished line follow it in the last file.
+
+    None: there is no entry, or the last whole line is none.
+    """
+    torn_bytes = 0
+    for number, (_, path) in enumerate(reversed(files)):
+        lines = path.read_bytes().split(b"\n")
+        if number == 0:
+            torn_bytes = len(lines[-1])
+        if len(lines) > 1:
+            try:
+                line = unsealed(lines[-2])
+            except BadLine:
+                return None, torn_bytes
+            return Head(line.sequence, line.hash), torn_bytes
+    return None, torn_bytes
+
+
+def has_entry(files: list[tuple[int, Path]], entry: Head) -> bool:
+    """Whether an entry stands in the file in which its sequence should be."""
+    path = next((path for first, path in reversed(files) if first <= entry.sequence), None)
+    return path is not None and f',"hash":"{entry.hash}"}}\n'.encode() in path.read_bytes()
+
+
+def sync_folder(folder: Path) -> None:
+    """Make names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

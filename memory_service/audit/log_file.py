@@ -1,0 +1,176 @@
+"""Writing the audit log, one thread at a time: chain, rotation, healing, the head."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from memory_service.audit.entries import Entry, sealed
+from memory_service.audit.files import (
+    FIRST,
+    HEAD,
+    Head,
+    file_name,
+    files_of,
+    has_entry,
+    last_entry,
+    read_head,
+    sync_folder,
+    written_head,
+)
+from memory_service.clock import now_us
+from memory_service.errors import MemoryServiceError, StorageFull, Unavailable
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class CannotOpenLog(RuntimeError):
+    """The audit log cannot be written where it should be."""
+
+
+class LogFile:
+    """The end of the chain. What raises has added nothing, and may be tried again unless `broken`."""
+
+    def __init__(self, folder: Path, file_bytes_max: int) -> None:
+        self._folder = folder
+        self._file_bytes_max = file_bytes_max
+        self._file = -1
+        self._size_bytes = 0
+        self._unsynced = False
+        self.synced_at_s = time.monotonic()
+        self.broken = False
+        """An fsync failed, or half a line cannot be taken back: what the disk holds is not known."""
+
+    def open(self, version: str) -> list[str]:
+        """Take the log and go on with its chain. Returns what is wrong with it; raises CannotOpenLog."""
+        try:
+            return self._open(version)
+        except OSError as error:
+            raise CannotOpenLog(f"cannot open the audit log: {error}") from error
+        except MemoryServiceError as error:
+            raise CannotOpenLog(f"cannot write the audit log: {error.message}") from error
+
+    def _open(self, version: str) -> list[str]:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files = files_of(self._folder)
+        head = read_head(self._folder)
+        new = not files and not (self._folder / HEAD).exists()
+        self._head_file = os.open(self._folder / HEAD, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._head_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise CannotOpenLog(f"another server writes {self._folder}") from error
+        if new:
+            head = FIRST
+            self._write_head(head)
+            os.fsync(self._head_file)
+            sync_folder(self._folder)
+        events, wrong = self._go_on(files, head)
+        events.append(Entry(event="opened", time_us=now_us(), version=version))
+        self.write(events, sync=True)
+        return wrong
+
+    def _go_on(self, files: list[tuple[int, Path]], head: Head | None) -> tuple[list[Entry], list[str]]:
+        """Find the end of the chain. What is missing stays missing: it can be seen in the log for ever."""
+        last, torn_bytes = last_entry(files)
+        events: list[Entry] = []
+        wrong: list[str] = []
+        if torn_bytes:
+            path = files[-1][1]
+            os.truncate(path, path.stat().st_size - torn_bytes)
+            events.append(Entry(event="healed", time_us=now_us(), count=torn_bytes))
+            wrong.append(f"an unfinished line of {torn_bytes} bytes was cut off")
+        if head is None:
+            events.append(Entry(event="head_missing", time_us=now_us()))
+            wrong.append("its head is missing")
+        elif head.sequence > (last or FIRST).sequence:
+            wrong.append(f"it ends before entry {head.sequence}, which was on disk")
+            last = head
+        elif head != FIRST and not has_entry(files, head):
+            wrong.append(f"entry {head.sequence} is not the one that was on disk")
+            last = Head((last or head).sequence, head.hash)
+        self._head = last or head or FIRST
+        if files:
+            self._file = os.open(files[-1][1], os.O_WRONLY | os.O_APPEND)
+            self._size_bytes = os.fstat(self._file).st_size
+        return events, wrong
+
+    @property
+    def head(self) -> Head:
+        """The last entry."""
+        return self._head
+
+    def write(self, entries: Sequence[Entry], *, sync: bool) -> None:
+        """Add entries; with `sync` they, and all before, are on disk. Raises StorageFull and Unavailable."""
+        if self.broken:
+            raise Unavailable.storage()
+        head, lines = self._head, []
+        for entry in entries:
+            line, digest = sealed(entry, head.sequence + 1, head.hash)
+            head = Head(head.sequence + 1, digest)
+            lines.append(line)
+        try:
+            if lines:
+                self._append(b"".join(lines))
+                self._head = head
+                self._unsynced = True
+            if sync:
+                self.sync()
+        except OSError as error:
+            if error.errno in _FULL and not self.broken:
+                raise StorageFull from error
+            raise Unavailable.storage() from error
+
+    def _append(self, data: bytes) -> None:
+        if self._file < 0 or self._size_bytes + len(data) > self._file_bytes_max:
+            self._rotate()
+        written = 0
+        try:
+            while written < len(data):
+                written += os.write(self._file, data[written:])
+        except OSError:
+            try:
+                os.ftruncate(self._file, self._size_bytes)
+            except OSError:
+                self.broken = True
+            raise
+        self._size_bytes += len(data)
+
+    def _rotate(self) -> None:
+        if self._file >= 0:
+            if not self._size_bytes:
+                return  # It is empty, and named for the entry that comes now.
+            self.sync()
+        path = self._folder / file_name(self._head.sequence + 1)
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        if self._file >= 0:
+            os.close(self._file)
+        self._file, self._size_bytes = file, os.fstat(file).st_size
+        sync_folder(self._folder)
+
+    def sync(self) -> None:
+        """Make all entries durable, and after them the head: it never tells of one that is not on disk."""
+        if self._unsynced:
+            try:
+                os.fsync(self._file)
+                self._write_head(self._head)
+            except OSError:
+                # A later fsync that succeeds would prove nothing about this one.
+                self.broken = True
+                raise
+            self._unsynced = False
+        self.synced_at_s = time.monotonic()
+
+    def _write_head(self, head: Head) -> None:
+        os.pwrite(self._head_file, written_head(head), 0)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        if self._file >= 0:
+            os.close(self._file)
+        os.fsync(self._head_file)
+        os.close(self._head_file)

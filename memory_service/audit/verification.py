@@ -1,0 +1,126 @@
+"""Reading the audit log: whether its chain is whole, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memory_service.audit.entries import GENESIS, BadLine, Line, unsealed
+from memory_service.audit.files import FIRST, HEAD, Head, files_of, read_head
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Where the log is first found not to be what was written. `line` counts from 1; 0 is the whole file."""
+
+    file: str
+    line: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.what}" if self.line else f"{self.file}: {self.what}"
+
+
+@dataclass
+class Verdict:
+    """What a verification found. `last` is the last good entry; note it elsewhere, for the next time."""
+
+    problem: Problem | None = None
+    entry_count: int = 0
+    file_count: int = 0
+    last: Head = FIRST
+    torn_bytes: int = 0
+    healed: list[int] = field(default_factory=list)
+    """Sequences of entries that tell of an unfinished line which a start cut off."""
+
+
+class _Broken(Exception):
+    def __init__(self, file: Path, line: int, what: str) -> None:
+        super().__init__(what)
+        self.problem = Problem(file.name, line, what)
+
+
+def verify(folder: Path, first_sequence: int = 1, known: Head | None = None) -> Verdict:
+    """Look at each line of a log, up to the first that is wrong.
+
+    `first_sequence` is where the log begins, if files before it were put elsewhere; `known` is an entry that
+    was noted elsewhere and has to be in it. A server may be writing meanwhile. Raises OSError.
+    """
+    verdict = Verdict()
+    try:
+        _verify(folder, first_sequence, known, verdict)
+    except _Broken as broken:
+        verdict.problem = broken.problem
+    return verdict
+
+
+def _verify(folder: Path, first_sequence: int, known: Head | None, verdict: Verdict) -> None:
+    # Before the files: they are only ever ahead of it.
+    head = read_head(folder)
+    if head is None:
+        raise _Broken(folder / HEAD, 0, "it is missing or damaged: entries at the end may be missing")
+    files = files_of(folder)
+    hashes = dict.fromkeys((head.sequence, known.sequence if known else 0), "")
+    verdict.last = Head(first_sequence - 1, GENESIS if first_sequence == 1 else "")
+    for at, (named, path) in enumerate(files):
+        if named != verdict.last.sequence + 1:
+            raise _Broken(path, 0, _missing(verdict.last.sequence + 1, named - 1))
+        _verify_file(path, verdict, hashes, is_last=at == len(files) - 1)
+        verdict.file_count += 1
+    for expected, where in ((head, f"as {HEAD} tells"), (known, "as was noted elsewhere")):
+        if expected is None or expected.sequence < first_sequence:
+            continue
+        last_file = files[-1][1] if files else folder
+        if expected.sequence > verdict.last.sequence:
+            raise _Broken(last_file, 0, f"{_missing(verdict.last.sequence + 1, expected.sequence)}, {where}")
+        if hashes[expected.sequence] != expected.hash:
+            raise _Broken(last_file, 0, f"entry {expected.sequence} is another one, {where}")
+
+
+def _verify_file(path: Path, verdict: Verdict, hashes: dict[int, str], *, is_last: bool) -> None:
+    with path.open("rb") as lines:
+        for number, raw in enumerate(lines, 1):
+            if not raw.endswith(b"\n"):
+                if not is_last:
+                    raise _Broken(path, number, "it is not finished")
+                verdict.torn_bytes = len(raw)
+                return
+            line = _verified(path, number, raw[:-1], verdict.last)
+            if line.sequence in hashes:
+                hashes[line.sequence] = line.hash
+            if line.event == "healed":
+                verdict.healed.append(line.sequence)
+            verdict.last = Head(line.sequence, line.hash)
+            verdict.entry_count += 1
+
+
+def _verified(path: Path, number: int, raw: bytes, last: Head) -> Line:
+    try:
+        line = unsealed(raw)
+    except BadLine as error:
+        raise _Broken(path, number, str(error)) from None
+    if line.sequence > last.sequence + 1:
+        raise _Broken(path, number, f"before it, {_missing(last.sequence + 1, line.sequence - 1)}")
+    if line.sequence <= last.sequence:
+        raise _Broken(path, number, f"entry {line.sequence} comes again, or out of order")
+    if last.hash and line.previous != last.hash:
+        raise _Broken(path, number, "the entry before it is not the one that it was written after")
+    if line.event == "head_missing":
+        raise _Broken(path, number, "the log was opened without its head: entries before may be missing")
+    return line
+
+
+def _missing(first: int, last: int) -> str:
+    return f"entry {first} is missing" if first == last else f"entries {first} to {last} are missing"
+
+
+def entries(folder: Path) -> Iterator[Line]:
+    """Return the entries in order, leaving out lines that are none. Raises OSError."""
+    for _, path in files_of(folder):
+        with path.open("rb") as lines:
+            for raw in lines:
+                try:
+                    yield unsealed(raw.rstrip(b"\n"))
+                except BadLine:
+                    continue

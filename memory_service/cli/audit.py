@@ -1,0 +1,142 @@
+"""Commands on the audit log of a data folder. They need no server, and none may mind them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memory_service.cli import output
+from memory_service.cli.options import option
+from memory_service.cli.session import CommandError
+
+if TYPE_CHECKING:
+    from memory_service.audit.entries import Line
+
+_DATA_DIR = option(
+    "--data-dir", type=click.Path(path_type=Path), default="data", help="Data folder of the server."
+)
+
+
+@click.group()
+def audit() -> None:
+    """Read the audit log, and verify that nobody changed it."""
+
+
+@audit.command()
+@_DATA_DIR
+@option(
+    "--from-sequence",
+    variable="AUDIT_FROM_SEQUENCE",
+    default=1,
+    help="Entry with which the log begins, where files before it were put elsewhere.",
+)
+@option(
+    "--known",
+    variable="AUDIT_KNOWN",
+    default="",
+    help="An entry that has to be in the log, as an earlier run printed it: SEQUENCE:HASH.",
+)
+def verify(data_dir: Path, from_sequence: int, known: str) -> None:
+    """Verify the chain of the audit log; exit code 1 and the first bad line if it is not whole.
+
+    Prints the last entry as SEQUENCE:HASH. Keep it where whoever can write to the data folder cannot.
+    """
+    from memory_service.audit.files import Head
+    from memory_service.audit.verification import verify
+
+    match = re.fullmatch(r"(\d+):([0-9a-f]{64})", known)
+    if known and match is None:
+        raise click.BadParameter("is not SEQUENCE:HASH", param_hint="--known")
+    with _reading(data_dir) as folder:
+        verdict = verify(folder, from_sequence, Head(int(match[1]), match[2]) if match else None)
+    for sequence in verdict.healed:
+        click.echo(f"note: entry {sequence} tells of an unfinished line that a start cut off", err=True)
+    if verdict.torn_bytes and verdict.problem is None:
+        click.echo(f"note: the last line is not finished ({verdict.torn_bytes} bytes)", err=True)
+    if verdict.problem is not None:
+        raise CommandError(str(verdict.problem))
+    click.echo(f"{verdict.entry_count} entries in {verdict.file_count} files, the chain is whole")
+    click.echo(f"{verdict.last.sequence}:{verdict.last.hash}")
+
+
+@audit.command()
+@_DATA_DIR
+@option("--rpc", variable="AUDIT_RPC", default="", help="Only calls of this method, such as Delete.")
+@option("--caller", variable="AUDIT_CALLER", default="", help="Only calls of this principal.")
+@option("--credential", variable="AUDIT_CREDENTIAL", default="", help="Only calls with this credential id.")
+@option("--namespace", variable="AUDIT_NAMESPACE", default="", help="Only calls on this namespace.")
+@option("--id", "wanted_id", variable="AUDIT_ID", default="", help="Only calls on this id or key.")
+@option(
+    "--decision",
+    variable="AUDIT_DECISION",
+    type=click.Choice(["allowed", "denied", "failed"]),
+    default=None,
+    help="Only calls that ended so.",
+)
+@option(
+    "--since",
+    variable="AUDIT_SINCE",
+    default="",
+    help="Only what came at this time or later (RFC 3339, UTC).",
+)
+@option(
+    "--until", variable="AUDIT_UNTIL", default="", help="Only what came before this time (RFC 3339, UTC)."
+)
+@option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+def show(data_dir: Path, as_json: bool, **wanted: str | None) -> None:
+    """Print entries of the audit log, the oldest first. It does not verify them: see `verify`."""
+    from memory_service.audit.verification import entries
+
+    with _reading(data_dir) as folder:
+        for line in entries(folder):
+            if _is_wanted(line, wanted):
+                click.echo(_json(line) if as_json else _text(line))
+
+
+@contextmanager
+def _reading(data_dir: Path) -> Iterator[Path]:
+    try:
+        yield data_dir / "audit"
+    except FileNotFoundError:
+        raise CommandError(f"there is no audit log in {data_dir}") from None
+    except OSError as error:
+        raise CommandError(str(error)) from None
+
+
+def _is_wanted(line: Line, wanted: dict[str, Any]) -> bool:
+    name = line.rpc.rpartition("/")[2]
+    return (
+        (not wanted["rpc"] or wanted["rpc"] in (name, line.rpc))
+        and all(not wanted[key] or wanted[key] == getattr(line, key) for key in _EQUAL)
+        and (not wanted["wanted_id"] or wanted["wanted_id"] in line.ids)
+        and (not wanted["since"] or line.time >= wanted["since"])
+        and (not wanted["until"] or line.time < wanted["until"])
+    )
+
+
+_EQUAL = ("caller", "credential", "namespace", "decision")
+
+
+def _json(line: Line) -> str:
+    import msgspec
+
+    return msgspec.json.encode(line).decode()
+
+
+def _text(line: Line) -> str:
+    who = line.caller or "-"
+    what = line.rpc.rpartition("/")[2] or f"({line.event})"
+    parts = [line.time, f"{line.sequence:>8}", who, what, line.namespace]
+    if line.rpc:
+        parts.append("begins" if line.event == "intent" else f"{line.decision} {line.code}")
+    if line.ids:
+        more = f" and {line.id_count - len(line.ids)} more" if line.id_count > len(line.ids) else ""
+        parts.append(", ".join(line.ids) + more)
+    if line.count:
+        parts.append(str(line.count))
+    return output.one_line("  ".join(part for part in parts if part))

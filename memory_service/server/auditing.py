@@ -1,0 +1,375 @@
+"""What the audit log is told of calls: around the guard of those that it refuses, inside it of the others."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextvars import ContextVar
+from functools import lru_cache
+from typing import Any
+
+import grpc
+from google.protobuf import descriptor_pool
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.message_factory import GetMessageClass
+
+from memory_service.audit.entries import Entry
+from memory_service.audit.log import QUEUED_ENTRIES_MAX, AuditLog
+from memory_service.caller import present_caller
+from memory_service.clock import now_us
+from memory_service.errors import MemoryServiceError, Overloaded
+from memory_service.server.errors import code_of
+
+IDS_MAX = 100
+"""Ids that an entry lists; how many there were is in it, too."""
+ID_CHARS_MAX = 512
+"""Characters of an id or a namespace in an entry: one that was refused may be of any length."""
+
+READS = frozenset(
+    {
+        "CheckRelevance",
+        "Export",
+        "Get",
+        "GetDocument",
+        "GetInfo",
+        "GetNamespaceStats",
+        "GetPreloadedMemories",
+        "List",
+        "ListDocuments",
+        "ListMemories",
+        "ListNamespaces",
+        "ListStateKeys",
+        "LoadState",
+        "Retrieve",
+        "RetrieveLastInteractions",
+        "RetrieveRelevantContext",
+        "SearchFragments",
+        "SearchMemories",
+        "SearchState",
+        "Watch",
+    }
+)
+"""Methods that change nothing: kept with `--audit-reads`, or where they are refused."""
+WRITES = frozenset(
+    {
+        "Add",
+        "AddDocument",
+        "BatchAdd",
+        "ConsolidateMemories",
+        "EvaluateForStorage",
+        "ExtractMemories",
+        "HandleMessage",
+        "Import",
+        "SaveMemory",
+        "SaveState",
+        "StoreInteraction",
+        "StoreReflection",
+        "StoreResponse",
+        "Update",
+        "UpdateMemory",
+    }
+)
+"""Methods that write: kept with their outcome. Every method that is in no set is written ahead."""
+WRITTEN_AHEAD = frozenset(
+    {
+        "Backup",
+        "ClearState",
+        "Delete",
+        "DeleteDocument",
+        "DeleteMemory",
+        "DeleteNamespace",
+        "DeleteState",
+        "Flush",
+        "Reembed",
+        "Reset",
+    }
+)
+"""Methods that remove or administer: on disk before their effect, and again with their outcome."""
+
+_ID_FIELDS = frozenset({"id", "ids", "key", "memory_ids"})
+_OWN_ID_FIELDS = {"memory_service.v1.BackupRequest": frozenset({"name"})}
+_CONTENTS = frozenset({"memory_service.v1.ChatMessage"})
+_PACKAGE = "memory_service."
+_DEPTH_MAX = 2
+_DENIED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
+
+Context = grpc.aio.ServicerContext[Any, Any]
+Handler = Any
+Wrap = Callable[[str, Handler], Handler]
+
+_KEPT: ContextVar[bool] = ContextVar("kept_in_the_audit_log", default=False)
+
+
+class _Call:
+    """One call, as its entries tell of it."""
+
+    def __init__(self, method: str, number: int, context: Context) -> None:
+        self.method, self.number, self.peer = method, number, context.peer()
+        self.namespace = ""
+        self.ids: dict[str, None] = {}
+        self.id_count = 0
+        self.revision = 0
+
+    def take(self, message: Message) -> None:
+        """Note the namespace, ids and revision of a request or response."""
+        names = message.DESCRIPTOR.fields_by_name
+        if not self.namespace and "namespace" in names:
+            self.namespace = message.namespace[:ID_CHARS_MAX]  # type: ignore[attr-defined]
+        if "revision" in names:
+            self.revision = message.revision or self.revision  # type: ignore[attr-defined]
+        for found in ids_of(message):
+            short = found[:ID_CHARS_MAX]
+            if short in self.ids:
+                continue
+            self.id_count += 1
+            if len(self.ids) < IDS_MAX:
+                self.ids[short] = None
+
+    def entry(self, event: str, decision: str = "allowed", code: str = "") -> Entry:
+        """Return an entry of this call as it stands now."""
+        caller = present_caller()
+        return Entry(
+            event=event,
+            time_us=now_us(),
+            rpc=self.method,
+            call=self.number,
+            caller=caller.name,
+            credential=caller.credential_id,
+            peer=self.peer,
+            namespace=self.namespace,
+            ids=list(self.ids),
+            id_count=self.id_count,
+            decision=decision,
+            code=code,
+            revision=self.revision,
+        )
+
+
+class Auditing:
+    """Tells an audit log of the calls of one server."""
+
+    def __init__(self, log: AuditLog, *, reads: bool) -> None:
+        self._log = log
+        self._reads = reads
+        self._numbers = itertools.count(1)
+
+    def around(self, wrap: Wrap) -> Wrap:
+        """Return what wraps a method as `wrap` does, and tells the log of its calls."""
+
+        def audited(method: str, handler: Handler) -> Handler:
+            return self._noting_refusals(method, wrap(method, self._recording(method, handler)))
+
+        return audited
+
+    # --- inside the guard: calls that are let in ----------------------------------------------
+
+    def _recording(self, method: str, handler: Handler) -> Handler:
+        if _name(method) in READS and not self._reads:
+            return handler
+        if handler.unary_unary:
+            return handler._replace(unary_unary=self._unary(method, handler.unary_unary))
+        if handler.unary_stream:
+            return handler._replace(unary_stream=self._stream(method, handler.unary_stream))
+        return handler._replace(stream_unary=self._upload(method, handler.stream_unary))
+
+    def _unary(self, method: str, call: Callable[[Any, Context], Awaitable[Any]]) -> Any:
+        response_type = _response_type(method)
+
+        async def answer(request: Message, context: Context) -> Any:
+            told = _Call(method, next(self._numbers), context)
+            told.take(request)
+            try:
+                await self._begin(told)
+                response = await call(request, context)
+            except BaseException as error:
+                self._failed(told, error)
+                raise
+            if _name(method) not in READS:
+                # Some servicers encode their responses themselves.
+                encoded = isinstance(response, bytes)
+                told.take(response_type.FromString(response) if encoded else response)
+            self._ended(told)
+            return response
+
+        return answer
+
+    def _stream(self, method: str, call: Callable[[Any, Context], AsyncIterator[Any]]) -> Any:
+        async def answer(request: Message, context: Context) -> AsyncIterator[Any]:
+            told = _Call(method, next(self._numbers), context)
+            told.take(request)
+            try:
+                await self._begin(told)
+                self._keep(told.entry("intent"))
+                async for response in call(request, context):
+                    yield response
+            except BaseException as error:
+                self._failed(told, error)
+                raise
+            self._ended(told)
+
+        return answer
+
+    def _upload(self, method: str, call: Callable[[Any, Context], Awaitable[Any]]) -> Any:
+        async def answer(requests: AsyncIterator[Message], context: Context) -> Any:
+            told = _Call(method, next(self._numbers), context)
+
+            async def taken() -> AsyncIterator[Message]:
+                begun = False
+                async for request in requests:
+                    told.take(request)
+                    if not begun:
+                        await self._begin(told)
+                        self._keep(told.entry("intent"))
+                        begun = True
+                    yield request
+
+            try:
+                response = await call(taken(), context)
+            except BaseException as error:
+                self._failed(told, error)
+                raise
+            told.take(response)
+            self._ended(told)
+            return response
+
+        return answer
+
+    async def _begin(self, told: _Call) -> None:
+        """Let a call in. Raises StorageFull and Unavailable where it would go unnoticed, and Overloaded."""
+        name = _name(told.method)
+        if name in READS:
+            return
+        if self._log.failing or name not in WRITES:
+            await self._log.write_ahead(told.entry("intent"))
+        elif self._log.full:
+            raise Overloaded("queued_audit_entries_max", QUEUED_ENTRIES_MAX)
+
+    def _failed(self, told: _Call, error: BaseException) -> None:
+        if isinstance(error, MemoryServiceError):
+            code = code_of(error)
+        elif isinstance(error, asyncio.CancelledError | GeneratorExit):
+            code = grpc.StatusCode.CANCELLED
+        else:
+            code = grpc.StatusCode.INTERNAL
+        self._keep(told.entry("call", "denied" if code in _DENIED else "failed", code.name))
+
+    def _ended(self, told: _Call) -> None:
+        self._keep(told.entry("call", "allowed", "OK"))
+
+    def _keep(self, entry: Entry) -> None:
+        _KEPT.set(True)
+        if _name(entry.rpc) in READS:
+            self._log.append_spared(entry)
+        else:
+            self._log.append(entry)
+
+    # --- around the guard: calls that it refuses ----------------------------------------------
+
+    def _noting_refusals(self, method: str, handler: Handler) -> Handler:
+        if handler.unary_stream:
+            return handler._replace(unary_stream=self._noting_streams(method, handler.unary_stream))
+        kind = "unary_unary" if handler.unary_unary else "stream_unary"
+        answer = getattr(handler, kind)
+
+        async def noted(request: Any, context: Context) -> Any:
+            try:
+                return await answer(request, context)
+            except BaseException:
+                self._refused(method, request, context)
+                raise
+
+        return handler._replace(**{kind: noted})
+
+    def _noting_streams(self, method: str, answer: Callable[[bytes, Context], AsyncIterator[Any]]) -> Any:
+        async def noted(request: bytes, context: Context) -> AsyncIterator[Any]:
+            try:
+                async for response in answer(request, context):
+                    yield response
+            except BaseException:
+                self._refused(method, request, context)
+                raise
+
+        return noted
+
+    def _refused(self, method: str, request: Any, context: Context) -> None:
+        code = _status_of(context)
+        if _KEPT.get() or code is grpc.StatusCode.OK:
+            return
+        if code not in _DENIED and _name(method) in READS and not self._reads:
+            return
+        told = _Call(method, next(self._numbers), context)
+        # Of somebody whom no credential names nothing is believed, nor is it worth the work.
+        if code is not grpc.StatusCode.UNAUTHENTICATED and isinstance(request, bytes):
+            with contextlib.suppress(DecodeError):
+                told.take(_request_type(method).FromString(request))
+        self._log.append_spared(told.entry("call", "denied" if code in _DENIED else "failed", code.name))
+
+
+def _name(method: str) -> str:
+    return method.rpartition("/")[2]
+
+
+def _status_of(context: Context) -> grpc.StatusCode:
+    number = context.code()
+    return next(
+        (code for code in grpc.StatusCode if number in (code, code.value[0])), grpc.StatusCode.UNKNOWN
+    )
+
+
+@lru_cache(None)
+def _types(method: str) -> tuple[type[Message], type[Message]]:
+    found = descriptor_pool.Default().FindMethodByName(method.lstrip("/").replace("/", "."))
+    return GetMessageClass(found.input_type), GetMessageClass(found.output_type)
+
+
+def _request_type(method: str) -> type[Message]:
+    return _types(method)[0]
+
+
+def _response_type(method: str) -> type[Message]:
+    return _types(method)[1]
+
+
+# --- ids --------------------------------------------------------------------------------------
+
+
+def ids_of(message: Message) -> list[str]:
+    """Return the ids and keys of what a request or response is about, in their order."""
+    found: list[str] = []
+    _collect(message, 0, found)
+    return found
+
+
+def _collect(message: Message, depth: int, found: list[str]) -> None:
+    ids, inner = _plan(message.DESCRIPTOR)
+    for field in ids:
+        value = getattr(message, field.name)
+        found.extend(filter(None, [value] if isinstance(value, str) else value))
+    if depth == _DEPTH_MAX or (depth and ids):
+        return  # What is inside of an item is its content.
+    for field in inner:
+        if field.is_repeated:
+            for each in getattr(message, field.name):
+                _collect(each, depth + 1, found)
+        elif message.HasField(field.name):
+            _collect(getattr(message, field.name), depth + 1, found)
+
+
+@lru_cache(None)
+def _plan(descriptor: Descriptor) -> tuple[list[FieldDescriptor], list[FieldDescriptor]]:
+    """Return the fields of a message that are ids, and those that hold messages with ids."""
+    names = _ID_FIELDS | _OWN_ID_FIELDS.get(descriptor.full_name, frozenset())
+    text = FieldDescriptor.TYPE_STRING
+    ids = [field for field in descriptor.fields if field.name in names and field.type == text]
+    inner = [
+        field
+        for field in descriptor.fields
+        if field.message_type is not None
+        and field.message_type.full_name.startswith(_PACKAGE)
+        and field.message_type.full_name not in _CONTENTS
+        and not field.message_type.GetOptions().map_entry
+    ]
+    return ids, inner

@@ -1,0 +1,66 @@
+"""The log: one JSON object a line on stderr, and never anything of what callers sent or what is stored."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+from types import TracebackType
+from typing import Any
+
+import structlog
+
+from memory_service.log_causes import cause_of, places_of
+
+_log = structlog.get_logger(__name__)
+
+
+def configure_logging(level: str) -> None:
+    """Log one JSON object a line to stderr, also of what libraries log and of what nobody caught."""
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _without_values,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    logging.basicConfig(handlers=[_LibraryHandler()], level=logging.WARNING, force=True)
+    sys.excepthook = _uncaught
+    threading.excepthook = lambda found: _uncaught(found.exc_type, found.exc_value, found.exc_traceback)
+
+
+def log_of_loop(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what went wrong in a callback or task: asyncio's own text shows arguments and results."""
+    error = context.get("exception")
+    _log.error("loop_error", exc_info=error) if error else _log.error("loop_error")
+
+
+def _without_values(logger: Any, name: str, event: Any) -> Any:
+    """Put the kind and the places of an exception where its text and its values would be."""
+    error = event.pop("exc_info", None)
+    if error is True:
+        error = sys.exc_info()[1]
+    if isinstance(error, tuple):
+        error = error[1]
+    if isinstance(error, BaseException):
+        event["exception"] = cause_of(error)
+        event["places"] = places_of(error)
+    return event
+
+
+class _LibraryHandler(logging.Handler):
+    """Takes what libraries log by `logging`: who, where and why, but not their texts."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        place = f"{record.module}:{record.lineno} {record.funcName}"
+        _log.log(record.levelno, "library_message", library=record.name, place=place, exc_info=error)
+
+
+def _uncaught(kind: type[BaseException], error: BaseException | None, _: TracebackType | None) -> None:
+    _log.critical("uncaught_exception", kind=kind.__name__, exc_info=error)

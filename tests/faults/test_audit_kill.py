@@ -1,0 +1,89 @@
+"""kill -9 under load: the audit log verifies, and nothing was removed without an entry."""
+
+from __future__ import annotations
+
+import random
+import threading
+from pathlib import Path
+
+import grpc
+import pytest
+
+from faults.scale import drawn, rounds
+from grpc_api import Api
+from memory_service.audit.files import files_of
+from memory_service.audit.verification import entries, verify
+from memory_service.v1 import memory_pb2 as pb
+from server_process import ServerProcess
+
+THREADS = 4
+CUT_OFF = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
+FLAGS = ["--audit", "--embedder", "none"]
+
+
+class Writer(threading.Thread):
+    """Adds an item and deletes it, again and again, until the server is gone."""
+
+    def __init__(self, server: ServerProcess, name: str) -> None:
+        super().__init__()
+        self._api = Api.connect(server.address)
+        self._prefix = name
+        self.deleted: list[str] = []
+        self.ended: grpc.StatusCode | None = None
+        self.progress = threading.Semaphore(0)
+
+    def run(self) -> None:
+        number = 0
+        try:
+            while True:
+                item_id = f"{self._prefix}-{number}"
+                self._api.add("n", id=item_id, text="x")
+                self._api.memory.Delete(pb.DeleteRequest(namespace="n", id=item_id))
+                self.deleted.append(item_id)
+                self.progress.release()
+                number += 1
+        except grpc.RpcError as error:
+            self.ended = error.code()
+        finally:
+            self.progress.release()
+            self._api.channel.close()
+
+
+def load_until_killed(server: ServerProcess, chance: random.Random, round_number: int) -> list[str]:
+    """Kills the server after some deletes, and returns the ids whose deletion was acknowledged."""
+    writers = [Writer(server, f"{round_number}-{number}") for number in range(THREADS)]
+    for writer in writers:
+        writer.start()
+    for _ in range(chance.randint(1, 40)):
+        writers[0].progress.acquire()
+    server.kill()
+    for writer in writers:
+        writer.join()
+        assert writer.ended in CUT_OFF
+    return [item_id for writer in writers for item_id in writer.deleted]
+
+
+@pytest.mark.timeout(900)
+def test_a_log_of_killed_servers_verifies_and_has_every_delete(tmp_path: Path) -> None:
+    chance = drawn("audit-kill")
+    folder = tmp_path / "audit"
+    deleted: list[str] = []
+    torn = 0
+    for number in range(rounds(2, 40)):
+        with ServerProcess(tmp_path, flags=FLAGS) as server:
+            deleted += load_until_killed(server, chance, number)
+        assert verify(folder).problem is None
+        # A loss of power can leave half a line, a kill cannot: here it is made.
+        if number == 0 or chance.random() < 0.5:
+            with files_of(folder)[-1][1].open("ab") as file:
+                file.write(b'{"sequence":' + b"7" * chance.randint(0, 90))
+            torn += 1
+            assert verify(folder).problem is None
+    with ServerProcess(tmp_path, flags=FLAGS) as server:
+        server.terminate()
+    verdict = verify(folder)
+    assert verdict.problem is None
+    assert len(verdict.healed) == torn
+    intents = {line.ids[0] for line in entries(folder) if line.event == "intent"}
+    assert deleted
+    assert [item_id for item_id in deleted if item_id not in intents] == []

@@ -1,0 +1,287 @@
+"""What a server keeps in its audit log, and what it does when it cannot keep it."""
+
+from __future__ import annotations
+
+import json
+import resource
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import grpc
+import pytest
+from click.testing import CliRunner, Result
+
+from grpc_api import METHODS, Connect, outcome, path, refusal, valid_request
+from memory_service.audit.entries import Entry, Line
+from memory_service.audit.log import AuditLog
+from memory_service.audit.verification import entries, verify
+from memory_service.cli import main
+from memory_service.cli.serve import serve
+from memory_service.errors import PermissionDenied, Unauthenticated
+from memory_service.limits import Limits
+from memory_service.server.auditing import READS, WRITES, WRITTEN_AHEAD, Auditing
+from memory_service.server.call_guard import CallGuard
+from memory_service.server.errors import DETAILS_KEY, status_of
+from memory_service.v1 import admin_pb2, memory_pb2_grpc
+from memory_service.v1 import memory_pb2 as pb
+from server_process import ServerProcess
+
+AUDIT = ["--audit", "--embedder", "none"]
+
+
+def calls(data_dir: Path) -> list[Line]:
+    """The entries of calls, without those of the log itself."""
+    verdict = verify(data_dir / "audit")
+    assert verdict.problem is None
+    return [line for line in entries(data_dir / "audit") if line.rpc]
+
+
+def command(data_dir: Path, *arguments: str) -> Result:
+    """Runs `memory-service audit`."""
+    return CliRunner().invoke(main, ["audit", *arguments, "--data-dir", str(data_dir)])
+
+
+def test_every_rpc_is_a_read_a_write_or_written_ahead() -> None:
+    names = [method.name for method in METHODS]
+    assert sorted(names) == sorted([*READS, *WRITES, *WRITTEN_AHEAD])
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("with_reads", [False, True])
+def test_every_rpc_that_changes_something_leaves_an_entry_and_reads_if_asked_for(
+    tmp_path: Path, connect: Connect, with_reads: bool
+) -> None:
+    flags = [*AUDIT, *(["--audit-reads"] if with_reads else [])]
+    codes: dict[str, grpc.StatusCode] = {}
+    with ServerProcess(tmp_path, flags=flags) as server:
+        api = connect(server)
+        for method in METHODS:
+            namespace = f"audit/{method.name}"
+            api.add(namespace, id="old", text="old")
+            api.save(namespace, "old", "old")
+            codes[path(method)] = outcome(partial(api.call, method, valid_request(method, namespace)))
+        server.terminate()
+    found = calls(tmp_path)
+    for method in METHODS:
+        own = [line for line in found if line.rpc == path(method)]
+        if method.name in ("Add", "SaveState"):  # which made what the others need, too
+            own = [line for line in own if line.ids != ["old"]]
+        if method.name in READS and not with_reads:
+            assert own == [], method.name
+            continue
+        events = ["call"]
+        if method.name in WRITTEN_AHEAD or method.client_streaming or method.server_streaming:
+            events = ["intent", "call"]
+        assert [line.event for line in own] == events, method.name
+        if "namespace" in method.input_type.fields_by_name:
+            assert {line.namespace for line in own} == {f"audit/{method.name}"}
+        code = codes[path(method)]
+        # A watch has no end of its own: our client went away.
+        assert own[-1].code == ("CANCELLED" if method.name == "Watch" else code.name)
+        assert own[-1].decision == ("allowed" if own[-1].code == "OK" else "failed")
+        assert own[0].peer.startswith("ipv4:127.0.0.1:")
+
+
+def test_entries_tell_ids_and_revisions_also_those_that_the_server_gave(
+    tmp_path: Path, connect: Connect
+) -> None:
+    with ServerProcess(tmp_path, flags=AUDIT) as server:
+        api = connect(server)
+        item = api.add("n", text="secret text", labels={"key": "secret label"})
+        batch = api.add_texts("n", *(f"text {number}" for number in range(150)))
+        api.memory.Delete(pb.DeleteRequest(namespace="n", id=item.id))
+        server.terminate()
+    added, many, intent, deleted = calls(tmp_path)
+    assert (added.ids, added.revision) == ([item.id], item.revision)
+    assert many.id_count == 150
+    assert many.ids == [each.id for each in batch.items[:100]]
+    assert (intent.event, intent.ids, intent.revision, intent.code) == ("intent", [item.id], 0, "")
+    assert (deleted.event, deleted.call, deleted.ids) == ("call", intent.call, [item.id])
+    assert deleted.revision == batch.revision + 1
+
+
+def test_without_the_option_there_is_no_log(tmp_path: Path, connect: Connect) -> None:
+    with ServerProcess(tmp_path, flags=["--embedder", "none"]) as server:
+        connect(server).add("n", text="x")
+        server.terminate()
+    assert not (tmp_path / "audit").exists()
+
+
+def test_what_the_guard_refuses_leaves_an_entry(tmp_path: Path, connect: Connect) -> None:
+    add, delete = (next(m for m in METHODS if m.name == name) for name in ("Add", "Delete"))
+    with ServerProcess(tmp_path, flags=AUDIT) as server:
+        api = connect(server)
+        for method in (add, delete):
+            refusal(partial(api.call, method), b"\xff" * 11)
+        server.terminate()
+    assert [(line.rpc, line.decision, line.code) for line in calls(tmp_path)] == [
+        (path(add), "failed", "INVALID_ARGUMENT"),
+        (path(delete), "failed", "INVALID_ARGUMENT"),
+    ]
+
+
+# Calls that a credential is not good for
+
+
+class Denying(memory_pb2_grpc.MemoryServiceServicer):
+    """A service that denies once it was called, as a check within a stream does."""
+
+    async def Add(self, request: pb.AddRequest, context: object) -> pb.AddResponse:  # noqa: N802
+        raise PermissionDenied
+
+
+@pytest.fixture
+async def denying(tmp_path: Path) -> AsyncIterator[tuple[str, AuditLog]]:
+    """A server that lets nobody in to Get without a credential, to Delete without a role, nor to Add."""
+    log = AuditLog(tmp_path / "audit", "1")
+    log.open()
+    guard = CallGuard(Limits())
+    refusals = {"Get": Unauthenticated(), "Delete": PermissionDenied()}
+
+    def wrap(method: str, handler: object) -> object:
+        error = refusals.get(method.rpartition("/")[2])
+        if error is None:
+            return guard.wrap(method, handler)
+        code, message, details = status_of(error)
+
+        async def refuse(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+            await context.abort(code, message, ((DETAILS_KEY, details),))
+
+        return grpc.unary_unary_rpc_method_handler(refuse)
+
+    server = grpc.aio.server()
+    registrar = guard.guarding(server)
+    registrar._wrap = Auditing(log, reads=False).around(wrap)
+    memory_pb2_grpc.add_MemoryServiceServicer_to_server(Denying(), registrar)  # type: ignore[arg-type]
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    yield f"127.0.0.1:{port}", log
+    await server.stop(None)
+    await log.close()
+
+
+async def test_every_denied_call_leaves_one_entry_also_of_a_read(
+    tmp_path: Path, denying: tuple[str, AuditLog]
+) -> None:
+    address, log = denying
+    async with grpc.aio.insecure_channel(address) as channel:
+        stub = memory_pb2_grpc.MemoryServiceStub(channel)
+        for request in (
+            pb.AddRequest(namespace="n", item=pb.MemoryItem(id="a")),
+            pb.GetRequest(namespace="n", id="a"),
+            pb.DeleteRequest(namespace="n", id="a"),
+        ):
+            method = type(request).__name__.removesuffix("Request")
+            with pytest.raises(grpc.aio.AioRpcError):
+                await getattr(stub, method)(request)
+    await log.write_ahead(Entry(event="closed"))  # and so all before it
+    found = [line for line in entries(tmp_path / "audit") if line.rpc]
+    told = [
+        (line.rpc.rpartition("/")[2], line.decision, line.code, line.namespace, line.ids) for line in found
+    ]
+    assert told == [
+        ("Add", "denied", "PERMISSION_DENIED", "n", ["a"]),
+        ("Get", "denied", "UNAUTHENTICATED", "", []),  # of somebody unknown nothing is believed
+        ("Delete", "denied", "PERMISSION_DENIED", "n", ["a"]),
+    ]
+
+
+@pytest.mark.skipif(
+    not any(option.name == "auth" for option in serve.params), reason="this server has no --auth"
+)
+def test_with_credentials_there_is_a_log_that_names_whom_was_denied_what(tmp_path: Path) -> None:
+    from credentials import connect as connect_client
+    from credentials import keys_in
+
+    token = keys_in(tmp_path).token("me", ("mine",))
+    with ServerProcess(tmp_path, flags=["--auth", "keys", "--embedder", "none"]) as server:
+        nobody = connect_client(server.address)
+        me = nobody.presenting(token)
+        for method in METHODS:
+            outcome(partial(nobody.call, method, valid_request(method, "mine")))
+            outcome(partial(me.call, method, valid_request(method, "theirs")))
+        server.terminate()
+        nobody.channel.close()
+    found = calls(tmp_path)
+    for method in METHODS:
+        unknown, *denied = [line for line in found if line.rpc == path(method)]
+        assert (unknown.code, unknown.caller, unknown.namespace) == ("UNAUTHENTICATED", "", "")
+        if "namespace" in method.input_type.fields_by_name:
+            assert [(line.code, line.caller) for line in denied] == [("PERMISSION_DENIED", "me")]
+            assert denied[0].credential
+            assert denied[0].namespace in ("theirs", "")  # of an upload, it is not known
+
+
+# A disk that takes no more
+
+
+def limit_file_size(server: ServerProcess, size_bytes: int) -> None:
+    """Lets no file of the server grow beyond a size: the write that would is cut, the next one fails."""
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (size_bytes, resource.RLIM_INFINITY))
+
+
+def test_while_the_log_cannot_be_written_nothing_is_changed_and_reads_go_on(
+    tmp_path: Path, connect: Connect
+) -> None:
+    delete, add = pb.DeleteRequest(namespace="n", id="a"), pb.AddRequest(namespace="n")
+    add.item.text = "y"
+    with ServerProcess(tmp_path, flags=AUDIT) as server:
+        api = connect(server)
+        api.add("n", id="a", text="x")
+        api.admin.Flush(admin_pb2.FlushRequest())  # what was written before is in the file now
+        size = sum(file.stat().st_size for file in (tmp_path / "audit").glob("*.jsonl"))
+        limit_file_size(server, size + 100)  # the next line is cut in two
+        for call, request in (
+            (api.memory.Delete, delete),
+            (api.memory.Add, add),
+            (api.admin.Flush, admin_pb2.FlushRequest()),
+        ):
+            assert refusal(call, request).reason == "STORAGE_FULL"
+        assert [item.text for item in api.items("n")] == ["x"]
+        limit_file_size(server, resource.RLIM_INFINITY)
+        api.memory.Add(add)
+        api.memory.Delete(delete)
+        server.terminate()
+    ended = [(line.rpc.rpartition("/")[2], line.code) for line in calls(tmp_path) if line.event == "call"]
+    full = "RESOURCE_EXHAUSTED"
+    assert ended[-5:] == [("Delete", full), ("Add", full), ("Flush", full), ("Add", "OK"), ("Delete", "OK")]
+    assert '"audit_log_failed"' in "".join(server.log)
+
+
+# The commands
+
+
+def test_the_commands_show_and_verify(tmp_path: Path, connect: Connect) -> None:
+    with ServerProcess(tmp_path, flags=AUDIT) as server:
+        api = connect(server)
+        api.add("a", id="one", text="x")
+        api.add("b", id="two", text="x")
+        api.memory.Delete(pb.DeleteRequest(namespace="b", id="two"))
+        outcome(partial(api.memory.Delete, pb.DeleteRequest(namespace="b", id="two")))
+        # A server may be writing meanwhile.
+        assert command(tmp_path, "verify").exit_code == 0
+        server.terminate()
+    verified = command(tmp_path, "verify")
+    assert verified.exit_code == 0
+    assert "8 entries in 1 files, the chain is whole" in verified.stdout
+    noted = verified.stdout.splitlines()[-1]
+    assert command(tmp_path, "verify", "--known", noted).exit_code == 0
+
+    def shown(*filters: str) -> list[tuple[str, ...]]:
+        lines = command(tmp_path, "show", "--json", *filters).stdout.splitlines()
+        return [(line["event"], *line.get("ids", [])) for line in map(json.loads, lines)]
+
+    assert len(shown()) == 8
+    assert shown("--rpc", "Add") == [("call", "one"), ("call", "two")]
+    assert shown("--namespace", "a") == shown("--id", "one") == [("call", "one")]
+    assert shown("--decision", "failed") == [("call", "two")]
+    assert shown("--caller", "nobody") == shown("--since", "2100-01-01T00:00:00Z") == []
+    assert "Delete  b  failed NOT_FOUND  two" in command(tmp_path, "show").stdout
+
+    (file,) = (tmp_path / "audit").glob("*.jsonl")
+    file.write_bytes(file.read_bytes().replace(b'"one"', b'"eno"'))
+    tampered = command(tmp_path, "verify")
+    assert tampered.exit_code == 1
+    assert f"{file.name}:2: it was changed" in tampered.stderr
+    assert command(tmp_path / "nothing", "verify").exit_code == 1

@@ -1,0 +1,122 @@
+"""What one client, or many, may take of a server: connections, metadata, streams, items of a namespace."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import socket
+import threading
+from collections.abc import Iterator
+
+import grpc
+import pytest
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+from grpc_api import Api, Connect, eventually, outcome, refusal
+from memory_service.server.reflection import STREAMS_MAX
+from memory_service.server.server import METADATA_BYTES_MAX
+from memory_service.v1 import memory_pb2 as pb
+from server_process import ServerProcess
+
+CONNECTIONS_MAX = 12
+ITEMS_MAX = 5
+FLAGS = ["--store", "memory", "--embedder", "none"]
+BOUNDS = ["--connections-max", str(CONNECTIONS_MAX), "--namespace-items-max", str(ITEMS_MAX)]
+
+
+@pytest.fixture(scope="module")
+def bounded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with ServerProcess(flags=[*FLAGS, *BOUNDS]) as server:
+        yield server
+
+
+def greeted(address: str) -> socket.socket | None:
+    """A connection that the server has greeted; None where it closed it."""
+    host, _, port = address.rpartition(":")
+    connection = socket.create_connection((host, int(port)), timeout=30)
+    connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")  # with empty SETTINGS
+    with contextlib.suppress(ConnectionError):
+        if connection.recv(1):
+            return connection
+    connection.close()
+    return None
+
+
+def test_there_are_no_more_connections_than_allowed_and_a_closed_one_makes_room(
+    bounded: ServerProcess,
+) -> None:
+    open_ones: list[socket.socket] = []
+    refused = 0
+    for _ in range(3 * CONNECTIONS_MAX):
+        connection = greeted(bounded.address)
+        if connection is None:
+            refused += 1
+        else:
+            open_ones.append(connection)
+    assert len(open_ones) <= CONNECTIONS_MAX
+    assert refused >= 2 * CONNECTIONS_MAX
+    for connection in open_ones:
+        connection.close()
+    api = Api.connect(bounded.address)
+    eventually(lambda: outcome(api.limits) is grpc.StatusCode.OK, "room for a connection")
+    api.channel.close()
+
+
+@pytest.mark.parametrize(("share", "fits"), [(0.8, True), (1.1, False), (8, False)])
+def test_metadata_above_the_limit_is_refused(
+    bounded: ServerProcess, connect: Connect, share: float, fits: bool
+) -> None:
+    api = connect(bounded)
+    metadata = (("x", "y" * int(share * METADATA_BYTES_MAX)),)
+    code = outcome(lambda: api.memory.List(pb.ListRequest(namespace="n"), metadata=metadata))
+    assert code is (grpc.StatusCode.OK if fits else grpc.StatusCode.RESOURCE_EXHAUSTED)
+    assert api.limits()
+
+
+def test_streams_of_reflection_are_bounded_and_ended_ones_make_room(
+    bounded: ServerProcess, connect: Connect
+) -> None:
+    channel = connect(bounded).channel
+    stub = reflection_pb2_grpc.ServerReflectionStub(channel)
+    ask = reflection_pb2.ServerReflectionRequest(list_services="")
+    ended = threading.Event()
+
+    def open_stream() -> Iterator[reflection_pb2.ServerReflectionResponse]:
+        requests: queue.SimpleQueue[object] = queue.SimpleQueue()
+        requests.put(ask)
+        return stub.ServerReflectionInfo(iter(requests.get, None))  # type: ignore[no-any-return]
+
+    streams = [open_stream() for _ in range(STREAMS_MAX)]
+    assert all(next(stream).HasField("list_services_response") for stream in streams)
+    one_more = open_stream()
+    assert outcome(lambda: next(one_more)) is grpc.StatusCode.RESOURCE_EXHAUSTED
+    for stream in streams:
+        stream.cancel()  # type: ignore[attr-defined]
+    ended.set()
+    eventually(lambda: outcome(lambda: next(open_stream())) is grpc.StatusCode.OK, "room for a stream")
+
+
+def test_a_namespace_holds_no_more_items_than_allowed(
+    bounded: ServerProcess, connect: Connect, namespace: str
+) -> None:
+    api = connect(bounded)
+    assert api.limits()["namespace_items_max"] == ITEMS_MAX
+    last = pb.AddRequest(namespace=namespace, item=pb.MemoryItem(text="x"), request_id="again")
+    api.add_texts(namespace, *"abcd")
+    answer = api.memory.Add(last)
+    for call, request in (
+        (api.memory.Add, pb.AddRequest(namespace=namespace, item=pb.MemoryItem(text="x"))),
+        (api.memory.BatchAdd, pb.BatchAddRequest(namespace=namespace, items=[pb.MemoryItem(text="x")] * 2)),
+    ):
+        error = refusal(call, request)
+        assert (error.reason, error.metadata["limit_name"]) == ("LIMIT_EXCEEDED", "namespace_items_max")
+    assert len(api.items(namespace)) == ITEMS_MAX
+    assert api.memory.Add(last) == answer  # what was answered once is answered alike
+    api.memory.Delete(pb.DeleteRequest(namespace=namespace, id=answer.item.id))
+    api.add(namespace, text="there is room again")
+    assert refusal(api.memory.Add, pb.AddRequest(namespace=namespace, item=pb.MemoryItem(text="x")))
+    api.add(namespace + "/other", text="x")
+
+
+def test_without_the_option_a_namespace_has_no_limit(memory_server: ServerProcess, connect: Connect) -> None:
+    assert connect(memory_server).limits()["namespace_items_max"] == 0
