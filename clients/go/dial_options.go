@@ -35,7 +35,7 @@ type dialSettings struct {
 	timeout      time.Duration
 	maxAttempts  int
 	tls          *tls.Config
-	apiKey       string
+	apiKey       *string
 	tokenSource  TokenSource
 	insecure     bool
 	extraHeaders map[string]string
@@ -88,7 +88,7 @@ func WithTLS(config *tls.Config) DialOption {
 // "authorization: Bearer ...". [Dial] refuses it without [WithTLS], unless the target is this very
 // machine or [WithInsecureToken] is given.
 func WithAPIKey(key string) DialOption {
-	return func(s *dialSettings) { s.apiKey = key }
+	return func(s *dialSettings) { s.apiKey = &key }
 }
 
 // TokenSource returns the token of a call. It is asked for each call, by many goroutines at the same
@@ -153,9 +153,9 @@ func (s *dialSettings) validate(target string) error {
 
 func (s *dialSettings) validateCredentials(target string) error {
 	given := 0
-	if s.apiKey != "" {
+	if s.apiKey != nil {
 		given++
-		if !tokenText.MatchString(s.apiKey) {
+		if !tokenText.MatchString(*s.apiKey) {
 			return invalidArgument("api_key", "an API key has printable ASCII characters without spaces")
 		}
 	}
@@ -182,8 +182,8 @@ func (s *dialSettings) headers() []string {
 	for name, value := range s.extraHeaders {
 		pairs = append(pairs, strings.ToLower(name), value)
 	}
-	if s.apiKey != "" {
-		pairs = append(pairs, bearer(s.apiKey)...)
+	if s.apiKey != nil {
+		pairs = append(pairs, bearer(*s.apiKey)...)
 	}
 	return pairs
 }

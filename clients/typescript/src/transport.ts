@@ -61,12 +61,13 @@ export class Transport {
     options: CallOptions = {},
   ): Promise<MessageShape<O>> {
     requireWellFormed(request);
-    const { headers, maxAttempts, timeoutMs } = this.#settings;
+    const { maxAttempts, timeoutMs } = this.#settings;
     const begin = Date.now();
     const end = begin + (options.timeoutMs ?? timeoutMs);
     const call = this.#begin(options.signal);
     let attemptsLeft = NEVER_RETRIED.has(method.name) ? 1 : maxAttempts;
     try {
+      const headers = await this.#headers();
       for (let delay = DELAY_FIRST_MS; ; delay = Math.min(2 * delay, DELAY_MAX_MS)) {
         try {
           const limit = limitOf(end - Date.now());
@@ -110,8 +111,8 @@ export class Transport {
     read: (response: MessageShape<O>) => T,
   ): AsyncGenerator<T, void, undefined> {
     requireWellFormed(request);
-    const { headers } = this.#settings;
     const call = this.#begin(signal);
+    const headers = await this.#headers().catch((error: unknown) => call.end(error));
     try {
       const answer = await this.#connection.stream(method, call.signal, 0, headers, once(request));
       for await (const response of answer.message) {
