@@ -132,7 +132,15 @@ export function settingsFrom(address: string, options: ClientOptions): Settings 
 /** Returns what is sent with every call, once it is sure that nobody else can read it. */
 function headersFrom(address: string, options: ClientOptions): Headers {
   const { apiKey, tokenSource, tls = false, allowInsecureToken = false } = options;
-  const sent = new Headers(options.headers ?? {});
+  const sent = new Headers();
+  for (const [name, value] of Object.entries(options.headers ?? {})) {
+    try {
+      sent.append(name, value);
+    } catch {
+      // The error would show the value.
+      throw new TypeError(`the header ${JSON.stringify(name)} cannot be sent`);
+    }
+  }
   const given = [apiKey !== undefined, tokenSource !== undefined, sent.has("authorization")].filter(Boolean);
   if (given.length > 1) {
     throw new RangeError("only one of apiKey, tokenSource and the header authorization can be sent");

@@ -14,6 +14,7 @@ import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-no
 import { InternalError, MemoryServiceError, UnavailableError } from "./errors.js";
 import { pause } from "./following.js";
 import type { CallOptions, Settings } from "./options.js";
+import { withToken } from "./options.js";
 import { errorFrom, isAbsent } from "./status.js";
 import { requireWellFormed } from "./wellformed.js";
 
@@ -62,12 +63,12 @@ export class Transport {
   ): Promise<MessageShape<O>> {
     requireWellFormed(request);
     const { maxAttempts, timeoutMs } = this.#settings;
+    const headers = await this.#headers();
     const begin = Date.now();
     const end = begin + (options.timeoutMs ?? timeoutMs);
     const call = this.#begin(options.signal);
     let attemptsLeft = NEVER_RETRIED.has(method.name) ? 1 : maxAttempts;
     try {
-      const headers = await this.#headers();
       for (let delay = DELAY_FIRST_MS; ; delay = Math.min(2 * delay, DELAY_MAX_MS)) {
         try {
           const limit = limitOf(end - Date.now());
@@ -111,8 +112,8 @@ export class Transport {
     read: (response: MessageShape<O>) => T,
   ): AsyncGenerator<T, void, undefined> {
     requireWellFormed(request);
+    const headers = await this.#headers();
     const call = this.#begin(signal);
-    const headers = await this.#headers().catch((error: unknown) => call.end(error));
     try {
       const answer = await this.#connection.stream(method, call.signal, 0, headers, once(request));
       for await (const response of answer.message) {
@@ -132,7 +133,7 @@ export class Transport {
     requests: AsyncIterable<MessageInitShape<I>>,
     options: CallOptions = {},
   ): Promise<MessageShape<O>> {
-    const { headers } = this.#settings;
+    const headers = await this.#headers();
     const limit = limitOf(options.timeoutMs ?? Infinity);
     const call = this.#begin(options.signal);
     const failure: { error?: unknown } = {};
@@ -159,6 +160,12 @@ export class Transport {
     this.#isClosed = true;
     this.#calls.forEach((call) => call.abort(closedError()));
     this.#sessions.abort();
+  }
+
+  /** Returns what is sent with a call, with the token of now. */
+  async #headers(): Promise<Headers> {
+    const { headers, tokenSource } = this.#settings;
+    return tokenSource === undefined ? headers : withToken(headers, await tokenSource());
   }
 
   /** Begins a call that ends with the caller's signal, with the client, and with `end`. */
