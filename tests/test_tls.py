@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 import socket
 import ssl
@@ -19,6 +21,7 @@ from memory_service.config import BadConfig, Config
 from memory_service.server.transport import check_transport, is_local
 from memory_service.v1 import memory_pb2, memory_pb2_grpc
 from server_process import ServerProcess
+from toolchain import MEMORY_SERVICE, ROOT, tool
 
 _LIGHT = ("--store", "memory", "--embedder", "none")
 
@@ -270,6 +273,20 @@ def test_a_server_starts_on_an_open_address_if_that_is_wanted_in_so_many_words()
     with ServerProcess(flags=flags) as server:
         with grpc.insecure_channel(server.address.replace("0.0.0.0", "127.0.0.1")) as connection:
             add(connection)
+
+
+def test_the_certificates_of_the_document_serve_its_commands(tmp_path: Path) -> None:
+    tool("openssl")
+    document = (ROOT / "docs" / "tls.md").read_text()
+    made, used = re.findall(
+        r"^```sh\n(.*?)^```$", document.partition("## Certificates to try it")[2], re.M | re.S
+    )
+    subprocess.run(["bash", "-ec", made], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    mutual = ("--tls-client-ca", str(tmp_path / "ca.pem"))
+    with serving(tmp_path, "server", *mutual) as server:
+        command = used.splitlines()[0].replace("memory-service", str(MEMORY_SERVICE))
+        environment = {**os.environ, "MEMORY_SERVICE_ADDRESS": server.address}
+        subprocess.run(["bash", "-ec", command], cwd=tmp_path, env=environment, check=True, timeout=60)
 
 
 def test_a_socket_file_is_local(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "
 @option(
     "--allow-insecure-network",
     is_flag=True,
+    default=False,
     help="Start even if everybody in the network can then listen in, or read, change and delete everything.",
 )
 @option("--store", type=click.Choice(["hnsw", "memory"]), default="hnsw", help="Where records are kept.")
