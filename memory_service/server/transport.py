@@ -76,7 +76,7 @@ def _refuse_open_network(config: Config) -> None:
     if config.tls_certificate is None:
         missing.append("encrypts nothing (--tls-certificate and --tls-key)")
     if not config.authenticates:
-        missing.append("asks nobody for credentials (--tls-client-ca)")
+        missing.append("asks nobody for credentials (--auth, or --tls-client-ca)")
     if missing:
         raise BadConfig(
             f"{config.address} can be reached from a network, and this server {' and '.join(missing)}. "
