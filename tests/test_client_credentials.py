@@ -136,7 +136,7 @@ def test_a_refusal_is_an_error_of_its_own_and_never_tried_again(
 @pytest.mark.parametrize(
     "credential",
     [{"api_key": "good"}, {"token_source": lambda: "good"}, {"headers": {"Authorization": "Bearer good"}}],
-    ids=str,
+    ids=" ".join,
 )
 @pytest.mark.parametrize("client", [MemoryClient, AsyncMemoryClient, MemoryManager])
 def test_credentials_are_not_sent_over_a_network_unless_encrypted(
@@ -192,7 +192,7 @@ def test_what_stays_on_this_machine(target: str, local: bool) -> None:
         {"client_certificate": b"x", "client_key": b"secret"},
         {"tls_server_name": "memory"},
     ],
-    ids=str,
+    ids=" ".join,
 )
 def test_settings_that_cannot_be_are_refused_without_showing_secrets(settings: dict[str, Any]) -> None:
     with pytest.raises(ValueError) as raised:
