@@ -23,7 +23,15 @@ class Config:
     """The settings of a server. Secrets are not among them: `openai` reads its key itself."""
 
     address: str = "127.0.0.1:50051"
-    """Host and port to listen on; port 0 takes a free one."""
+    """Host and port to listen on, or "unix:PATH"; port 0 takes a free one."""
+    tls_certificate: Path | None = None
+    """File of the server's certificate and those between it and its authority, as PEM. None: no TLS."""
+    tls_key: Path | None = None
+    """File of the certificate's private key, as PEM, without a password."""
+    tls_client_ca: Path | None = None
+    """File of the authorities that sign clients' certificates, as PEM. None: clients need none."""
+    allow_insecure_network: bool = False
+    """Whether to listen on a network even without encryption or without asking for credentials."""
     store: str = "hnsw"
     """Where records are kept: "hnsw" (on disk) or "memory"."""
     data_dir: Path = Path("data")
@@ -104,9 +112,14 @@ class Config:
     """What callers may send."""
 
     @property
+    def is_socket_file(self) -> bool:
+        """Whether the address is a socket file, or an abstract one, and no port."""
+        return self.address.startswith(("unix:", "unix-abstract:"))
+
+    @property
     def authenticates(self) -> bool:
-        """Whether every call needs a credential."""
-        return bool(self.auth)
+        """Whether nobody is served who has not proved who they are."""
+        return bool(self.auth) or self.tls_client_ca is not None
 
     @property
     def api_keys_file(self) -> Path:
@@ -151,8 +164,16 @@ class Config:
             problem
             for wrong, problem in (
                 (
-                    not host or not port.isdigit() or int(port) > 65535,
+                    not self.is_socket_file and (not host or not port.isdigit() or int(port) > 65535),
                     f"address {self.address!r} is not HOST:PORT",
+                ),
+                (
+                    (self.tls_certificate is None) != (self.tls_key is None),
+                    "tls_certificate and tls_key need each other",
+                ),
+                (
+                    self.tls_client_ca is not None and self.tls_certificate is None,
+                    "tls_client_ca has no use without tls_certificate",
                 ),
                 (
                     self.data_dir.exists() and not self.data_dir.is_dir(),

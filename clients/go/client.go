@@ -25,7 +25,9 @@ type connection struct {
 	channel *grpc.ClientConn
 	timeout time.Duration
 	headers []string
-	closed  atomic.Bool
+	// tokenSource is asked for the token of each call. Nil: none is, or it is among the headers.
+	tokenSource TokenSource
+	closed      atomic.Bool
 	// answered tells that the server has answered a call.
 	answered atomic.Bool
 
@@ -43,7 +45,7 @@ type connection struct {
 // gRPC understands. It does not wait for the server: the connection is opened by the first call.
 //
 // It returns an error that is [ErrInvalidArgument] for a setting that is out of range, and for a
-// token that would travel over the network unencrypted.
+// credential that would travel over the network unencrypted.
 func Dial(target string, options ...DialOption) (*Client, error) {
 	settings := defaultDialSettings()
 	for _, option := range options {
@@ -64,6 +66,7 @@ func newConnection(channel *grpc.ClientConn, settings *dialSettings) *connection
 		channel:      channel,
 		timeout:      settings.timeout,
 		headers:      settings.headers(),
+		tokenSource:  settings.tokenSource,
 		memories:     memoryv1.NewMemoryServiceClient(channel),
 		states:       memoryv1.NewStateServiceClient(channel),
 		userMemories: memoryv1.NewUserMemoryServiceClient(channel),

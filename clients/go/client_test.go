@@ -216,7 +216,7 @@ func TestSettingsOutOfRangeAreRefused(t *testing.T) {
 		"max_attempts": {"127.0.0.1:1", memory.WithMaxAttempts(6)},
 		"keepalive":    {"127.0.0.1:1", memory.WithKeepalive(0)},
 		"headers":      {"127.0.0.1:1", memory.WithHeaders(map[string]string{"x": "two\nlines"})},
-		"token":        {"memory.example.org:50051", memory.WithToken("secret")},
+		"token":        {"memory.example.org:50051", memory.WithAPIKey("secret")},
 		"target":       {"\x00", memory.WithTimeout(0)},
 	} {
 		_, err := memory.Dial(refused.target, refused.option)
@@ -227,7 +227,7 @@ func TestSettingsOutOfRangeAreRefused(t *testing.T) {
 }
 
 func TestATokenNeedsTLSOrThisMachine(t *testing.T) {
-	token := memory.WithToken("secret")
+	token := memory.WithAPIKey("secret")
 	for target, allowed := range map[string]bool{
 		"127.0.0.1:50051":           true,
 		"127.8.8.8:50051":           true,

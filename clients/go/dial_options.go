@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"maps"
@@ -34,7 +35,9 @@ type dialSettings struct {
 	timeout      time.Duration
 	maxAttempts  int
 	tls          *tls.Config
-	token        string
+	apiKey       *string
+	tokenSource  TokenSource
+	insecure     bool
 	extraHeaders map[string]string
 	keepalive    time.Duration
 	waitForReady bool
@@ -70,7 +73,8 @@ func WithMaxAttempts(attempts int) DialOption {
 }
 
 // WithTLS encrypts the connection. nil stands for the defaults: the certificates that the system
-// trusts, and the name of the target.
+// trusts, and the name of the target. A client certificate, for servers that ask for one, is among its
+// Certificates.
 func WithTLS(config *tls.Config) DialOption {
 	return func(s *dialSettings) {
 		if config == nil {
@@ -80,13 +84,31 @@ func WithTLS(config *tls.Config) DialOption {
 	}
 }
 
-// WithToken sends a bearer token with every call. [Dial] refuses it without [WithTLS], unless the
-// target is this very machine.
-func WithToken(token string) DialOption {
-	return func(s *dialSettings) { s.token = token }
+// WithAPIKey sends an API key, or any other token that does not expire, with every call, as
+// "authorization: Bearer ...". [Dial] refuses it without [WithTLS], unless the target is this very
+// machine or [WithInsecureToken] is given.
+func WithAPIKey(key string) DialOption {
+	return func(s *dialSettings) { s.apiKey = &key }
 }
 
-// WithHeaders sends headers with every call, whether encrypted or not.
+// TokenSource returns the token of a call. It is asked for each call, by many goroutines at the same
+// time; ctx is the call's.
+type TokenSource func(ctx context.Context) (string, error)
+
+// WithTokenSource asks for the token of each call, in place of [WithAPIKey]: for tokens that expire. A
+// call whose token cannot be had is [ErrUnauthenticated], and also the error of the source.
+func WithTokenSource(source TokenSource) DialOption {
+	return func(s *dialSettings) { s.tokenSource = source }
+}
+
+// WithInsecureToken sends credentials to another machine even without [WithTLS]: everybody on the way
+// can read and use them.
+func WithInsecureToken() DialOption {
+	return func(s *dialSettings) { s.insecure = true }
+}
+
+// WithHeaders sends headers with every call. One named authorization is a credential, and refused like
+// [WithAPIKey].
 func WithHeaders(headers map[string]string) DialOption {
 	return func(s *dialSettings) { maps.Copy(s.extraHeaders, headers) }
 }
@@ -108,6 +130,7 @@ func WithWaitForReady() DialOption {
 var (
 	headerName  = regexp.MustCompile(`^[0-9A-Za-z_.-]+$`)
 	headerValue = regexp.MustCompile(`^[\x20-\x7e]*$`)
+	tokenText   = regexp.MustCompile(`^[\x21-\x7e]+$`)
 )
 
 func (s *dialSettings) validate(target string) error {
@@ -120,35 +143,53 @@ func (s *dialSettings) validate(target string) error {
 	if s.keepalive <= 0 {
 		return invalidArgument("keepalive", fmt.Sprintf("the silence must be positive, not %v", s.keepalive))
 	}
-	if s.token != "" && s.tls == nil && !isLoopback(target) {
-		return invalidArgument("token", "a token needs TLS: without it, everybody on the way could read it")
-	}
-	for name, value := range s.allHeaders() {
+	for name, value := range s.extraHeaders {
 		if !headerName.MatchString(name) || !headerValue.MatchString(value) {
 			return invalidArgument("headers", fmt.Sprintf("the header %q cannot be sent", name))
 		}
 	}
-	return nil
+	return s.validateCredentials(target)
 }
 
-func (s *dialSettings) allHeaders() map[string]string {
-	all := make(map[string]string, len(s.extraHeaders)+1)
-	for name, value := range s.extraHeaders {
-		all[strings.ToLower(name)] = value
+func (s *dialSettings) validateCredentials(target string) error {
+	given := 0
+	if s.apiKey != nil {
+		given++
+		if !tokenText.MatchString(*s.apiKey) {
+			return invalidArgument("api_key", "an API key has printable ASCII characters without spaces")
+		}
 	}
-	if s.token != "" {
-		all["authorization"] = "Bearer " + s.token
+	if s.tokenSource != nil {
+		given++
 	}
-	return all
+	for name := range s.extraHeaders {
+		if strings.EqualFold(name, "authorization") {
+			given++
+		}
+	}
+	if given > 1 {
+		return invalidArgument("token", "only one of API key, token source and the header authorization can be sent")
+	}
+	if given > 0 && s.tls == nil && !s.insecure && !isLoopback(target) {
+		return invalidArgument("token", "credentials need TLS: without it, everybody on the way could read them")
+	}
+	return nil
 }
 
 // headers returns names and values in turn, as gRPC takes them.
 func (s *dialSettings) headers() []string {
 	var pairs []string
-	for name, value := range s.allHeaders() {
-		pairs = append(pairs, name, value)
+	for name, value := range s.extraHeaders {
+		pairs = append(pairs, strings.ToLower(name), value)
+	}
+	if s.apiKey != nil {
+		pairs = append(pairs, bearer(*s.apiKey)...)
 	}
 	return pairs
+}
+
+func bearer(token string) []string {
+	return []string{"authorization", "Bearer " + token}
 }
 
 func (s *dialSettings) grpcOptions(target string) []grpc.DialOption {

@@ -92,8 +92,8 @@ func (e *Error) Is(target error) bool {
 	return target != nil && errorOfCode[e.Code] == target
 }
 
-// Unwrap returns what ended the call on this side: [context.Canceled],
-// [context.DeadlineExceeded] or [ErrClosed]. Nil: none of these did.
+// Unwrap returns what ended the call on this side: [context.Canceled], [context.DeadlineExceeded],
+// [ErrClosed], or the error of a [TokenSource]. Nil: none of these did.
 func (e *Error) Unwrap() error {
 	return e.cause
 }

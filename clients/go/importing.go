@@ -99,7 +99,11 @@ func (c *Client) ImportItems(ctx context.Context, records iter.Seq2[Record, erro
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(c.outgoing(ctx))
+	ctx, err = c.outgoing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // A source that fails ends the call without a last batch.
 	upload, err := c.memories.Import(ctx)
 	if err != nil {

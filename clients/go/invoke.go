@@ -33,7 +33,12 @@ func invokeUnlimited[Q proto.Message, R any](
 		// The address is right, then: the server is being restarted, and will be back.
 		options = append(options, grpc.WaitForReady(true))
 	}
-	response, err := call(c.outgoing(ctx), request, options...)
+	sent, err := c.outgoing(ctx)
+	if err != nil {
+		var none R
+		return none, err
+	}
+	response, err := call(sent, request, options...)
 	if err != nil {
 		return response, c.callError(ctx, err, request)
 	}
@@ -41,12 +46,22 @@ func invokeUnlimited[Q proto.Message, R any](
 	return response, nil
 }
 
-// outgoing adds the client's headers to a call.
-func (c *Client) outgoing(ctx context.Context) context.Context {
-	if len(c.headers) == 0 {
-		return ctx
+// outgoing adds the client's headers to a call, and the token of now.
+func (c *Client) outgoing(ctx context.Context) (context.Context, error) {
+	if len(c.headers) > 0 {
+		ctx = metadata.AppendToOutgoingContext(ctx, c.headers...)
 	}
-	return metadata.AppendToOutgoingContext(ctx, c.headers...)
+	if c.tokenSource == nil {
+		return ctx, nil
+	}
+	token, err := c.tokenSource(ctx)
+	if err != nil {
+		return nil, &Error{Code: "UNAUTHENTICATED", Message: "no token: " + err.Error(), cause: err}
+	}
+	if !tokenText.MatchString(token) {
+		return nil, &Error{Code: "UNAUTHENTICATED", Message: "the token is no printable ASCII text without spaces"}
+	}
+	return metadata.AppendToOutgoingContext(ctx, bearer(token)...), nil
 }
 
 // callError turns the error of a call into this package's own; ctx is the caller's, request what was to

@@ -65,7 +65,12 @@ func stream[Q proto.Message, R any](
 	request Q,
 ) iter.Seq2[*R, error] {
 	return func(yield func(*R, error) bool) {
-		ctx, cancel := context.WithCancel(c.outgoing(ctx))
+		ctx, err := c.outgoing(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		responses, err := call(ctx, request)
 		for err == nil {

@@ -63,7 +63,7 @@ func TestTLSEncryptsAndSendsTokenAndHeaders(t *testing.T) {
 	)
 	client := dialTo(t, address,
 		memory.WithTLS(&tls.Config{RootCAs: trusted}),
-		memory.WithToken("secret"),
+		memory.WithAPIKey("secret"),
 		memory.WithHeaders(map[string]string{"X-Team": "red"}),
 	)
 	equal(t, ok[memory.HealthStatus](t)(client.Health(soon(t), "")), memory.HealthServing)

@@ -29,6 +29,7 @@ _RULES = [
         (r"\bAsyncGenerator\[(\w+(?: \| \w+)*), None\]", r"Generator[\1, None, None]"),
         (r"\bAsync(Generator|Iterator|MemoryClient|Records)\b", r"\1"),
         (r"\basync_batches\b", "batches"),
+        (r" \| Awaitable\[str\]|\bAwaitable, ", ""),
         (r"\b__a(enter|exit)__\b", r"__\1__"),
         (r"\bmemory_client\._aio\b", "memory_client._sync"),
         # What the documentation of the two does not have in common.

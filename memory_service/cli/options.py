@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from memory_service.cli.connection import CONNECTION_ARGUMENTS, connection_settings
 from memory_service.cli.session import Session, reported_errors
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,28 +34,67 @@ def option(*names: str, help: str, variable: str = "", **settings: Any) -> Calla
 session_option = option("--session", "session_id", default="", help="Conversation inside the namespace.")
 
 
+_FILE = click.Path(path_type=Path)
+
+_CONNECTION = (
+    option("--address", default=DEFAULT_ADDRESS, help="Host and port of the server."),
+    option(
+        "--api-key",
+        metavar="KEY",
+        help="API key, or another token, to prove who you are. Better in its variable or in a file: others "
+        "on this machine can see a command line.",
+    ),
+    option("--api-key-file", type=_FILE, help="File of the API key."),
+    option("--tls", is_flag=True, help="Encrypt; trust the authorities that come with gRPC."),
+    option("--tls-ca", type=_FILE, help="Encrypt; trust the authorities of this file (PEM)."),
+    option(
+        "--tls-certificate",
+        variable="CLIENT_TLS_CERTIFICATE",
+        type=_FILE,
+        help="Encrypt; present the certificate of this file (PEM).",
+    ),
+    option(
+        "--tls-key",
+        variable="CLIENT_TLS_KEY",
+        type=_FILE,
+        help="File of the private key of --tls-certificate (PEM).",
+    ),
+    option(
+        "--allow-insecure-token",
+        is_flag=True,
+        help="Send the API key to another machine even without TLS: everybody on the way can read it.",
+    ),
+)
+
+
 def client_command(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options of a client command, and pass a connected `Session` as first argument.
 
     What the client raises ends the command with one line on stderr and exit code 1.
     """
 
-    @option("--address", default=DEFAULT_ADDRESS, help="Host and port of the server.")
+    @_connection_options
     @option("--namespace", default=DEFAULT_NAMESPACE, help="Namespace to act on.")
     @option("--timeout", default=30.0, help="Seconds to wait for an answer.")
     @option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
     @functools.wraps(function)
     def command(*, address: str, namespace: str, timeout: float, as_json: bool, **arguments: Any) -> None:
+        connection = connection_settings(**{name: arguments.pop(name) for name in CONNECTION_ARGUMENTS})
         # gRPC's own notes on connections that come and go would stand between the answers.
         os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
         # Imported here, for gRPC takes long to load, and `--help` does without it.
         from memory_client import MemoryClient
 
         # Few attempts: a human waits, and wants to be told soon that the server is not there.
-        with (
-            reported_errors(address),
-            MemoryClient(address, namespace=namespace, timeout_s=timeout, max_attempts=3) as client,
-        ):
-            function(Session(client, namespace, as_json), **arguments)
+        settings = {"namespace": namespace, "timeout_s": timeout, "max_attempts": 3, **connection}
+        with reported_errors(address, encrypted=connection["tls"]):
+            with MemoryClient(address, **settings) as client:
+                function(Session(client, namespace, as_json), **arguments)
 
     return command
+
+
+def _connection_options(function: F) -> F:
+    for add in reversed(_CONNECTION):
+        function = add(function)
+    return function

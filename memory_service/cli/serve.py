@@ -6,18 +6,49 @@ import gc
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from memory_service import __version__
 from memory_service.cli.options import option
 
+if TYPE_CHECKING:
+    from memory_service.config import Config
+
 _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "items_bytes_max")
 
 
 @click.command()
-@option("--address", default="127.0.0.1:50051", help="Host and port to listen on; port 0 takes a free one.")
+@option(
+    "--address",
+    default="127.0.0.1:50051",
+    help="Host and port to listen on, or unix:PATH; port 0 takes a free one.",
+)
+@option(
+    "--tls-certificate",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="Encrypt, with the certificate of this file (PEM, with those between it and its authority).",
+)
+@option(
+    "--tls-key",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="File of the certificate's private key (PEM).",
+)
+@option(
+    "--tls-client-ca",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="Serve only clients whose certificates are signed by an authority of this file (PEM).",
+)
+@option(
+    "--allow-insecure-network",
+    is_flag=True,
+    default=False,
+    help="Start even if everybody in the network can then listen in, or read, change and delete everything.",
+)
 @option("--store", type=click.Choice(["hnsw", "memory"]), default="hnsw", help="Where records are kept.")
 @option(
     "--data-dir",
@@ -204,7 +235,7 @@ def serve(**settings: Any) -> None:
         # A search is short and others wait for the cores: one thread each.
         with threadpool_limits(limits=1):
             _calm_garbage_collection()
-            uvloop.run(run(config, lambda address: _announce(config.store, str(config.data_dir), address)))
+            uvloop.run(run(config, lambda address: _announce(config, address)))
     except (BadConfig, BadFailpoints, CannotOpen, OSError) as error:
         raise click.ClickException(str(error)) from error
 
@@ -228,13 +259,15 @@ def _quiet_libraries() -> None:
         os.environ.setdefault(name, "1" if name.startswith("OPENBLAS") else "2")
 
 
-def _announce(store: str, data_dir: str, address: str) -> None:
-    where = f"records in {data_dir}" if store == "hnsw" else "records in memory"
+def _announce(config: Config, address: str) -> None:
+    where = f"records in {config.data_dir}" if config.store == "hnsw" else "records in memory"
     click.echo(f"memory-service {__version__} listening on {address} ({where})\n")
     click.echo("Try it from another terminal:")
     flag = "" if address == "127.0.0.1:50051" else f" --address {address}"
-    click.echo(f'  .venv/bin/memory-service add{flag} "Ada likes green tea"')
+    encrypted = config.tls_certificate is not None
+    click.echo(f'  .venv/bin/memory-service add{flag}{" --tls" if encrypted else ""} "Ada likes green tea"')
     click.echo(
-        '  grpcurl -plaintext -d \'{"namespace":"default","options":{"query_text":"what does Ada drink?"}}\''
+        f"  grpcurl{'' if encrypted else ' -plaintext'}"
+        ' -d \'{"namespace":"default","options":{"query_text":"what does Ada drink?"}}\''
         f" {address} memory_service.v1.MemoryService/Retrieve\n"
     )

@@ -43,8 +43,8 @@ class Session:
 
 
 @contextlib.contextmanager
-def reported_errors(address: str) -> Iterator[None]:
-    """Turn what the client raises into one line for a human."""
+def reported_errors(address: str, *, encrypted: bool = False) -> Iterator[None]:
+    """Turn what the client raises into one line for a human; `encrypted`: it was to be TLS."""
     from memory_client import MemoryServiceError, Unavailable
 
     try:
@@ -53,6 +53,10 @@ def reported_errors(address: str) -> Iterator[None]:
         if isinstance(error, Unavailable) and not error.reason:
             # Not the server's own answer: there is none.
             message = f"no server answers at {address}; start one with: memory-service serve"
+            if encrypted:
+                message = f"no encrypted connection to {address}: {error}"
+            elif "Socket closed" in str(error):
+                message = f"the server at {address} ends the connection; does it want --tls?"
             raise CommandError(f"{message} ({error.code})") from None
         raise CommandError(f"{error} ({error.reason or error.code})") from None
     except (ValueError, OSError) as error:

@@ -30,6 +30,7 @@ from memory_service.server.call_guard import CallGuard
 from memory_service.server.logs import log_of_loop
 from memory_service.server.reflection import Reflection
 from memory_service.server.services import SERVICES, Services
+from memory_service.server.transport import address_of, bind, check_transport
 from memory_service.stores.base import Store
 
 METADATA_BYTES_MAX = 16 * 1024
@@ -169,7 +170,7 @@ async def build_server(
     reranker: Reranker | None = None,
     audit_log: AuditLog | None = None,
 ) -> tuple[Server, Services]:
-    """Build a server over an open store, and bind its port. Raises BadConfig when the port is taken."""
+    """Build a server over an open store, and bind its port. Raises BadConfig when that cannot be."""
     services = Services(config, store, embedder, llm, reranker, PageTokens(_page_token_key(config)))
     access = open_access(config)
     guard = CallGuard(config.limits, access)
@@ -180,10 +181,7 @@ async def build_server(
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
     if config.reflection:
         Reflection([*SERVICES, "grpc.health.v1.Health"], guard.admit).add_to(server)
-    try:
-        port = server.add_insecure_port(config.address)
-    except RuntimeError as error:
-        raise BadConfig(f"cannot listen on {config.address}: is another server running there?") from error
+    port = bind(server, config)
     for service in ("", *SERVICES):
         await health.set(service, health_pb2.HealthCheckResponse.SERVING)
     return Server(port, server, guard, health, access), services
@@ -195,6 +193,7 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
     `announce` is called with the address when the server listens. Raises BadConfig
     and CannotOpen before that.
     """
+    check_transport(config)
     stop = asyncio.Event()
     _on_signals(stop)
     asyncio.get_running_loop().set_exception_handler(log_of_loop)
@@ -221,7 +220,7 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
         await stack.enter_async_context(services.administration.sweeping())
         await stack.enter_async_context(services.backfill.running())
         await server.grpc_server.start()
-        address = f"{config.address.rpartition(':')[0]}:{server.port}"
+        address = address_of(config, server.port)
         _log.info(
             "serving", address=address, store=config.store, embedder=embedder.name if embedder else "none"
         )

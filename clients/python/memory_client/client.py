@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
@@ -50,12 +50,18 @@ class MemoryClient(
         max_receive_bytes: int = 16 * MIB,
         tls: bool = False,
         root_certificates: bytes | None = None,
+        client_certificate: bytes | None = None,
+        client_key: bytes | None = None,
+        tls_server_name: str | None = None,
+        api_key: str | None = None,
+        token_source: Callable[[], str] | None = None,
+        allow_insecure_token: bool = False,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         """Make a client; for the meaning of the settings see `ClientOptions`.
 
         Raises:
-            ValueError: A setting is out of range.
+            ValueError: A setting is out of range, or others could read the credentials.
         """
         options = ClientOptions(
             address=address,
@@ -66,6 +72,12 @@ class MemoryClient(
             max_receive_bytes=max_receive_bytes,
             tls=tls,
             root_certificates=root_certificates,
+            client_certificate=client_certificate,
+            client_key=client_key,
+            tls_server_name=tls_server_name,
+            api_key=api_key,
+            token_source=token_source,
+            allow_insecure_token=allow_insecure_token,
             headers=headers or {},
         )
         self._transport = Transport(options)

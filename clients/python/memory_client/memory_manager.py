@@ -17,6 +17,20 @@ from memory_client.options import ClientOptions
 from memory_client.values import struct_from, struct_to
 
 _SERVICE = "/memory_service.v1.InteractionService/"
+_CONNECTION = frozenset(
+    {
+        "address",
+        "api_key",
+        "token_source",
+        "allow_insecure_token",
+        "tls",
+        "root_certificates",
+        "client_certificate",
+        "client_key",
+        "tls_server_name",
+    }
+)
+"""What is taken over of a configuration as it is."""
 _LIMIT_MAX = 100
 _QUOTE_CHARS = 1000
 
@@ -39,10 +53,17 @@ class MemoryManager:
 
         Args:
             config: "address" of the server, by default "127.0.0.1:50051"; "namespace" to write to and to
-                read, by default "default". Other keys, such as "vector_db_type", "embedding_model" and
-                "memory_path", are taken and have no effect: how things are kept is the server's affair.
+                read, by default "default"; "api_key", "token_source", "allow_insecure_token", "tls",
+                "root_certificates", "client_certificate", "client_key" and "tls_server_name", as for
+                `ClientOptions`. Other keys, such as "vector_db_type", "embedding_model" and "memory_path",
+                are taken and have no effect: how things are kept is the server's affair.
+
+        Raises:
+            ValueError: Others could read the credentials, or a setting does not go with another.
         """
-        self._transport = Transport(ClientOptions(address=config.get("address", "127.0.0.1:50051")))
+        self._transport = Transport(
+            ClientOptions(**{key: config[key] for key in _CONNECTION & config.keys()})
+        )
         self._namespace: str = config.get("namespace", "default")
 
     def store_interaction(self, message: dict[str, Any]) -> None:

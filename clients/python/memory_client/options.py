@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import grpc
+
+from memory_client._credentials import TokenSource, bearer, is_loopback
 from memory_client._gen.memory_service.v1 import (
     admin_pb2,
     interaction_pb2,
@@ -21,6 +25,9 @@ MIB = 1024 * 1024
 
 _ATTEMPTS_MAX = 5
 """What gRPC allows at most."""
+
+_HEADER_NAME = re.compile(r"[0-9A-Za-z_.-]+")
+_HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
 
 _NEVER_RETRIED = frozenset({"Import", "Backup", "DeleteNamespace"})
 """Calls that carry no request id, so that the server could not tell a retry from a second wish."""
@@ -49,21 +56,60 @@ class ClientOptions:
     """Encrypt the connection."""
     root_certificates: bytes | None = None
     """Certificates to trust, as PEM, with `tls`. None: those that gRPC brings along."""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """Sent with every call, such as {"authorization": "Bearer ..."}."""
+    client_certificate: bytes | None = None
+    """The client's own certificate, as PEM, for a server that asks for one; needs `tls` and `client_key`."""
+    client_key: bytes | None = field(default=None, repr=False)
+    """The private key of `client_certificate`, as PEM."""
+    tls_server_name: str | None = None
+    """The name that the server's certificate is for, if it is not the host of the address."""
+    api_key: str | None = field(default=None, repr=False)
+    """Sent with every call, as "authorization: Bearer ..."."""
+    token_source: TokenSource | None = field(default=None, repr=False)
+    """Asked for the token of each call, in place of `api_key`: for tokens that expire. What it raises, the
+    call raises. It is not bound by `timeout_s`."""
+    allow_insecure_token: bool = False
+    """Send credentials to another machine even without `tls`: everybody on the way can read and use them."""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Sent with every call."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for values out of range."""
+        """Raise ValueError for values out of range, and for credentials that others could read."""
         if not 1 <= self.max_attempts <= _ATTEMPTS_MAX:
             raise ValueError(f"max_attempts must be 1 to {_ATTEMPTS_MAX}, not {self.max_attempts}")
         if self.timeout_s is not None and self.timeout_s <= 0:
             raise ValueError(f"timeout_s must be positive, not {self.timeout_s}")
-        if self.root_certificates is not None and not self.tls:
-            raise ValueError("root_certificates have no use without tls")
+        for name in ("root_certificates", "client_certificate", "tls_server_name"):
+            if getattr(self, name) is not None and not self.tls:
+                raise ValueError(f"{name} has no use without tls")
+        if (self.client_certificate is None) != (self.client_key is None):
+            raise ValueError("client_certificate and client_key need each other")
+        self._check_credentials()
+
+    def _check_credentials(self) -> None:
+        for name, value in self.headers.items():
+            # gRPC would refuse them, too, and show all that is sent with them.
+            if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+                raise ValueError(f"the header {name!r} cannot be sent")
+        in_headers = any(name.lower() == "authorization" for name in self.headers)
+        given = (self.api_key is not None) + (self.token_source is not None) + in_headers
+        if given > 1:
+            raise ValueError("only one of api_key, token_source and the header authorization can be sent")
+        if given and not (self.tls or self.allow_insecure_token or is_loopback(self.address)):
+            raise ValueError(
+                "credentials need tls: without it, everybody on the way could read them; "
+                "allow_insecure_token sends them all the same"
+            )
+        if self.api_key is not None:
+            bearer(self.api_key)
 
     def metadata(self) -> tuple[tuple[str, str], ...]:
-        """Return the headers as gRPC takes them."""
-        return tuple((key.lower(), value) for key, value in self.headers.items())
+        """Return the headers that are the same for every call, as gRPC takes them."""
+        headers = tuple((key.lower(), value) for key, value in self.headers.items())
+        return headers if self.api_key is None else headers + bearer(self.api_key)
+
+    def channel_credentials(self) -> grpc.ChannelCredentials:
+        """Return what an encrypted channel trusts and presents."""
+        return grpc.ssl_channel_credentials(self.root_certificates, self.client_key, self.client_certificate)
 
     def channel_arguments(self) -> list[tuple[str, Any]]:
         """Return the settings of the channel."""
@@ -77,7 +123,9 @@ class ClientOptions:
             ("grpc.enable_retries", 1),
             ("grpc.service_config", json.dumps(self.service_config())),
         ]
-        if self.address.startswith(("127.", "localhost:", "[::1]:")):
+        if self.tls_server_name is not None:
+            arguments.append(("grpc.ssl_target_name_override", self.tls_server_name))
+        if is_loopback(self.address):
             # A proxy of the environment is for the network, not for this machine.
             arguments.append(("grpc.enable_http_proxy", 0))
         return arguments

@@ -78,7 +78,7 @@ export type {
   ToolCall,
   ToolCallResult,
 } from "./messages.js";
-export type { CallOptions, ClientOptions, TlsOptions, WriteOptions } from "./options.js";
+export type { CallOptions, ClientOptions, TlsOptions, TokenSource, WriteOptions } from "./options.js";
 export type { CheckRelevanceOptions, EvaluateForStorageOptions } from "./overseer.js";
 export type { KeyDecision, KeyVerdict, Relevance, StorageDecision } from "./overseer-model.js";
 export type { Removed } from "./removed.js";

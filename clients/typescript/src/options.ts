@@ -1,5 +1,7 @@
 // How a client reaches its server, and what every call takes.
 
+import { isIPv4 } from "node:net";
+
 /** What every method takes beside its own options. */
 export interface CallOptions {
   /** Ends the call when it is aborted; the call then rejects with the signal's reason. */
@@ -43,11 +45,23 @@ export interface ClientOptions {
   readonly maxReceiveBytes?: number | undefined;
   /** Encrypt the connection: true, or what to trust and to present. */
   readonly tls?: boolean | TlsOptions | undefined;
-  /** Sent with every call as "authorization: Bearer ...". */
-  readonly token?: string | undefined;
-  /** Sent with every call. */
+  /** An API key, or another token that does not expire: sent with every call as "authorization: Bearer ...". */
+  readonly apiKey?: string | undefined;
+  /**
+   * Asked for the token of each call, in place of `apiKey`: for tokens that expire. What it throws, the call
+   * rejects with. It is not bound by `timeoutMs`.
+   */
+  readonly tokenSource?: TokenSource | undefined;
+  /**
+   * Send credentials to another machine even without `tls`: everybody on the way can read and use them.
+   */
+  readonly allowInsecureToken?: boolean | undefined;
+  /** Sent with every call. One named "authorization" is a credential, and needs `tls` as `apiKey` does. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
+
+/** Returns the token of a call. */
+export type TokenSource = () => string | Promise<string>;
 
 /** What an encrypted connection trusts and presents. All as PEM. */
 export interface TlsOptions {
@@ -78,12 +92,13 @@ export interface Settings {
   readonly maxReceiveBytes: number;
   readonly tls: TlsOptions | undefined;
   readonly headers: Headers;
+  readonly tokenSource: TokenSource | undefined;
 }
 
 /**
  * Fills in what was not given.
  *
- * @throws RangeError - a setting is out of range
+ * @throws RangeError - a setting is out of range, or others could read the credentials
  * @throws TypeError - a header has a name or a value that HTTP does not allow
  * @internal
  */
@@ -91,8 +106,8 @@ export function settingsFrom(address: string, options: ClientOptions): Settings 
   if (!/^[^\s/@]+:\d+$/.test(address)) {
     throw new RangeError(`the address must be a host and a port, not ${JSON.stringify(address)}`);
   }
-  const { timeoutMs = 30_000, maxAttempts = ATTEMPTS_MAX, keepaliveMs = 60_000, token } = options;
-  const { maxReceiveBytes = 16 * MIB, waitForReady, tls = false, headers = {} } = options;
+  const { timeoutMs = 30_000, maxAttempts = ATTEMPTS_MAX, keepaliveMs = 60_000 } = options;
+  const { maxReceiveBytes = 16 * MIB, waitForReady, tls = false } = options;
   if (!Number.isInteger(maxAttempts) || maxAttempts < 1 || maxAttempts > ATTEMPTS_MAX) {
     throw new RangeError(`maxAttempts must be 1 to ${ATTEMPTS_MAX}, not ${maxAttempts}`);
   }
@@ -100,10 +115,6 @@ export function settingsFrom(address: string, options: ClientOptions): Settings 
     if (!(value > 0)) {
       throw new RangeError(`${name} must be positive, not ${value}`);
     }
-  }
-  const sent = new Headers(headers);
-  if (token !== undefined) {
-    sent.set("authorization", `Bearer ${token}`);
   }
   return {
     address,
@@ -113,6 +124,53 @@ export function settingsFrom(address: string, options: ClientOptions): Settings 
     keepaliveMs,
     maxReceiveBytes,
     tls: tls === true ? {} : tls || undefined,
-    headers: sent,
+    headers: headersFrom(address, options),
+    tokenSource: options.tokenSource,
   };
+}
+
+/** Returns what is sent with every call, once it is sure that nobody else can read it. */
+function headersFrom(address: string, options: ClientOptions): Headers {
+  const { apiKey, tokenSource, tls = false, allowInsecureToken = false } = options;
+  const sent = new Headers();
+  for (const [name, value] of Object.entries(options.headers ?? {})) {
+    try {
+      sent.append(name, value);
+    } catch {
+      // The error would show the value.
+      throw new TypeError(`the header ${JSON.stringify(name)} cannot be sent`);
+    }
+  }
+  const given = [apiKey !== undefined, tokenSource !== undefined, sent.has("authorization")].filter(Boolean);
+  if (given.length > 1) {
+    throw new RangeError("only one of apiKey, tokenSource and the header authorization can be sent");
+  }
+  if (given.length > 0 && !tls && !allowInsecureToken && !isLoopback(address)) {
+    throw new RangeError(
+      "credentials need tls: without it, everybody on the way could read them; " +
+        "allowInsecureToken sends them all the same",
+    );
+  }
+  return apiKey === undefined ? sent : withToken(sent, apiKey);
+}
+
+/**
+ * Returns headers that carry a token beside others.
+ *
+ * @throws RangeError - no header can carry it; the error does not show it
+ * @internal
+ */
+export function withToken(headers: Headers, token: string): Headers {
+  if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token)) {
+    throw new RangeError("the token is no text of printable ASCII characters without spaces");
+  }
+  const all = new Headers(headers);
+  all.set("authorization", `Bearer ${token}`);
+  return all;
+}
+
+/** Whether what is sent to an address stays on this machine. */
+function isLoopback(address: string): boolean {
+  const host = address.slice(0, address.lastIndexOf(":"));
+  return host === "localhost" || host === "[::1]" || (isIPv4(host) && host.startsWith("127."));
 }

@@ -14,6 +14,7 @@ import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-no
 import { InternalError, MemoryServiceError, UnavailableError } from "./errors.js";
 import { pause } from "./following.js";
 import type { CallOptions, Settings } from "./options.js";
+import { withToken } from "./options.js";
 import { errorFrom, isAbsent } from "./status.js";
 import { requireWellFormed } from "./wellformed.js";
 
@@ -61,7 +62,8 @@ export class Transport {
     options: CallOptions = {},
   ): Promise<MessageShape<O>> {
     requireWellFormed(request);
-    const { headers, maxAttempts, timeoutMs } = this.#settings;
+    const { maxAttempts, timeoutMs } = this.#settings;
+    const headers = await this.#headers();
     const begin = Date.now();
     const end = begin + (options.timeoutMs ?? timeoutMs);
     const call = this.#begin(options.signal);
@@ -110,7 +112,7 @@ export class Transport {
     read: (response: MessageShape<O>) => T,
   ): AsyncGenerator<T, void, undefined> {
     requireWellFormed(request);
-    const { headers } = this.#settings;
+    const headers = await this.#headers();
     const call = this.#begin(signal);
     try {
       const answer = await this.#connection.stream(method, call.signal, 0, headers, once(request));
@@ -131,7 +133,7 @@ export class Transport {
     requests: AsyncIterable<MessageInitShape<I>>,
     options: CallOptions = {},
   ): Promise<MessageShape<O>> {
-    const { headers } = this.#settings;
+    const headers = await this.#headers();
     const limit = limitOf(options.timeoutMs ?? Infinity);
     const call = this.#begin(options.signal);
     const failure: { error?: unknown } = {};
@@ -158,6 +160,12 @@ export class Transport {
     this.#isClosed = true;
     this.#calls.forEach((call) => call.abort(closedError()));
     this.#sessions.abort();
+  }
+
+  /** Returns what is sent with a call, with the token of now. */
+  async #headers(): Promise<Headers> {
+    const { headers, tokenSource } = this.#settings;
+    return tokenSource === undefined ? headers : withToken(headers, await tokenSource());
   }
 
   /** Begins a call that ends with the caller's signal, with the client, and with `end`. */

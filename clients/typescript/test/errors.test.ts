@@ -278,7 +278,7 @@ describe("what is sent with every call", { timeout: 120_000 }, () => {
   });
 
   test("token, headers and time limit; an error without details", async () => {
-    const memory = new MemoryClient(address, { token: "secret", headers: { "X-Team": "blue" } });
+    const memory = new MemoryClient(address, { apiKey: "secret", headers: { "X-Team": "blue" } });
     const error = await failure(memory.info({ timeoutMs: 5000 }), client.UnauthenticatedError);
     assert.equal(error.message, "who are you?");
     assert.equal(error.reason, "");

@@ -13,7 +13,7 @@ import { fileURLToPath } from "node:url";
 /** The folder of the package, seen from where the tests are compiled to. */
 export const packageFolder = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
 
-const COMMAND =
+export const COMMAND =
   process.env["MEMORY_SERVICE_COMMAND"] ?? resolve(packageFolder, "../../.venv/bin/memory-service");
 
 /** Why tests that need a server are skipped: the server is not installed. False: they run. */

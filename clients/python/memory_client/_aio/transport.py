@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import grpc
 
 from memory_client._calls.call import Call, Event, Page, T, paged
 from memory_client._calls.resume import Resumption
+from memory_client._credentials import Metadata, awaited
 from memory_client._status import error_from_call
 from memory_client._sync.transport import Transport as BlockingTransport
 from memory_client.errors import Unavailable
@@ -39,8 +41,9 @@ class Transport:
     async def unary(self, call: Call[T], timeout_s: float | Unset | None = UNSET) -> T:
         """Run a call that has one response; the timeout is the client's unless one is given."""
         method = self._method("unary_unary", call)
+        metadata = await self._metadata_of_now()
         try:
-            response = await method(call.request, **self._settings(timeout_s))
+            response = await method(call.request, **self._settings(timeout_s, metadata))
         except grpc.aio.AioRpcError as error:
             raise error_from_call(error) from None
         self._has_answered = True
@@ -66,7 +69,9 @@ class Transport:
 
     async def stream(self, call: Call[T]) -> AsyncGenerator[T, None]:
         """Yield the responses of a call that has many. Closing the iterator ends the call."""
-        responses = self._method("unary_stream", call)(call.request, **self._settings(None))
+        method = self._method("unary_stream", call)
+        metadata = await self._metadata_of_now()
+        responses = method(call.request, **self._settings(None, metadata))
         try:
             async for response in responses:
                 yield call.read(response)
@@ -102,7 +107,8 @@ class Transport:
         self._check_open()
         loop = asyncio.get_running_loop()
         iterator = aiter(requests)
-        blocking = BlockingTransport(self.options)
+        metadata = await self._metadata_of_now()
+        blocking = BlockingTransport(replace(self.options, token_source=None))
 
         def pulled() -> Iterator[Any]:
             while True:
@@ -112,7 +118,7 @@ class Transport:
                 yield request
 
         try:
-            return await asyncio.to_thread(blocking.upload, call, pulled(), timeout_s)
+            return await asyncio.to_thread(blocking.upload, call, pulled(), timeout_s, metadata)
         finally:
             blocking.close()
 
@@ -131,7 +137,7 @@ class Transport:
         if self._channel is None:
             arguments = self.options.channel_arguments()
             if self.options.tls:
-                credentials = grpc.ssl_channel_credentials(self.options.root_certificates)
+                credentials = self.options.channel_credentials()
                 self._channel = grpc.aio.secure_channel(self.options.address, credentials, options=arguments)
             else:
                 self._channel = grpc.aio.insecure_channel(self.options.address, options=arguments)
@@ -148,13 +154,17 @@ class Transport:
             )
         return method
 
-    def _settings(self, timeout_s: float | Unset | None) -> dict[str, Any]:
+    async def _metadata_of_now(self) -> Metadata:
+        source = self.options.token_source
+        return self._metadata if source is None else self._metadata + await awaited(source)
+
+    def _settings(self, timeout_s: float | Unset | None, metadata: Metadata) -> dict[str, Any]:
         timeout = self.options.timeout_s if timeout_s is UNSET else timeout_s
         # What has no limit would wait for ever, and a stream is taken up again by other means.
         waits = self._has_answered and timeout is not None
         return {
             "timeout": timeout,
-            "metadata": self._metadata,
+            "metadata": metadata,
             "wait_for_ready": waits if self.options.wait_for_ready is None else self.options.wait_for_ready,
         }
 

@@ -10,6 +10,7 @@ import grpc
 
 from memory_client._calls.call import Call, Event, Page, T, paged
 from memory_client._calls.resume import Resumption
+from memory_client._credentials import Metadata, fetched
 from memory_client._status import error_from_call
 from memory_client.errors import Unavailable
 from memory_client.options import ClientOptions
@@ -24,7 +25,7 @@ class Transport:
         self._metadata = options.metadata()
         arguments = options.channel_arguments()
         if options.tls:
-            credentials = grpc.ssl_channel_credentials(options.root_certificates)
+            credentials = options.channel_credentials()
             self._channel = grpc.secure_channel(options.address, credentials, options=arguments)
         else:
             self._channel = grpc.insecure_channel(options.address, options=arguments)
@@ -34,8 +35,9 @@ class Transport:
     def unary(self, call: Call[T], timeout_s: float | Unset | None = UNSET) -> T:
         """Run a call that has one response; the timeout is the client's unless one is given."""
         method = self._method("unary_unary", call)
+        metadata = self._metadata_of_now()
         try:
-            response = method(call.request, **self._settings(timeout_s))
+            response = method(call.request, **self._settings(timeout_s, metadata))
         except grpc.RpcError as error:
             raise error_from_call(error) from None  # type: ignore[arg-type]
         self._has_answered = True
@@ -60,7 +62,8 @@ class Transport:
 
     def stream(self, call: Call[T]) -> Iterator[T]:
         """Yield the responses of a call that has many. Closing the iterator ends the call."""
-        responses = self._method("unary_stream", call)(call.request, **self._settings(None))
+        method = self._method("unary_stream", call)
+        responses = method(call.request, **self._settings(None, self._metadata_of_now()))
         try:
             for response in responses:
                 yield call.read(response)
@@ -86,8 +89,15 @@ class Transport:
                     raise
             time.sleep(delay)
 
-    def upload(self, call: Call[T], requests: Iterable[Any], timeout_s: float | None) -> T:
+    def upload(
+        self,
+        call: Call[T],
+        requests: Iterable[Any],
+        timeout_s: float | None,
+        metadata: Metadata | None = None,
+    ) -> T:
         """Run a call with many requests. An exception of `requests` ends the upload and is raised here."""
+        settings = self._settings(timeout_s, self._metadata_of_now() if metadata is None else metadata)
         failures: list[BaseException] = []
 
         def guarded() -> Iterator[Any]:
@@ -99,7 +109,7 @@ class Transport:
                 failures.append(error)
 
         try:
-            response = self._method("stream_unary", call)(guarded(), **self._settings(timeout_s))
+            response = self._method("stream_unary", call)(guarded(), **settings)
         except grpc.RpcError as error:
             raise (failures[0] if failures else error_from_call(error)) from None  # type: ignore[arg-type]
         if failures:
@@ -120,13 +130,17 @@ class Transport:
             )
         return method
 
-    def _settings(self, timeout_s: float | Unset | None) -> dict[str, Any]:
+    def _metadata_of_now(self) -> Metadata:
+        source = self.options.token_source
+        return self._metadata if source is None else self._metadata + fetched(source)
+
+    def _settings(self, timeout_s: float | Unset | None, metadata: Metadata) -> dict[str, Any]:
         timeout = self.options.timeout_s if timeout_s is UNSET else timeout_s
         # What has no limit would wait for ever, and a stream is taken up again by other means.
         waits = self._has_answered and timeout is not None
         return {
             "timeout": timeout,
-            "metadata": self._metadata,
+            "metadata": metadata,
             "wait_for_ready": waits if self.options.wait_for_ready is None else self.options.wait_for_ready,
         }
 

@@ -1,0 +1,75 @@
+"""From the options of a client command to the settings of its client: credentials and encryption."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+CONNECTION_ARGUMENTS = (
+    "api_key",
+    "api_key_file",
+    "tls",
+    "tls_ca",
+    "tls_certificate",
+    "tls_key",
+    "allow_insecure_token",
+)
+"""What `connection_settings` takes."""
+
+
+def connection_settings(
+    *,
+    api_key: str | None,
+    api_key_file: Path | None,
+    tls: bool,
+    tls_ca: Path | None,
+    tls_certificate: Path | None,
+    tls_key: Path | None,
+    allow_insecure_token: bool,
+) -> dict[str, Any]:
+    """Return what the options mean to a `MemoryClient`.
+
+    Raises:
+        click.UsageError: They contradict each other.
+        click.ClickException: A file cannot be read, or holds no API key.
+    """
+    if (tls_certificate is None) != (tls_key is None):
+        raise click.UsageError("--tls-certificate and --tls-key need each other")
+    return {
+        "api_key": _key(api_key, api_key_file),
+        "tls": tls or tls_ca is not None or tls_certificate is not None,
+        "root_certificates": _content("--tls-ca", tls_ca),
+        "client_certificate": _content("--tls-certificate", tls_certificate),
+        "client_key": _content("--tls-key", tls_key),
+        "allow_insecure_token": allow_insecure_token,
+    }
+
+
+def _key(key: str | None, file: Path | None) -> str | None:
+    """Return the API key. What was typed wins over what the environment says."""
+    if key is not None and file is not None:
+        source = click.get_current_context().get_parameter_source
+        typed = [name for name in ("api_key", "api_key_file") if source(name) is ParameterSource.COMMANDLINE]
+        if len(typed) != 1:
+            raise click.UsageError("--api-key and --api-key-file are two ways to give one thing")
+        if typed == ["api_key"]:
+            return key
+    if file is None:
+        return key
+    content = _content("--api-key-file", file) or b""
+    found = content.decode("ascii", "replace").strip()
+    if not found:
+        raise click.ClickException(f"--api-key-file {str(file)!r} is empty")
+    return found
+
+
+def _content(option: str, path: Path | None) -> bytes | None:
+    if path is None:
+        return None
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise click.ClickException(f"{option} {str(path)!r} cannot be read: {error.strerror}") from None

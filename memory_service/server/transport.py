@@ -1,0 +1,197 @@
+"""The port that a server listens on: encrypted or not, and whether it may be open to a network."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import grpc
+import structlog
+
+from memory_service.config import BadConfig, Config
+
+_log = structlog.get_logger(__name__)
+
+
+def check_transport(config: Config) -> None:
+    """Raise BadConfig where the server would be open to a network, or its certificate cannot be used."""
+    if config.tls_certificate is not None:
+        _Files.read(config).check()
+    if not config.allow_insecure_network and not is_local(config.address):
+        _refuse_open_network(config)
+
+
+def bind(server: grpc.aio.Server, config: Config) -> int:
+    """Bind the port of a server, and return its number; of a socket in the file system, 1.
+
+    Raises:
+        BadConfig: The port is taken, or the certificate cannot be used.
+    """
+    encrypted = config.tls_certificate is not None
+    try:
+        if encrypted:
+            return server.add_secure_port(config.address, _Certificate(config).credentials())
+        return server.add_insecure_port(config.address)
+    except RuntimeError as error:
+        doubt = " Or is the certificate of a kind that gRPC does not take?" if encrypted else ""
+        message = f"cannot listen on {config.address}: is another server running there?{doubt}"
+        raise BadConfig(message) from error
+
+
+def address_of(config: Config, port: int) -> str:
+    """Return where a server can be reached that got this port."""
+    if config.is_socket_file:
+        return config.address
+    return f"{config.address.rpartition(':')[0]}:{port}"
+
+
+def is_local(address: str) -> bool:
+    """Whether an address can be reached from this machine only: a socket file, or loopback.
+
+    A name is local if all that it resolves to is; one that does not resolve is not.
+    """
+    if address.startswith(("unix:", "unix-abstract:")):
+        return True
+    host = address.rpartition(":")[0].removeprefix("[").removesuffix("]")
+    try:
+        resolved = socket.getaddrinfo(host, None)
+    except (OSError, UnicodeError):
+        return False
+    return all(_is_loopback(str(found[4][0])) for found in resolved)
+
+
+def _is_loopback(text: str) -> bool:
+    address = ipaddress.ip_address(text)
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback
+
+
+def _refuse_open_network(config: Config) -> None:
+    missing = []
+    if config.tls_certificate is None:
+        missing.append("encrypts nothing (--tls-certificate and --tls-key)")
+    if not config.authenticates:
+        missing.append("asks nobody for credentials (--auth, or --tls-client-ca)")
+    if missing:
+        raise BadConfig(
+            f"{config.address} can be reached from a network, and this server {' and '.join(missing)}. "
+            "Listen on 127.0.0.1, or give what is missing; --allow-insecure-network starts it all the same"
+        )
+
+
+class _Certificate:
+    """The certificate of a server, read again for each new connection.
+
+    gRPC asks for it in threads of its own. What is damaged, or not yet written to its end, leaves the one
+    before in place; connections that are open keep theirs.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._present = _Files.read(config)
+        _tell_end(self._present.check())
+        self._problem = ""
+
+    def credentials(self) -> grpc.ServerCredentials:
+        """Return what gRPC serves with."""
+        return grpc.dynamic_ssl_server_credentials(
+            self._present.for_grpc(),
+            self._renewed,  # type: ignore[arg-type]  # gRPC takes None for "as before".
+            require_client_authentication=self._config.tls_client_ca is not None,
+        )
+
+    def _renewed(self) -> grpc.ServerCertificateConfiguration | None:
+        try:
+            found = _Files.read(self._config)
+            if found == self._present:
+                self._problem = ""
+                return None
+            end = found.check()
+        except BadConfig as error:
+            if str(error) != self._problem:
+                self._problem = str(error)
+                _log.error("certificate_not_taken", problem=self._problem)
+            return None
+        self._present, self._problem = found, ""
+        _tell_end(end)
+        return found.for_grpc()
+
+
+@dataclass(frozen=True)
+class _Files:
+    """What the files of certificates hold at one time, as PEM."""
+
+    certificate: bytes
+    key: bytes
+    client_ca: bytes | None
+
+    @classmethod
+    def read(cls, config: Config) -> _Files:
+        """Read the files. Raises BadConfig naming the option of one that cannot be read."""
+        assert config.tls_certificate is not None
+        assert config.tls_key is not None
+        return cls(
+            _read("--tls-certificate", config.tls_certificate),
+            _read("--tls-key", config.tls_key),
+            None if config.tls_client_ca is None else _read("--tls-client-ca", config.tls_client_ca),
+        )
+
+    def check(self) -> datetime:
+        """Return until when the certificate is good.
+
+        Raises:
+            BadConfig: Something is no certificate or key, or does not go together; names the option. gRPC
+                itself would say no more than that it cannot listen.
+        """
+        # Loads a library that a server without TLS does not need.
+        from cryptography import x509
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+        chain = _parsed(
+            "--tls-certificate", "certificates", self.certificate, x509.load_pem_x509_certificates
+        )
+        key: Any = _parsed(
+            "--tls-key",
+            "private key without a password",
+            self.key,
+            lambda pem: load_pem_private_key(pem, None),
+        )
+        if self.client_ca is not None:
+            _parsed("--tls-client-ca", "certificates", self.client_ca, x509.load_pem_x509_certificates)
+        if chain[0].public_key() != key.public_key():
+            raise BadConfig("--tls-key is not the key of --tls-certificate")
+        end: datetime = min(certificate.not_valid_after_utc for certificate in chain)
+        return end
+
+    def for_grpc(self) -> grpc.ServerCertificateConfiguration:
+        """Return the files as gRPC takes them."""
+        return grpc.ssl_server_certificate_configuration([(self.key, self.certificate)], self.client_ca)
+
+
+def _read(option: str, path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BadConfig(f"{option} {str(path)!r} cannot be read: {error.strerror}") from None
+
+
+def _parsed(option: str, what: str, pem: bytes, parse: Callable[[bytes], Any]) -> Any:
+    from cryptography.exceptions import UnsupportedAlgorithm
+
+    try:
+        return parse(pem)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        # The parser's own words could show what is in the file.
+        raise BadConfig(f"{option} holds no {what} in PEM") from None
+
+
+def _tell_end(end: datetime) -> None:
+    if end <= datetime.now(UTC):
+        _log.warning("certificate_expired", end=end.isoformat())
+    else:
+        _log.info("certificate_loaded", end=end.isoformat())
