@@ -226,4 +226,4 @@ class Config:
         """Whether there is an audit log: by default where callers have names."""
         if self.audit is not None:
             return self.audit
-        return getattr(self, "auth", "none") not in ("none", ("none",), ())
+        return self.authenticates

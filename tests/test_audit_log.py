@@ -12,12 +12,13 @@ import grpc
 import pytest
 from click.testing import CliRunner, Result
 
+from credentials import connect as connect_client
+from credentials import keys_in
 from grpc_api import METHODS, Connect, outcome, path, refusal, valid_request
 from memory_service.audit.entries import Entry, Line
 from memory_service.audit.log import AuditLog
 from memory_service.audit.verification import entries, verify
 from memory_service.cli import main
-from memory_service.cli.serve import serve
 from memory_service.errors import PermissionDenied, Unauthenticated
 from memory_service.limits import Limits
 from memory_service.server.auditing import READS, WRITES, WRITTEN_AHEAD, Auditing
@@ -187,13 +188,7 @@ async def test_every_denied_call_leaves_one_entry_also_of_a_read(
     ]
 
 
-@pytest.mark.skipif(
-    not any(option.name == "auth" for option in serve.params), reason="this server has no --auth"
-)
 def test_with_credentials_there_is_a_log_that_names_whom_was_denied_what(tmp_path: Path) -> None:
-    from credentials import connect as connect_client
-    from credentials import keys_in
-
     token = keys_in(tmp_path).token("me", ("mine",))
     with ServerProcess(tmp_path, flags=["--auth", "keys", "--embedder", "none"]) as server:
         nobody = connect_client(server.address)
