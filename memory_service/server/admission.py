@@ -33,7 +33,7 @@ _BUSY_TURNS = 3
 # Health is answered between two bunches, and who comes next waits for the one that has begun. The larger, the
 # more is shared in it: where others wait, or waited a moment ago, it is small.
 _BUNCH_S = 0.025
-_SHARED_BUNCH_S = 0.005
+_SHARED_BUNCH_S = 0.003
 _SHARED_OPENINGS = 50
 # Of the time that a bunch takes, as much again is given to taking calls in while they keep coming.
 _INTAKE_SHARE = 0.3
