@@ -12,7 +12,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from benchmarks.bench import Bench, progress
 from benchmarks.client import Client, Load, drive
-from benchmarks.items import import_messages, item
+from benchmarks.items import import_messages, text
 from benchmarks.processes import ServerProcess, memory_server
 from benchmarks.settings import (
     LIMIT,
@@ -42,9 +42,7 @@ async def run(bench: Bench) -> list[Measurement]:
             await client.import_all(list(import_messages(_GREEDY, size, None)))
             await client.import_all(list(import_messages(_MODEST, _MODEST_ITEMS, None)))
         # Of many words, each in many of the texts.
-        dear = _request(
-            _GREEDY, " ".join(item(number, with_id=False).text for number in range(0, size, size // 8))
-        )
+        dear = _request(_GREEDY, " ".join(text(number) for number in range(0, size, size // 8)))
         return [*await _overloaded(bench, server, dear), await _beside(server, dear)]
 
 
