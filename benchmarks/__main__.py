@@ -18,7 +18,19 @@ from pathlib import Path
 import uvloop
 
 from benchmarks.bench import Bench, progress
-from benchmarks.rows import add, auth, hybrid, imports, locomo, million, namespaces, recall, retrieve, startup
+from benchmarks.rows import (
+    add,
+    auth,
+    hybrid,
+    imports,
+    locomo,
+    million,
+    namespaces,
+    overload,
+    recall,
+    retrieve,
+    startup,
+)
 from benchmarks.settings import FULL, QUICK
 from benchmarks.table import Measurement, environment, render
 
@@ -31,6 +43,7 @@ ROWS: dict[str, Callable[[Bench], Awaitable[list[Measurement]]]] = {
     "import": imports.run,
     "namespaces": namespaces.run,
     "startup": startup.run,
+    "overload": overload.run,
     "locomo": locomo.run,
     "million": million.run,
 }

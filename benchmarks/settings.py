@@ -25,6 +25,11 @@ ADD_IN_FLIGHT = 32
 ADD_NAMESPACES = 100
 IMPORT_BATCH = 500
 
+OVERLOAD_FACTOR = 10
+OVERLOAD_CONNECTIONS = 8
+OVERLOAD_IN_FLIGHT = 32
+OVERLOAD_DEADLINE_S = 1.0
+
 CALL_TIMEOUT_S = 60.0
 BURST_TIMEOUT_S = 30.0
 """A burst of calls ends after this time even if not all calls were made."""
@@ -64,6 +69,11 @@ class Sizes:
     """Items in the namespace that is asked by text."""
     million: int
     """Items in the largest namespace, which is measured only when its row is named."""
+    overload_items: int
+    """Items in the namespace whose queries overload the server: dear ones, for the client has to make ten
+    times as many calls as the server answers, on the same cores."""
+    overload_s: float
+    """Seconds for which the peak is measured, and for which it is exceeded."""
     starts: int
     """Times that a server is started after each way to end it."""
 
@@ -81,6 +91,8 @@ FULL = Sizes(
     namespace_sample=2_000,
     hybrid_items=10_000,
     million=1_000_000,
+    overload_items=50_000,
+    overload_s=5.0,
     starts=3,
 )
 
@@ -97,5 +109,7 @@ QUICK = Sizes(
     namespace_sample=200,
     hybrid_items=10_000,
     million=50_000,
+    overload_items=20_000,
+    overload_s=3.0,
     starts=2,
 )

@@ -55,6 +55,8 @@ class Limits:
     extracted_text_bytes_max: int = 256 * KIB
     message_bytes_max: int = 16 * MIB
     concurrent_calls_max: int = 256
+    waiting_calls_max: int = 512
+    large_calls_bytes_max: int = 128 * MIB
     concurrent_streams_max: int = 256
     concurrent_backups_max: int = 1
     queued_writes_max: int = 10_000

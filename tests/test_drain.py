@@ -154,31 +154,6 @@ def test_a_waiting_provider_does_not_hold_up_other_calls(
 # Too many calls
 
 
-def test_calls_beyond_the_limit_are_refused_and_told_when_to_come_back(
-    tmp_path: Path, connect: Connect, provider: EmbeddingProvider
-) -> None:
-    with ServerProcess(tmp_path, flags=provider.flags, env=provider.env) as server:
-        api = connect(server)
-        limit = api.limits()["concurrent_calls_max"]
-        provider.hold()
-        answered = threading.Semaphore(0)
-        calls = [api.memory.Add.future(add_request(str(i))) for i in range(limit + 8)]
-        for call in calls:
-            call.add_done_callback(lambda _: answered.release())
-        for _ in range(8):
-            assert answered.acquire(timeout=30)
-        refused = [call for call in calls if call.done()]
-        provider.may_answer.set()
-        written = [call.result().item.text for call in calls if call not in refused]
-        assert (len(refused), len(written)) == (8, limit)
-        for call in refused:
-            error = decode(call.exception())
-            assert (error.code, error.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED")
-            assert error.retry_after_s
-            assert error.metadata["limit"] == str(limit)
-        assert sorted(texts(api)) == sorted(written)
-
-
 def test_streams_beyond_the_limit_are_refused_and_others_live_on(tmp_path: Path, connect: Connect) -> None:
     with ServerProcess(tmp_path, flags=["--embedder", "none"]) as server:
         api = connect(server)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -235,6 +236,9 @@ def serve(**settings: Any) -> None:
         # A search is short and others wait for the cores: one thread each.
         with threadpool_limits(limits=1):
             _calm_garbage_collection()
+            # gRPC's thread hands over calls one by one. Where it waited 5 ms for its turn, Python's default,
+            # a busy server would hear of few of the calls that are there, and not refuse them in time.
+            sys.setswitchinterval(0.0005)
             uvloop.run(run(config, lambda address: _announce(config, address)))
     except (BadConfig, BadFailpoints, CannotOpen, OSError) as error:
         raise click.ClickException(str(error)) from error

@@ -80,6 +80,11 @@ class Memories:
 
     # --- adding -------------------------------------------------------------------------------
 
+    def check_batch(self, items: int, states: int = 0) -> None:
+        """Refuse a batch of too many items or states, before they are converted: a million take long."""
+        self._checks.size("items", items, "batch_items_max")
+        self._checks.size("states", states, "batch_items_max")
+
     def check_namespace(self, namespace: str) -> None:
         """Check the name of a namespace, before anything else of an import is looked at."""
         self._checks.namespace(namespace)
@@ -104,9 +109,7 @@ class Memories:
         self._checks.namespace(namespace)
         if request is not None:
             self._checks.request_id(request.id)
-        if not bounded:
-            self._checks.size("items", len(drafts), "batch_items_max")
-        self._checks.size("states", len(states), "batch_items_max")
+        self.check_batch(0 if bounded else len(drafts), len(states))
         now = now_us()
         for name, draft in zip(fields, drafts, strict=True):
             self._checks.draft(name, draft, now)

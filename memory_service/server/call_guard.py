@@ -25,9 +25,9 @@ from memory_service.errors import (
 from memory_service.limits import Limits
 from memory_service.server.access.access import Access
 from memory_service.server.access.permissions import Permission
+from memory_service.server.admission import Admission
 from memory_service.server.auditing import Auditing, Wrap
-from memory_service.server.errors import DETAILS_KEY, DeadlineExceeded, expected, status_of
-from memory_service.server.turnstile import Turnstile
+from memory_service.server.errors import DETAILS_KEY, expected, refusal_of, status_of
 
 _log = structlog.get_logger(__name__)
 
@@ -47,7 +47,7 @@ class CallGuard:
         # None: everybody may do everything.
         self._access = access
         self._calls = 0
-        self._turnstile = Turnstile()
+        self._admission = Admission(limits)
         self._streams: set[asyncio.Task[Any]] = set()
         self._draining = False
         self._idle = asyncio.Event()
@@ -88,39 +88,43 @@ class CallGuard:
             await _abort(context, expected(error, "reflection"))
 
     def _unary(self, method: str, call: Callable[[Any, Context], Awaitable[Any]], decode: Decoder) -> Handler:
-        limit, access = self._limits.concurrent_calls_max, self._access
+        admission, access = self._admission, self._access
         permission = access.permission(method) if access is not None else None
 
         async def answer(raw: bytes, context: Context) -> Any:
             if access is not None and not access.knows(permission, context):
                 await _enter(access, permission, method, context)
-            if self._calls >= limit or self._draining:
-                await self._refuse(context, "concurrent_calls_max", limit)
+            if self._draining:
+                await self._refuse(context)
             remaining_s = context.time_remaining()
             if remaining_s is not None and remaining_s <= 0:
-                await _abort(context, DeadlineExceeded())
-            gate = self._turnstile.wait(self._calls)
+                # Nobody waits: an answer would be an error of gRPC, and its log.
+                raise asyncio.CancelledError
+            ticket = None
             self._calls += 1
             try:
-                if gate is not None:
-                    await gate
+                ticket = admission.arrive(raw, remaining_s)
+                if ticket.gate is not None:
+                    await ticket.gate
                 if remaining_s is not None:
                     set_remaining_s(remaining_s)
                 return await call(decode(raw), context)
             except Exception as error:
                 await _abort(context, expected(error, method))
             finally:
+                if ticket is not None:
+                    admission.leave(ticket)
                 self._calls -= 1
                 if self._draining and not self._calls:
                     self._idle.set()
 
         return answer
 
-    async def _refuse(self, context: Context, limit_name: str, limit: int) -> None:
+    async def _refuse(self, context: Context) -> None:
         if self._draining:
             self._refused_lately = True
             await _abort(context, Unavailable.shutting_down())
-        await _abort(context, Overloaded(limit_name, limit))
+        await _abort(context, Overloaded("concurrent_streams_max", self._limits.concurrent_streams_max))
 
     def _stream(
         self, method: str, call: Callable[[Any, Context], AsyncIterator[Any]], decode: Decoder
@@ -132,7 +136,7 @@ class CallGuard:
             if access is not None and not access.knows(permission, context):
                 await _enter(access, permission, method, context)
             if len(self._streams) >= limit or self._draining:
-                await self._refuse(context, "concurrent_streams_max", limit)
+                await self._refuse(context)
             task = self._enter_stream(context)
             try:
                 async for response in call(decode(raw), context):
@@ -157,7 +161,7 @@ class CallGuard:
             if access is not None and not access.knows(permission, context):
                 await _enter(access, permission, method, context)
             if len(self._streams) >= limit or self._draining:
-                await self._refuse(context, "concurrent_streams_max", limit)
+                await self._refuse(context)
             task = self._enter_stream(context)
             set_remaining_s(context.time_remaining())
             try:
@@ -261,5 +265,7 @@ async def _enter(access: Access, permission: Permission | None, method: str, con
 
 
 async def _abort(context: Context, error: MemoryServiceError) -> None:
+    if isinstance(error, Overloaded):
+        await context.abort(*refusal_of(error))
     code, message, details = status_of(error)
     await context.abort(code, message, ((DETAILS_KEY, details),))

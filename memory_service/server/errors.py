@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import uuid
 
 import grpc
@@ -13,6 +14,7 @@ from memory_service import errors
 
 DOMAIN = "memory_service.v1"
 DETAILS_KEY = "grpc-status-details-bin"
+PUSHBACK_KEY = "grpc-retry-pushback-ms"
 _log = structlog.get_logger(__name__)
 
 # The most specific first.
@@ -69,6 +71,22 @@ def status_of(error: errors.MemoryServiceError) -> tuple[grpc.StatusCode, str, b
     for detail in _details(error):
         status.details.add().Pack(detail)
     return code, error.message, status.SerializeToString()
+
+
+def refusal_of(error: errors.Overloaded) -> tuple[grpc.StatusCode, str, tuple[tuple[str, str | bytes], ...]]:
+    """Return code, text and trailing metadata for a server that has too much to do: encoded once."""
+    return _refusal(error.message, error.metadata["limit_name"], error.metadata["limit"], error.retry_after_s)
+
+
+@functools.lru_cache(maxsize=64)
+def _refusal(
+    message: str, limit_name: str, limit: str, retry_after_s: float | None
+) -> tuple[grpc.StatusCode, str, tuple[tuple[str, str | bytes], ...]]:
+    error = errors.Overloaded(limit_name, int(limit), retry_after_s or 0.0)
+    code, text, details = status_of(error)
+    # What gRPC's own retries go by.
+    pushback = (PUSHBACK_KEY, str(int((retry_after_s or 0.0) * 1000)))
+    return code, text, ((DETAILS_KEY, details), pushback)
 
 
 def _details(error: errors.MemoryServiceError) -> list[Message]:

@@ -16,8 +16,14 @@ from memory_service.log_causes import cause_of, places_of
 _log = structlog.get_logger(__name__)
 
 
+def _is_of_interest(record: logging.LogRecord) -> bool:
+    # An answer whose caller has gone is no fault; under load there are thousands, each with a traceback.
+    return not str(record.msg).startswith("ExecuteBatchError")
+
+
 def configure_logging(level: str) -> None:
     """Log one JSON object a line to stderr, also of what libraries log and of what nobody caught."""
+    logging.getLogger("grpc._cython.cygrpc").addFilter(_is_of_interest)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,

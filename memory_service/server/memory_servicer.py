@@ -75,6 +75,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     async def BatchAdd(self, request: pb.BatchAddRequest, context: Context) -> pb.BatchAddResponse:
         if not request.items:
             raise InvalidArgument("items", "is empty")
+        self._memories.check_batch(len(request.items))
         added = await self._add_all(
             request.namespace, request.items, request_key(request.request_id, request)
         )
@@ -126,6 +127,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         on_duplicate: OnDuplicate,
         response: pb.ImportResponse,
     ) -> None:
+        self._memories.check_batch(len(request.items), len(request.states))
         # What has expired since it was exported is as good as not there.
         now = now_us()
         items = [item for item in request.items if not _expired(item, now)]

@@ -149,7 +149,11 @@ def _options(config: Config) -> list[tuple[str, int]]:
         ("grpc.so_reuseport", 0),
         ("grpc.max_receive_message_length", config.limits.message_bytes_max),
         ("grpc.max_send_message_length", config.limits.message_bytes_max),
-        ("grpc.max_concurrent_streams", 1000),
+        # What one connection may have waiting in gRPC, where nobody's turn is looked at.
+        (
+            "grpc.max_concurrent_streams",
+            config.limits.concurrent_calls_max + config.limits.concurrent_streams_max,
+        ),
         ("grpc.max_allowed_incoming_connections", config.connections_max),
         # The first is where gRPC begins to refuse at random, the second where it always does.
         ("grpc.max_metadata_size", METADATA_BYTES_MAX),

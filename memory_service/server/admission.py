@@ -1,0 +1,252 @@
+"""Lets calls in: several at a time, no more than the server does well, and each owner's in turn.
+
+**In bunches.** Between two calls of a busy server gRPC's own code pushes ours out of the processor's caches:
+a handler that takes 60 us when it is called in a row takes 150 us when it is called in turns with gRPC. So
+calls that arrive at about the same time start together. What they ask of an index they ask together, too:
+see `SearchQueue`. Nobody waits for a clock: calls are let in as soon as no more of them arrive.
+
+**By turns.** A bunch is at most what the loop does in some milliseconds. What is left over waits, in a queue
+for each owner, and the queues take turns, so that who asks for much waits for itself.
+
+**Not at all.** Where too many wait, the longest queue loses its last call; a call that cannot start in half
+of the time that its caller gives it is refused at once; one whose caller has gone is forgotten. Refusing has
+to be quick: gRPC hands over one call in a turn of the event loop, so between two bunches of an overloaded
+server there is time to take calls in, be it to refuse them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+
+from memory_service.caller import present_caller
+from memory_service.errors import Overloaded
+from memory_service.limits import KIB, Limits
+from memory_service.server.turns import Owner, Ticket, Turns, counted
+
+_TOGETHER_MAX = 32
+# gRPC hands over one call in one or two turns of the event loop.
+_QUIET_TURNS = 5
+# In which a bunch decodes, searches and answers.
+_BUSY_TURNS = 3
+# Health is answered between two bunches, and who comes next waits for the one that has begun. The larger, the
+# more is shared in it: where others wait, or waited a moment ago, it is small.
+_BUNCH_S = 0.025
+_SHARED_BUNCH_S = 0.003
+_SHARED_OPENINGS = 50
+# Of the time that a bunch takes, as much again is given to taking calls in while they keep coming.
+_INTAKE_SHARE = 0.3
+# What a call costs until it is known.
+_FIRST_CALL_S = 0.0001
+_SMOOTHING = 0.3
+# Smaller requests are bounded by their number.
+_LARGE_BYTES = 64 * KIB
+
+
+class Admission:
+    """For one event loop."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        # What one owner leaves to the others of the places that there are.
+        self._reserve = limits.concurrent_calls_max // 4
+        self._arrived: list[Ticket] = []
+        # So few find room in any case.
+        self._check_from = min(_TOGETHER_MAX, limits.waiting_calls_max)
+        self._turns = Turns()
+        self._let_in: set[Ticket] = set()
+        self._gone = 0
+        self._large_bytes = 0
+        self._looking = False
+        self._looking_since_opening = False
+        self._last_count = 1
+        self._shared = 0
+        self._alone_since = 0.0
+        self._alone_from = 0.0
+        self._opened_at = 0.0
+        self._cpu_at_opening = 0.0
+        self._turns_since = _BUSY_TURNS
+        self._open_until = 0.0
+        self._call_cpu_s = _FIRST_CALL_S
+        self._start_interval_s = _FIRST_CALL_S
+
+    def arrive(self, raw: bytes, remaining_s: float | None) -> Ticket:
+        """Return the ticket of a call, whose gate it has to await; raises Overloaded.
+
+        One that is alone, and follows one that was alone, does not wait.
+        """
+        if len(raw) > _LARGE_BYTES:
+            self._take_bytes(len(raw))
+        caller = present_caller()
+        if self._last_count == 1 and not self._arrived and not self._let_in and not self._turns:
+            now = time.perf_counter()
+            if now >= self._alone_from:
+                self._alone_since = now
+                ticket = Ticket(raw, caller, None, None)
+                self._let_in.add(ticket)
+                return ticket
+        loop = asyncio.get_running_loop()
+        until = None if remaining_s is None else loop.time() + remaining_s
+        ticket = Ticket(raw, caller, loop.create_future(), until)
+        if self._turns or len(self._arrived) >= self._check_from:
+            self._find_room(ticket, remaining_s)
+        self._arrived.append(ticket)
+        if not self._looking:
+            self._start_looking()
+        return ticket
+
+    def leave(self, ticket: Ticket) -> None:
+        """Note that a call is answered, or that its caller has gone."""
+        if len(ticket.raw) > _LARGE_BYTES:
+            self._large_bytes -= len(ticket.raw)
+        if not ticket.let_in:
+            self._gone += 1
+            return
+        self._let_in.discard(ticket)
+        if ticket.gate is None:
+            now = time.perf_counter()
+            self._alone_from = now + _INTAKE_SHARE * (now - self._alone_since)
+        if self._turns and not self._looking:
+            self._start_looking()
+
+    def _find_room(self, ticket: Ticket, remaining_s: float | None) -> None:
+        """Let a call join those that wait, in the place of another one if need be, or refuse it."""
+        self._queue_arrived()
+        owner = ticket.owner()
+        if remaining_s is not None and self._wait_s(owner) > remaining_s / 2:
+            self._refuse_now(ticket)
+        # Those for whom there is a place already do not wait.
+        most = self._limits.waiting_calls_max + self._free()
+        if len(self._turns) < most:
+            return
+        if self._gone:
+            self._gone = 0
+            self._turns.drop_gone()
+        if len(self._turns) >= most:
+            pushed_out = self._turns.push_out_for(owner)
+            if pushed_out is None:
+                self._refuse_now(ticket)
+            else:
+                _refuse(pushed_out, self._overloaded())
+
+    def _refuse_now(self, ticket: Ticket) -> None:
+        if len(ticket.raw) > _LARGE_BYTES:
+            self._large_bytes -= len(ticket.raw)
+        raise self._overloaded()
+
+    def _take_bytes(self, size: int) -> None:
+        limit = self._limits.large_calls_bytes_max
+        if self._large_bytes + size > limit:
+            raise Overloaded("large_calls_bytes_max", limit)
+        self._large_bytes += size
+
+    def _free(self) -> int:
+        return self._limits.concurrent_calls_max - len(self._let_in)
+
+    def _overloaded(self) -> Overloaded:
+        return Overloaded("waiting_calls_max", self._limits.waiting_calls_max)
+
+    def _wait_s(self, owner: Owner) -> float:
+        """Return how long a call that comes now will wait, about."""
+        return self._turns.ahead_of(owner) * self._start_interval_s
+
+    def _queue_arrived(self) -> None:
+        arrived, self._arrived = self._arrived, []
+        for ticket in arrived:
+            self._turns.put(ticket)
+
+    def _start_looking(self) -> None:
+        self._looking = True
+        asyncio.get_running_loop().call_soon(self._look, len(self._arrived), 0)
+
+    def _look(self, count: int, quiet_turns: int) -> None:
+        """Let the next ones in if no more arrive, or look again in the next turn of the loop."""
+        arrived = len(self._arrived) + len(self._turns)
+        quiet_turns = quiet_turns + 1 if arrived == count else 0
+        self._measure()
+        if quiet_turns < _QUIET_TURNS and not self._is_time():
+            if self._turns and self._turns_since >= _BUSY_TURNS:
+                asyncio.get_running_loop().call_later(0.001, self._look, arrived, _QUIET_TURNS - 1)
+            else:
+                asyncio.get_running_loop().call_soon(self._look, arrived, quiet_turns)
+            return
+        self._open()
+
+    def _measure(self) -> None:
+        """Note what the last bunch took, once it is done."""
+        if self._turns_since >= _BUSY_TURNS:
+            return
+        self._turns_since += 1
+        if self._turns_since == _BUSY_TURNS:
+            now = asyncio.get_running_loop().time()
+            self._open_until = now + _INTAKE_SHARE * (now - self._opened_at)
+            cpu_s = (time.thread_time() - self._cpu_at_opening) / self._last_count
+            self._call_cpu_s += _SMOOTHING * (cpu_s - self._call_cpu_s)
+
+    def _is_time(self) -> bool:
+        if not self._turns:
+            return len(self._arrived) >= _TOGETHER_MAX
+        return self._turns_since >= _BUSY_TURNS and asyncio.get_running_loop().time() >= self._open_until
+
+    def _open(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        if self._turns and self._looking_since_opening:
+            interval_s = (now - self._opened_at) / self._last_count
+            self._start_interval_s += _SMOOTHING * (interval_s - self._start_interval_s)
+        together = self._together()
+        free = self._free()
+        if not self._turns and len(self._arrived) <= min(together, free - self._reserve):
+            bunch, self._arrived = self._arrived, []
+            started = sum([self._start(ticket, now) for ticket in bunch])
+        else:
+            self._queue_arrived()
+            started = self._start_by_turns(min(together, free), now)
+        self._last_count = max(started, 1)
+        self._opened_at, self._turns_since = now, 0
+        self._cpu_at_opening = time.thread_time()
+        # Where nobody could start, somebody has to leave first.
+        self._looking = bool(self._turns) and started > 0
+        self._looking_since_opening = self._looking
+        if self._looking:
+            loop.call_soon(self._look, len(self._turns), 0)
+
+    def _together(self) -> int:
+        """Return how many calls the next bunch may have."""
+        self._shared = _SHARED_OPENINGS if self._turns.owners > 1 else max(self._shared - 1, 0)
+        most_s = _SHARED_BUNCH_S if self._shared else _BUNCH_S
+        return max(1, min(_TOGETHER_MAX, int(most_s / self._call_cpu_s)))
+
+    def _start_by_turns(self, places: int, now: float) -> int:
+        free = self._free()
+        counts: Counter[Owner] = Counter() if free > self._reserve + places else counted(self._let_in)
+
+        def may_start(owner: Owner) -> bool:
+            return free - started > self._reserve or counts[owner] < self._reserve
+
+        started = 0
+        while started < places and (ticket := self._turns.take(may_start)) is not None:
+            if self._start(ticket, now):
+                counts[ticket.owner()] += 1
+                started += 1
+        return started
+
+    def _start(self, ticket: Ticket, now: float) -> bool:
+        gate = ticket.gate
+        if gate is None or gate.done():
+            return False
+        if ticket.until is not None and ticket.until <= now:
+            _refuse(ticket, self._overloaded())
+            return False
+        ticket.let_in = True
+        self._let_in.add(ticket)
+        gate.set_result(None)
+        return True
+
+
+def _refuse(ticket: Ticket, error: Overloaded) -> None:
+    if ticket.gate is not None and not ticket.gate.done():
+        ticket.gate.set_exception(error)
+        # Who goes away in this very moment does not ask for it.
+        ticket.gate.exception()

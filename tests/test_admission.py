@@ -1,0 +1,209 @@
+"""Calls that arrive together start together, owners take turns, and none is forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from memory_service.errors import Overloaded
+from memory_service.limits import KIB, Limits
+from memory_service.server.admission import Admission
+from memory_service.server.turns import Ticket
+
+LIMITS = Limits(concurrent_calls_max=8, waiting_calls_max=16)
+
+
+def request(namespace: str, size: int = 0) -> bytes:
+    """What a request of this namespace begins with."""
+    return bytes([0x0A, len(namespace)]) + namespace.encode() + bytes(size)
+
+
+class Calls:
+    """Calls that start when they are let in, and end when they are told to."""
+
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        self.admission = Admission(limits)
+        self.started: list[str] = []
+        self.refused: list[str] = []
+        self.may_end = asyncio.Event()
+        self.tasks: list[asyncio.Task[None]] = []
+
+    def arrive(self, name: str, turns_before: int = 0, raw: bytes = b"") -> asyncio.Task[None]:
+        """A call that arrives after some turns of the loop; its name begins with its namespace."""
+        raw = raw or request(name.partition("-")[0])
+        self.tasks.append(asyncio.create_task(self._call(name, turns_before, raw)))
+        return self.tasks[-1]
+
+    async def _call(self, name: str, turns_before: int, raw: bytes) -> None:
+        for _ in range(turns_before):
+            await asyncio.sleep(0)
+        ticket: Ticket | None = None
+        try:
+            ticket = self.admission.arrive(raw, None)
+            if ticket.gate is not None:
+                await ticket.gate
+            self.started.append(name)
+            await self.may_end.wait()
+        except Overloaded:
+            self.refused.append(name)
+        finally:
+            if ticket is not None:
+                self.admission.leave(ticket)
+
+    async def until_started(self, count: int) -> None:
+        """Waits until so many calls have started or been refused."""
+        async with asyncio.timeout(30):
+            while len(self.started) + len(self.refused) < count:  # noqa: ASYNC110 - calls start one by one
+                await asyncio.sleep(0.001)
+
+    async def end(self) -> None:
+        """Lets all calls end."""
+        self.may_end.set()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
+
+async def test_a_call_that_is_alone_does_not_wait() -> None:
+    admission = Admission(LIMITS)
+    ticket = admission.arrive(request("a"), None)
+    assert ticket.gate is None
+    admission.leave(ticket)
+
+
+async def test_what_arrives_within_a_few_turns_starts_together() -> None:
+    calls = Calls(Limits())
+    calls.arrive("first")
+    for n in range(8):
+        calls.arrive(f"a-{n}", 2 * n)
+    await calls.until_started(2)
+    # The second to start is not alone: all that were waiting were let in with it.
+    assert calls.started == ["first", *(f"a-{n}" for n in range(8))]
+    await calls.end()
+
+
+async def test_an_endless_stream_of_calls_does_not_keep_the_first_waiting() -> None:
+    calls = Calls(Limits())
+    calls.arrive("first")
+    for n in range(150):
+        calls.arrive(f"a-{n}", n)
+    await calls.until_started(2)
+    assert len(calls.started) < 151
+    await calls.until_started(151)
+    assert calls.started == ["first", *(f"a-{n}" for n in range(150))]
+    await calls.end()
+
+
+async def test_a_call_that_goes_away_while_it_waits_takes_no_other_with_it() -> None:
+    calls = Calls()
+    calls.arrive("first")
+    gone = calls.arrive("a-0")
+    for n in (1, 2):
+        calls.arrive(f"a-{n}")
+    await asyncio.sleep(0)
+    gone.cancel()
+    await calls.until_started(3)
+    assert calls.started == ["first", "a-1", "a-2"]
+    await calls.end()
+
+
+async def test_places_that_are_free_again_are_taken() -> None:
+    calls = Calls()
+    for n in range(20):
+        calls.arrive(f"{'abcde'[n % 5]}-{n}")
+    await calls.until_started(8)
+    assert len(calls.started) == 8
+    await calls.end()
+    assert len(calls.started) == 20
+
+
+async def test_one_owner_does_not_take_all_places() -> None:
+    calls = Calls()
+    for n in range(12):
+        calls.arrive(f"greedy-{n}")
+    await calls.until_started(6)
+    for n in range(2):
+        calls.arrive(f"modest-{n}")
+    await calls.until_started(8)
+    assert calls.started[6:] == ["modest-0", "modest-1"]
+    await calls.end()
+    assert len(calls.started) == 14
+
+
+async def test_owners_take_turns() -> None:
+    calls = Calls(replace(LIMITS, concurrent_calls_max=4))
+    for n in range(4):
+        calls.arrive(f"first{n}-")
+    await calls.until_started(4)
+    for n in range(9):
+        calls.arrive(f"greedy-{n}")
+    for n in range(3):
+        calls.arrive(f"modest-{n}")
+    await asyncio.sleep(0)
+    await calls.end()
+    # Three of each in turn, and then what is left of the greedy one.
+    first = [name.partition("-")[0] for name in calls.started[4:10]]
+    assert first == ["greedy", "modest"] * 3
+    assert len(calls.started) == 16
+
+
+async def test_where_too_many_wait_the_longest_queue_gives_way() -> None:
+    calls = Calls(replace(LIMITS, concurrent_calls_max=4, waiting_calls_max=8))
+    for n in range(4):
+        calls.arrive(f"first{n}-")
+    await calls.until_started(4)
+    for n in range(20):
+        calls.arrive(f"greedy-{n}")
+    await calls.until_started(16)
+    for n in range(2):
+        calls.arrive(f"modest-{n}")
+    await calls.until_started(18)
+    assert calls.refused[:12] == [f"greedy-{n}" for n in range(8, 20)]
+    assert calls.refused[12:] == ["greedy-7", "greedy-6"]
+    await calls.end()
+    assert {"modest-0", "modest-1"} <= set(calls.started)
+    assert len(calls.started) == 4 + 8
+
+
+async def test_calls_whose_callers_have_gone_make_room() -> None:
+    calls = Calls(replace(LIMITS, concurrent_calls_max=4, waiting_calls_max=4))
+    for n in range(4):
+        calls.arrive(f"first{n}-")
+    await calls.until_started(4)
+    waiting = [calls.arrive(f"gone-{n}") for n in range(4)]
+    for _ in range(10):
+        await asyncio.sleep(0)
+    for task in waiting:
+        task.cancel()
+    await asyncio.wait(waiting)
+    for n in range(4):
+        calls.arrive(f"a-{n}")
+    await asyncio.sleep(0)
+    await calls.end()
+    assert calls.refused == []
+    assert calls.started[4:] == [f"a-{n}" for n in range(4)]
+
+
+async def test_a_call_that_could_not_start_in_time_is_refused_at_once() -> None:
+    calls = Calls(replace(LIMITS, concurrent_calls_max=1))
+    calls.arrive("first")
+    await calls.until_started(1)
+    calls.arrive("a-0")
+    for _ in range(10):
+        await asyncio.sleep(0)
+    with pytest.raises(Overloaded):
+        calls.admission.arrive(request("a"), 1e-9)
+    await calls.end()
+    assert calls.started == ["first", "a-0"]
+
+
+async def test_large_requests_have_a_budget_of_bytes() -> None:
+    calls = Calls(replace(LIMITS, large_calls_bytes_max=300 * KIB))
+    for n in range(4):
+        calls.arrive(f"large-{n}", raw=request("large", 100 * KIB))
+    calls.arrive("small")
+    await calls.until_started(5)
+    assert calls.refused == ["large-2", "large-3"]
+    await calls.end()
+    again = calls.admission.arrive(request("large", 250 * KIB), None)
+    calls.admission.leave(again)
