@@ -33,6 +33,8 @@ $(INSTALLED): pyproject.toml setup.py clients/python/pyproject.toml $(wildcard m
 	@command -v c++ >/dev/null || { echo "a C++ compiler is needed (hnswlib has no wheels)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	@# apsw-sqlite3mc brings the module of this package, which an older .venv may have.
+	$(BIN)/python -m pip uninstall --quiet --quiet --yes apsw
 	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check -e clients/python -e '.[dev]'
 	@touch $@
 

@@ -36,6 +36,8 @@ class Config:
     """Where records are kept: "hnsw" (on disk) or "memory"."""
     data_dir: Path = Path("data")
     """Folder of the records, the index snapshots and the backups."""
+    encryption_key_file: Path | None = None
+    """File with the key of the data folder; None: its key is in the environment, or it has none."""
     embedder: str = "local"
     """What turns text into vectors: "local", "openai" or "none"."""
     embedding_model: str = "text-embedding-3-small"

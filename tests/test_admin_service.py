@@ -220,7 +220,7 @@ def test_a_server_started_on_a_backup_holds_what_was_there(tmp_path: Path, conne
     folder = tmp_path / "backups" / "first-1.0_x"
     manifests = [file.read_text() for file in folder.iterdir() if "manifest" in file.name]
     assert answer.checksum.startswith("xxh3_128:")
-    assert any(answer.checksum.removeprefix("xxh3_128:") in manifest for manifest in manifests)
+    assert any(answer.checksum in manifest for manifest in manifests)
     with ServerProcess(folder) as process:
         restored = connect(process)
         assert everything(restored) == held

@@ -55,7 +55,8 @@ def commands(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Co
 def test_the_commands_that_there_are() -> None:
     assert {name for name, _ in commands(main)} >= {
         *("serve", "health", "add", "retrieve", "list", "get", "delete", "reset", "import", "export"),
-        *("stats", "namespaces", "reembed", "flush", "backup", "watch"),
+        *("stats", "namespaces", "reembed", "flush", "watch", "backup write", "backup verify", "restore"),
+        "rekey",
         *(f"state {name}" for name in ("save", "load", "list", "search", "delete", "clear")),
     }
 

@@ -9,6 +9,7 @@ from memory_service.cli.lazy import LazyGroup
 
 _ITEMS = "memory_service.cli.items"
 _ADMIN = "memory_service.cli.admin"
+_BACKUPS = "memory_service.cli.backups"
 
 
 @click.group(
@@ -33,7 +34,9 @@ _ADMIN = "memory_service.cli.admin"
         "namespaces": f"{_ADMIN}:namespaces",
         "reembed": "memory_service.cli.reembedding:reembed",
         "flush": f"{_ADMIN}:flush",
-        "backup": f"{_ADMIN}:backup",
+        "backup": f"{_BACKUPS}:backup",
+        "restore": f"{_BACKUPS}:restore",
+        "rekey": f"{_BACKUPS}:rekey",
         "keys": "memory_service.cli.keys:keys",
     },
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},

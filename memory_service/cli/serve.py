@@ -58,6 +58,13 @@ _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "
     help="Folder of records, index snapshots and backups.",
 )
 @option(
+    "--encryption-key-file",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="File with the key that encrypts the data folder: 32 bytes in hexadecimal or base64;"
+    " or set MEMORY_SERVICE_ENCRYPTION_KEY.",
+)
+@option(
     "--embedder",
     type=click.Choice(["local", "openai", "none"]),
     default="local",

@@ -9,6 +9,8 @@ from memory_client import MemoryItem, StateEntry
 from memory_client.protojson import entry_from_json, item_from_json
 from memory_service.importing.identity import derived_id
 
+_ITEM_KIND = "ITEM_KIND_"
+
 
 def record_of(data: dict[str, Any], session_id: str, position: int) -> MemoryItem | StateEntry:
     """Read a record: a MemoryItem or a StateEntry in protobuf's JSON, told apart by "kind".
@@ -22,7 +24,12 @@ def record_of(data: dict[str, Any], session_id: str, position: int) -> MemoryIte
         ValueError: A field is unknown or malformed, or the content is missing.
     """
     fields = dict(data)
-    kind = fields.pop("kind", "item")
+    kind = fields.get("kind", "item")
+    if kind in ("item", "state"):
+        fields.pop("kind", None)
+    elif str(kind).startswith(_ITEM_KIND):
+        # An item's own kind, that of a service, stands in the place of "item".
+        kind = "item"
     if kind == "state":
         if not fields.get("key"):
             raise ValueError('a state entry needs a "key"')

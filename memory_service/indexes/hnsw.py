@@ -236,9 +236,13 @@ class HnswGraph:
             found += int((1.0 - distances[0] >= best[-k] - 1e-6).sum())
         return found / (len(queries) * k)
 
-    def save(self, path: Path) -> None:
-        """Write the graph to a file. For use by the thread that adds."""
+    def save(self, path: Path) -> LabelArray:
+        """Write the graph to a file, without the vectors that are deleted; return the labels of these.
+
+        For use by the thread that adds.
+        """
         self._index.save_index(str(path))
+        return _replace_deleted(path, self.dimension)
 
     @classmethod
     def load(cls, path: Path, dimension: int, ef: int) -> HnswGraph:
@@ -287,6 +291,35 @@ def _file_vectors(path: Path, dimension: int) -> FloatMatrix:
         labels = part[:, label_at : label_at + 8].copy().view(np.uint64)[:, 0]
         vectors[labels] = part[:, vector_at : vector_at + 4 * dimension].copy().view(np.float32)
     return vectors
+
+
+def _replace_deleted(path: Path, dimension: int) -> LabelArray:
+    """Overwrite each deleted vector of a file by that of a live one it is linked to; return their labels.
+
+    So the file tells nothing of them, and searches still find their way through where they were. In the
+    links on the lowest level come first their number, in 16 bits, and a byte whose lowest bit says
+    that the vector is deleted.
+    """
+    _, _, count, stride, label_at, vector_at = np.fromfile(path, np.uint64, 6).tolist()
+    if not count:
+        return np.empty(0, np.int64)
+    elements = np.memmap(path, np.uint8, "r+", _HEADER_BYTES, (count, stride))
+    dead = (elements[:, 2] & 1).astype(np.bool_)
+    anywhere = int(np.argmin(dead))  # A live one, if there is any.
+    vector = slice(vector_at, vector_at + 4 * dimension)
+    labels = []
+    for start in range(0, count, 16_384):
+        at = start + np.flatnonzero(dead[start : start + 16_384])
+        part = np.ascontiguousarray(elements[at])
+        links = np.minimum(part[:, 4:vector_at].copy().view(np.uint32), count - 1)
+        linked = np.arange(links.shape[1]) < part[:, :2].copy().view(np.uint16)
+        live = linked & ~dead[links]
+        first = links[np.arange(len(at)), live.argmax(axis=1)]
+        source = np.where(live.any(axis=1), first, anywhere)
+        elements[at, vector] = 0 if dead[anywhere] else elements[source, vector]
+        labels.append(part[:, label_at : label_at + 8].copy().view(np.int64)[:, 0])
+    elements.flush()
+    return np.concatenate(labels)
 
 
 def _between(vectors: FloatMatrix) -> FloatMatrix:

@@ -32,6 +32,7 @@ from memory_service.server.reflection import Reflection
 from memory_service.server.services import SERVICES, Services
 from memory_service.server.transport import address_of, bind, check_transport
 from memory_service.stores.base import Store
+from memory_service.stores.encryption import DataKey, read_key
 
 METADATA_BYTES_MAX = 16 * 1024
 """Metadata of a call as gRPC counts it: names, values and 32 bytes for each pair."""
@@ -42,12 +43,22 @@ _log = structlog.get_logger(__name__)
 def open_store(config: Config) -> Store:
     """Return the store that is asked for, not yet open."""
     if config.store == "memory":
+        if _data_key(config) is not None:
+            raise BadConfig("the store memory has no files to encrypt: leave the encryption key out")
         from memory_service.stores.memory import InMemoryStore
 
         return InMemoryStore()
     from memory_service.stores.hnsw import HnswStore
 
-    return HnswStore(config.data_dir, config.index)
+    return HnswStore(config.data_dir, config.index, _data_key(config))
+
+
+def _data_key(config: Config) -> DataKey | None:
+    """Return the key that the data folder is encrypted with, if it is."""
+    try:
+        return read_key(config.encryption_key_file)
+    except ValueError as error:
+        raise BadConfig(str(error)) from error
 
 
 def open_embedder(config: Config) -> Embedder | None:
@@ -118,6 +129,8 @@ def _page_token_key(config: Config) -> bytes:
     """Return the key of page tokens; on disk, so that a token outlives a restart."""
     if config.store == "memory":
         return secrets.token_bytes(32)
+    if (key := _data_key(config)) is not None:
+        return key.derive("page tokens")
     path = config.data_dir / "page-token.key"
     if not path.exists() or path.stat().st_size != 32:
         path.write_bytes(secrets.token_bytes(32))

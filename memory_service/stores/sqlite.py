@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import apsw
 
 from memory_service.errors import StorageFull, Unavailable
 from memory_service.failpoints import reach
+from memory_service.stores.base import CannotOpen
 
 # What a column holds is known from the statement: rows are not typed further.
 Connection = Any
@@ -23,6 +25,7 @@ _WRITER_CACHE_KIB = 64 * KIB
 _READER_CACHE_KIB = 8 * KIB
 _BUSY_MS = 10_000
 _BACKUP_STEP_PAGES = 1024
+_REWRITE_IN_MEMORY_BYTES = 256 * KIB * KIB
 
 
 class StorageFailed(Unavailable):
@@ -32,13 +35,16 @@ class StorageFailed(Unavailable):
         super().__init__("STORAGE_UNAVAILABLE", "the records cannot be read or written at the moment")
 
 
-def connect(path: Path, *, writer: bool = False) -> Connection:
-    """Open a database in WAL mode; only the writer writes and checkpoints."""
+def connect(path: Path, *, writer: bool = False, key: bytes | None = None) -> Connection:
+    """Open a database in WAL mode; only the writer writes and checkpoints. `key`: 32 bytes, if it has one."""
     with translated():
         flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if writer else 0)
         connection = apsw.Connection(str(path), flags=flags, statementcachesize=256)
+        _unlock(connection, key)
         connection.set_busy_timeout(_BUSY_MS)
         if writer:
+            # What is deleted is overwritten, not only forgotten.
+            connection.execute("PRAGMA secure_delete = ON")
             connection.execute("PRAGMA journal_mode = WAL")
             # FULL syncs the log at each commit: what is acknowledged survives a loss of power.
             connection.execute("PRAGMA synchronous = FULL")
@@ -48,6 +54,27 @@ def connect(path: Path, *, writer: bool = False) -> Connection:
         connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB if writer else _READER_CACHE_KIB}")
         connection.execute("PRAGMA temp_store = MEMORY")
         return connection
+
+
+def open_unchanged(path: Path, key: bytes | None = None) -> Connection:
+    """Open a database that nobody else has open, to read it without a change to it or beside it."""
+    with translated():
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        connection = apsw.Connection(f"file:{quote(str(path))}?immutable=1", flags=flags)
+        _unlock(connection, key)
+        return connection
+
+
+def _unlock(connection: Connection, key: bytes | None) -> None:
+    """Tell a connection its key, before anything else is asked of it."""
+    if key is not None:
+        if connection.pragma("cipher", "chacha20") != "chacha20":
+            # It would take the key without a word and write in the clear.
+            raise CannotOpen(
+                "the SQLite that is installed cannot encrypt: reinstall apsw-sqlite3mc, without apsw"
+            )
+        # "raw": 32 random bytes need no derivation, which would take a tenth of a second each time.
+        connection.pragma("key", f"raw:{key.hex()}")
 
 
 @contextmanager
@@ -89,11 +116,50 @@ def checkpoint(connection: Connection) -> None:
     reach("checkpoint.after")
 
 
-def copy_database(source: Connection, target: Path, progress: Callable[[int, int], None]) -> None:
-    """Copy a database online, consistently. Calls progress(done_bytes, total_bytes) after each step."""
+def rewrite(connection: Connection) -> None:
+    """Write the whole database anew. What was deleted is then nowhere in it: `secure_delete` alone leaves
+    bits in pages that were split or joined."""
+    with translated():
+        page_count, page_bytes = connection.pragma("page_count"), connection.pragma("page_size")
+        # The new one is made in memory as long as that is no burden, else in a file of the system's.
+        in_memory = page_count * page_bytes <= _REWRITE_IN_MEMORY_BYTES
+        connection.execute(f"PRAGMA temp_store = {'MEMORY' if in_memory else 'FILE'}")
+        try:
+            connection.execute("VACUUM")
+        finally:
+            connection.execute("PRAGMA temp_store = MEMORY")
+
+
+def write_anew(source: Path, source_key: bytes | None, target: Path, key: bytes | None) -> None:
+    """Write what is in a database that nobody else has open to another file, with another key or none."""
+    with translated():
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
+        connection = apsw.Connection(str(source), flags=flags)
+        try:
+            _unlock(connection, source_key)
+            secret = f"cipher=chacha20&key=raw:{key.hex()}" if key else "key="
+            connection.execute("VACUUM INTO ?", (f"file:{quote(str(target))}?{secret}",))
+        finally:
+            connection.close()
+
+
+def check_whole(connection: Connection) -> str:
+    """Return "ok", or what is wrong with a database."""
+    with translated():
+        return str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+
+
+def copy_database(
+    source: Connection, target: Path, progress: Callable[[int, int], None], key: bytes | None = None
+) -> None:
+    """Copy a database online, consistently. Calls progress(done_bytes, total_bytes) after each step.
+
+    `key` is that of the source: the copy has the same.
+    """
     with translated():
         page_bytes = int(source.pragma("page_size"))
         destination = apsw.Connection(str(target))
+        _unlock(destination, key)
         # One read transaction for the whole copy: writers go on, and the copy is of one moment.
         source.execute("BEGIN")
         try:

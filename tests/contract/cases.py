@@ -8,6 +8,7 @@ from pathlib import Path
 
 from memory_service.indexes.settings import IndexSettings
 from memory_service.stores.base import Store
+from memory_service.stores.encryption import DataKey
 from memory_service.stores.hnsw import HnswStore
 from memory_service.stores.memory import InMemoryStore
 
@@ -34,8 +35,12 @@ STORES = (
     StoreCase("hnsw-graph", lambda data_dir: HnswStore(data_dir, GRAPH), snapshots=True),
     StoreCase("hnsw-evicting", lambda data_dir: HnswStore(data_dir, EVICTING), snapshots=True),
 )
+# What is proved of files is proved of encrypted ones, too; what an answer is does not depend on that.
+ENCRYPTED = StoreCase(
+    "hnsw-encrypted", lambda data_dir: HnswStore(data_dir, GRAPH, DataKey(b"k" * 32)), snapshots=True
+)
 
 
 def find_case(name: str) -> StoreCase:
     """Return the case of this name."""
-    return next(case for case in STORES if case.name == name)
+    return next(case for case in (*STORES, ENCRYPTED) if case.name == name)

@@ -20,11 +20,19 @@ from contract.builders import (
     scan_ids,
     words_found,
 )
+from contract.cases import ENCRYPTED, STORES, StoreCase
 from contract.conftest import Stores
 from contract.invariants import assert_consistent
 from memory_service.errors import InvalidArgument, Unsupported
 from memory_service.records import Change
 from memory_service.stores.base import BackupReport, Store
+
+
+@pytest.fixture(params=[pytest.param(case, id=case.name) for case in (*STORES, ENCRYPTED)])
+def case(request: pytest.FixtureRequest) -> StoreCase:
+    """Each store in turn, one of them encrypted."""
+    chosen: StoreCase = request.param
+    return chosen
 
 
 def _ignore(done_bytes: int, total_bytes: int) -> None:

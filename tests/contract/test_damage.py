@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from contract.builders import NOW, NS, build_write, found_by_vector, random_vectors, recall, word_scores
-from contract.cases import STORES, StoreCase
+from contract.cases import ENCRYPTED, STORES, StoreCase
 from contract.conftest import Stores
 from memory_service.records import OnDuplicate, Vector
 from memory_service.stores.base import Store
@@ -19,7 +19,7 @@ from memory_service.stores.base import Store
 Damage = Callable[[Path, list[Path]], None]
 
 
-@pytest.fixture(params=[pytest.param(case, id=case.name) for case in STORES if case.snapshots])
+@pytest.fixture(params=[pytest.param(case, id=case.name) for case in (*STORES, ENCRYPTED) if case.snapshots])
 def case(request: pytest.FixtureRequest) -> StoreCase:
     """Each store that keeps files of its indexes."""
     chosen: StoreCase = request.param

@@ -35,7 +35,7 @@ from contract.builders import (
     word_scores,
     words_found,
 )
-from contract.cases import StoreCase
+from contract.cases import ENCRYPTED, STORES, StoreCase
 from contract.conftest import Reopen, Stores
 from contract.invariants import assert_consistent
 from contract.writer_process import BATCH
@@ -45,6 +45,13 @@ from memory_service.stores.base import CannotOpen, Store
 
 # Longer than any write takes: one that never ends fails its test instead of stalling it.
 HANG_S = 10
+
+
+@pytest.fixture(params=[pytest.param(case, id=case.name) for case in (*STORES, ENCRYPTED)])
+def case(request: pytest.FixtureRequest) -> StoreCase:
+    """Each store in turn, one of them encrypted."""
+    chosen: StoreCase = request.param
+    return chosen
 
 
 async def _snapshot(store: Store, namespace: str = NS) -> dict[str, Any]:

@@ -1,18 +1,68 @@
-"""Backups: consistent copies of the records, each of them a data directory of its own."""
+"""Backups: consistent copies of the records, each of them a data directory of its own, with a manifest."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
+from memory_service import __version__
+from memory_service.errors import Unavailable
 from memory_service.failpoints import reach
-from memory_service.stores.base import BackupReport
+from memory_service.stores.base import BackupReport, CannotOpen
+from memory_service.stores.encryption import MARKER, DataKey, check_key, is_encrypted, mark, sync
+from memory_service.stores.hnsw.folder_lock import lock_folder
+from memory_service.stores.hnsw.schema import FORMAT
 from memory_service.stores.hnsw.snapshots import checksum
-from memory_service.stores.sqlite import Connection, connect, copy_database
+from memory_service.stores.sqlite import (
+    Connection,
+    check_whole,
+    copy_database,
+    open_unchanged,
+    write_anew,
+)
+
+MANIFEST = "manifest.json"
+RECORDS = "records.db"
+_MANIFEST_FORMAT = 1
+_COUNTS = "SELECT count(*), coalesce(sum(item_count), 0), coalesce(sum(revision), 0) FROM namespaces"
+
+
+class NotRestorable(Exception):
+    """A folder is no backup, or is not whole, or there is no place to restore it to. Its text says which."""
+
+
+class BackupFile(msgspec.Struct):
+    """A file of a backup."""
+
+    name: str
+    size_bytes: int
+    checksum: str
+
+
+class Manifest(msgspec.Struct):
+    """What a backup is and holds.
+
+    `revision` is the sum of the revisions of all namespaces, `checksum` that of the database as `Backup`
+    has answered it.
+    """
+
+    manifest_format: int
+    name: str
+    time: str
+    server_version: str
+    records_format: int
+    encrypted: bool
+    namespace_count: int
+    item_count: int
+    revision: int
+    checksum: str
+    files: list[BackupFile]
 
 
 def remove_partial_backups(folder: Path) -> None:
@@ -21,30 +71,181 @@ def remove_partial_backups(folder: Path) -> None:
         shutil.rmtree(partial_folder, ignore_errors=True)
 
 
-def write_backup(folder: Path, progress: Callable[[int, int], None], db: Connection) -> BackupReport:
+def write_backup(
+    folder: Path, progress: Callable[[int, int], None], key: DataKey | None, db: Connection
+) -> BackupReport:
     """Copy the records to a folder that is itself a data directory. Appears whole or not at all."""
-    partial_folder = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial_folder, ignore_errors=True)
-    partial_folder.mkdir(parents=True)
-    target = partial_folder / "records.db"
+    partial_folder = _new_partial(folder)
+    target = partial_folder / RECORDS
+    secret = key.derive("records") if key else None
     reach("backup.before_copy")
-    copy_database(db, target, progress)
+    copy_database(db, target, progress, secret)
     reach("backup.after_copy")
-    counts = "SELECT count(*), coalesce(sum(item_count), 0) FROM namespaces"
-    copied = connect(target)
+    if key is not None:
+        mark(partial_folder, key)
+    copied = open_unchanged(target, secret)
     try:
-        namespaces, items = copied.execute(counts).fetchone()
+        namespaces, items, revision = copied.execute(_COUNTS).fetchone()
+        records_format = copied.pragma("user_version")
     finally:
         copied.close()
-    report = BackupReport(
-        folder.name, target.stat().st_size, f"xxh3_128:{checksum(target)}", namespaces, items
+    manifest = Manifest(
+        _MANIFEST_FORMAT,
+        folder.name,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        __version__,
+        records_format,
+        key is not None,
+        namespaces,
+        items,
+        revision,
+        f"xxh3_128:{checksum(target)}",
+        [_describe(path) for path in sorted(partial_folder.iterdir())],
     )
-    (partial_folder / "manifest.json").write_bytes(msgspec.json.format(msgspec.json.encode(report)))
-    for path in (target, partial_folder / "manifest.json", partial_folder):
-        descriptor = os.open(path, os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)
+    (partial_folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
+    _sync_all(partial_folder)
     reach("backup.before_rename")
-    partial_folder.rename(folder)
+    _rename(partial_folder, folder)
     reach("backup.after_rename")
-    return report
+    size_bytes = next(file.size_bytes for file in manifest.files if file.name == RECORDS)
+    return BackupReport(folder.name, size_bytes, manifest.checksum, namespaces, items)
+
+
+def verify_backup(folder: Path, key: DataKey | None) -> Manifest:
+    """Check every file of a backup against its manifest, and the database in it. Raises NotRestorable.
+
+    An encrypted backup without its key: the files are compared, the database is not opened.
+    """
+    manifest = _read_manifest(folder)
+    _compare_files(folder, manifest)
+    if manifest.encrypted != is_encrypted(folder):
+        raise NotRestorable(f"{folder} is damaged: {MARKER} and {MANIFEST} do not agree")
+    if key is None and manifest.encrypted:
+        return manifest
+    try:
+        check_key(folder, folder / RECORDS, key)
+    except CannotOpen as error:
+        raise NotRestorable(str(error)) from error
+    _check_records(folder, manifest, key)
+    return manifest
+
+
+def _read_manifest(folder: Path) -> Manifest:
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise NotRestorable(f"{folder} is no backup: there is no {MANIFEST} in it")
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except msgspec.DecodeError as error:
+        raise NotRestorable(f"{path} is damaged, or of an earlier release: {error}") from error
+    if manifest.manifest_format > _MANIFEST_FORMAT or manifest.records_format > FORMAT:
+        raise NotRestorable(f"{folder} was written by a newer release: use that release, or a newer one")
+    return manifest
+
+
+def _compare_files(folder: Path, manifest: Manifest) -> None:
+    names = [file.name for file in manifest.files]
+    if RECORDS not in names or any(Path(name).name != name for name in names):
+        raise NotRestorable(f"{folder / MANIFEST} is damaged: it names no {RECORDS}")
+    for file in manifest.files:
+        path = folder / file.name
+        if not path.is_file():
+            raise NotRestorable(f"{folder} is not whole: {file.name} is missing")
+        if _describe(path) != file:
+            raise NotRestorable(f"{path} is damaged: it is not as {MANIFEST} says")
+    # SQLite would take it for a part of the database.
+    for suffix in ("-wal", "-journal"):
+        leftover = folder / f"{RECORDS}{suffix}"
+        if leftover.exists() and leftover.stat().st_size:
+            raise NotRestorable(f"{leftover} does not belong to the backup: was a server run on it?")
+
+
+def _check_records(folder: Path, manifest: Manifest, key: DataKey | None) -> None:
+    try:
+        db = open_unchanged(folder / RECORDS, key.derive("records") if key else None)
+        try:
+            found = (*db.execute(_COUNTS).fetchone(), db.pragma("user_version"))
+            whole = check_whole(db)
+        finally:
+            db.close()
+    except Unavailable as error:
+        raise NotRestorable(f"{folder / RECORDS} cannot be read: {error.__cause__}") from error
+    told = (manifest.namespace_count, manifest.item_count, manifest.revision, manifest.records_format)
+    if whole != "ok" or found != told:
+        raise NotRestorable(f"{folder / RECORDS} is damaged: {whole}, holds {found} and should {told}")
+
+
+def restore_backup(folder: Path, data_dir: Path, key: DataKey | None) -> Manifest:
+    """Copy a backup to a new data directory, which appears whole or not at all. Raises NotRestorable.
+
+    The backup is verified first, and what was copied again.
+    """
+    manifest = verify_backup(folder, key)
+    _check_vacant(data_dir)
+    partial_folder = _new_partial(data_dir)
+    for file in manifest.files:
+        shutil.copyfile(folder / file.name, partial_folder / file.name)
+    _compare_files(partial_folder, manifest)
+    _sync_all(partial_folder)
+    _rename(partial_folder, data_dir)
+    return manifest
+
+
+def rewrite_with_key(source: Path, key: DataKey | None, target: Path, new_key: DataKey | None) -> None:
+    """Write the records of a data directory that no server works on to a new one, with another key or none.
+
+    The source stays as it is. Raises NotRestorable and CannotOpen.
+    """
+    records = source / RECORDS
+    if not records.exists():
+        raise NotRestorable(f"{source} is no data directory: there is no {RECORDS} in it")
+    _check_vacant(target)
+    with lock_folder(source / "LOCK"):
+        check_key(source, records, key)
+        partial_folder = _new_partial(target)
+        try:
+            secret = new_key.derive("records") if new_key else None
+            write_anew(records, key.derive("records") if key else None, partial_folder / RECORDS, secret)
+            copied = open_unchanged(partial_folder / RECORDS, secret)
+            try:
+                # Graphs' files were of the old directory; they are built again.
+                if (whole := check_whole(copied)) != "ok":
+                    raise NotRestorable(f"what was written is not whole: {whole}")
+            finally:
+                copied.close()
+        except Unavailable as error:
+            raise NotRestorable(f"{records} cannot be rewritten: {error.__cause__}") from error
+        if new_key is not None:
+            mark(partial_folder, new_key)
+        _sync_all(partial_folder)
+        _rename(partial_folder, target)
+
+
+def _check_vacant(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise NotRestorable(f"{folder} is not empty: nothing is written over what is there")
+
+
+def _new_partial(folder: Path) -> Path:
+    """Make the folder that is renamed to `folder` when all is in it."""
+    partial_folder = folder.absolute().with_name(f".{folder.absolute().name}.partial")
+    shutil.rmtree(partial_folder, ignore_errors=True)
+    partial_folder.mkdir(parents=True)
+    return partial_folder
+
+
+def _sync_all(folder: Path) -> None:
+    for path in (*folder.iterdir(), folder):
+        sync(path)
+
+
+def _rename(partial_folder: Path, folder: Path) -> None:
+    """Give the folder its name, for good."""
+    os.rename(partial_folder, folder.absolute())
+    sync(partial_folder.parent)
+
+
+def _describe(path: Path) -> BackupFile:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return BackupFile(path.name, path.stat().st_size, f"sha256:{digest}")

@@ -143,6 +143,7 @@ def _replace(
     waits: bool,
 ) -> None:
     item = write.item
+    ledger.erase(db, book)
     item.position = stored[0] & POSITION_MAX
     item.revision = ledger.change(db, book, ChangeType.ITEM_UPDATED, item.id)
     its_key = stored[3] if write.keep_vector else _vector_key(book, write, waits)
@@ -160,6 +161,7 @@ def remove_item(
     db: Connection, ledger: Ledger, book: Book, item_id: str, stored: Row, kind: ChangeType
 ) -> int:
     """Remove an item and return its position."""
+    ledger.erase(db, book)
     ledger.change(db, book, kind, item_id)
     db.execute("DELETE FROM items WHERE key = ?", (stored[0],))
     book.item_count -= 1

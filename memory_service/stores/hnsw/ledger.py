@@ -18,12 +18,18 @@ from memory_service.records import (
     RequestKey,
     VectorFill,
 )
+from memory_service.stores.hnsw.erasure import mark_erased
 from memory_service.stores.hnsw.schema import key_of, vector_key
 from memory_service.stores.rules import replayed
 from memory_service.stores.sqlite import Connection, Row
 
 _KEPT_MAX = 10_000
-FIND_REQUEST = "SELECT digest, receipt FROM requests WHERE uid = ? AND id = ?"
+_FIND_REQUEST = "SELECT digest, receipt FROM requests WHERE uid = ? AND id = ?"
+# The description of a state that a revision saved, if the state still is as it was saved.
+_FIND_DESCRIPTION = (
+    "SELECT description FROM states JOIN changes ON states.key = subject"
+    " WHERE changes.key = ? AND type = ? AND uid = ? AND revision = ?"
+)
 _encode_receipt = msgspec.json.Encoder().encode
 _decode_receipt = msgspec.json.Decoder(Receipt).decode
 
@@ -46,6 +52,7 @@ class Book:
     vector_epoch: int = 0
     moving: int = 0
     dirty: bool = False
+    erased: bool = False
 
     @property
     def no_vector_key(self) -> int:
@@ -111,6 +118,17 @@ class Ledger:
         )
         return book.revision
 
+    def erase(self, db: Connection, book: Book) -> None:
+        """Note that something of a namespace is deleted or overwritten; see `erasure`."""
+        if not book.erased:
+            mark_erased(db, book.uid)
+            book.erased = True
+
+    def forget_erasures(self) -> None:
+        """Note erasures anew from here on."""
+        for book in self._books.values():
+            book.erased = False
+
     def forget(self, name: str) -> None:
         """Forget a namespace that was deleted."""
         self._books.pop(name, None)
@@ -155,22 +173,32 @@ def earlier(db: Connection, book: Book | None, request: RequestKey | None) -> Ou
     """Return the outcome of a request that was applied before. Raises FailedPrecondition."""
     if request is None or book is None:
         return None
-    receipt = received(request, db.execute(FIND_REQUEST, (book.uid, request.id)).fetchone())
+    receipt = received(db, book.uid, request)
     return Outcome(receipt) if receipt else None
 
 
-def received(request: RequestKey, row: Row | None) -> Receipt | None:
-    """Return the receipt in a row of FIND_REQUEST. Raises FailedPrecondition."""
-    return replayed(request, row[0], _decode_receipt(row[1])) if row else None
+def received(db: Connection, uid: int, request: RequestKey) -> Receipt | None:
+    """Return the receipt of a request that was applied before. Raises FailedPrecondition."""
+    row = db.execute(_FIND_REQUEST, (uid, request.id)).fetchone()
+    if row is None:
+        return None
+    receipt = replayed(request, row[0], _decode_receipt(row[1]))
+    if receipt.version:
+        saved = (key_of(uid, receipt.revision), int(ChangeType.STATE_SAVED), uid, receipt.revision)
+        found = db.execute(_FIND_DESCRIPTION, saved).fetchone()
+        receipt.description = found[0] if found else ""
+    return receipt
 
 
 def finish(db: Connection, book: Book, request: RequestKey | None, outcome: Outcome) -> Outcome:
     """Remember the request and complete the outcome."""
     outcome.receipt.revision = book.revision
     if request is not None:
+        # A description would outlive its state here.
+        kept = msgspec.structs.replace(outcome.receipt, description="")
         db.execute(
             "INSERT INTO requests (uid, id, digest, receipt, time_us) VALUES (?, ?, ?, ?, ?)",
-            (book.uid, request.id, request.digest, _encode_receipt(outcome.receipt).decode(), now_us()),
+            (book.uid, request.id, request.digest, _encode_receipt(kept).decode(), now_us()),
         )
     outcome.info = book.info()
     return outcome

@@ -23,7 +23,7 @@ def reset(db: Connection, ledger: Ledger, namespace: str, request: RequestKey | 
         return before
     began = book is None
     book = ledger.find_or_begin(db, namespace)
-    receipt = Receipt(0, removed_count=book.item_count, removed_state_count=empty_states(db, book))
+    receipt = Receipt(0, removed_count=book.item_count, removed_state_count=empty_states(db, ledger, book))
     keys = keys_of(book.uid)
     db.execute("DELETE FROM items WHERE key BETWEEN ? AND ?", keys)
     db.execute("DELETE FROM changes WHERE key BETWEEN ? AND ?", keys)
@@ -40,6 +40,7 @@ def delete_namespace(db: Connection, ledger: Ledger, namespace: str) -> Outcome:
     book = ledger.find(db, namespace)
     if book is None:
         raise NotFound.namespace(namespace)
+    ledger.erase(db, book)
     keys = keys_of(book.uid)
     db.execute("DELETE FROM items WHERE key BETWEEN ? AND ?", keys)
     db.execute("DELETE FROM changes WHERE key BETWEEN ? AND ?", keys)

@@ -123,9 +123,12 @@ _MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
 FORMAT = max(_MIGRATIONS)
 
 
-def prepare(connection: Connection) -> None:
+def prepare(connection: Connection, before_migration: Callable[[Connection, int], None]) -> None:
     """Create the tables of a new database, or bring an older one up to date, whole or not at all; refuse
-    one of a newer format. Raises CannotOpen."""
+    one of a newer format. Raises CannotOpen.
+
+    `before_migration` is called with the connection and FORMAT before an older one is changed.
+    """
     with translated():
         found = connection.pragma("user_version")
     if found > FORMAT:
@@ -135,6 +138,8 @@ def prepare(connection: Connection) -> None:
         )
     if found == FORMAT:
         return
+    if found:
+        before_migration(connection, FORMAT)
     reach("migration.before_begin")
     with connection:
         if found == 0:

@@ -9,7 +9,6 @@ snapshot, it is left aside, and the index is built from the records.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +23,12 @@ from memory_service.failpoints import reach
 from memory_service.indexes.distinct_graph import DistinctGraph, Linked
 from memory_service.indexes.hnsw import HnswGraph
 from memory_service.log_causes import cause_of, places_of
+from memory_service.stores.encryption import DataKey, sync
+from memory_service.stores.hnsw.sealed_files import SealedFiles
 
 FORMAT = 1
+NO_HASH = np.uint64(0)
+"""Stands for the hash of a group whose vectors are all deleted."""
 _READ_BYTES = 1 << 20
 _log = structlog.get_logger(__name__)
 
@@ -56,8 +59,9 @@ class Snapshot:
 class Snapshots:
     """The snapshots of a data directory."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, key: DataKey | None = None) -> None:
         self._folder = folder
+        self._files = SealedFiles(key)
         folder.mkdir(exist_ok=True)
 
     def save(self, uid: int, revision: int, snapshot: Snapshot) -> str:
@@ -67,14 +71,18 @@ class Snapshots:
         name = f"{uid}-{revision}-{len(snapshot.slot_keys)}"
         graph_path, slots_path = self._folder / f"{name}.graph", self._folder / f"{name}.slots"
         reach("snapshot.before_graph")
-        graph.graph.save(graph_path)
+        with self._files.writing(graph_path) as path:
+            deleted = graph.graph.save(path)
         reach("snapshot.after_graph")
-        with slots_path.open("wb") as file:
-            for array in (snapshot.slot_keys, graph.slot_group, graph.group_hash):
+        group_hash = graph.group_hash.copy()
+        # The file has other vectors in their place: one that comes back is not one of these groups.
+        group_hash[deleted[deleted < len(group_hash)]] = NO_HASH
+        with self._files.writing(slots_path) as path, path.open("wb") as file:
+            for array in (snapshot.slot_keys, graph.slot_group, group_hash):
                 np.save(file, array, allow_pickle=False)
         reach("snapshot.before_sync")
         for path in (graph_path, slots_path, self._folder):
-            _sync(path)
+            sync(path)
             reach("snapshot.after_sync")
         manifest = _Manifest(
             FORMAT, uid, graph.graph.dimension, graph.graph.ef, _describe(graph_path), _describe(slots_path)
@@ -95,9 +103,10 @@ class Snapshots:
         for file in (manifest.graph, manifest.slots):
             if _describe(self._folder / file.name) != file:
                 raise ValueError(f"{file.name} is damaged")
-        with (self._folder / manifest.slots.name).open("rb") as arrays:
+        with self._files.reading(self._folder / manifest.slots.name) as path, path.open("rb") as arrays:
             slot_keys, slot_group, group_hash = (np.load(arrays, allow_pickle=False) for _ in range(3))
-        graph = HnswGraph.load(self._folder / manifest.graph.name, dimension, manifest.ef)
+        with self._files.reading(self._folder / manifest.graph.name) as path:
+            graph = HnswGraph.load(path, dimension, manifest.ef)
         return Snapshot(DistinctGraph(graph, Linked.of(slot_group, group_hash)), slot_keys)
 
     def remove(self, uid: int, keep: str | None = None) -> None:
@@ -136,11 +145,3 @@ def checksum(path: Path) -> str:
         while chunk := file.read(_READ_BYTES):
             digest.update(chunk)
     return digest.hexdigest()
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

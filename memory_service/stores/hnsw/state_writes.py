@@ -48,6 +48,8 @@ def save_state(
     """Save a value; see `StateStore.save_state`."""
     book = ledger.find(db, namespace)
     if (before := earlier(db, book, request)) is not None:
+        # It was of the same body, which told the description that the state may not have any more.
+        before.receipt.description = before.receipt.description or write.description or ""
         return before
     stored = live_state(db, book, write)
     version = stored[0] if stored else 0
@@ -67,6 +69,8 @@ def put_state(db: Connection, ledger: Ledger, book: Book, write: StateWrite) -> 
         stored = None
     if stored is None:
         book.state_count += 1
+    else:
+        ledger.erase(db, book)
     version = (stored[0] if stored else book.version_floor) + 1
     created = stored[1] if stored else write.now_us
     kept = stored[3] if stored else ""
@@ -92,6 +96,7 @@ def remove_state(
     db: Connection, ledger: Ledger, book: Book, key: str, version: int, kind: ChangeType
 ) -> None:
     """Remove a key; versions go on above the one it had."""
+    ledger.erase(db, book)
     ledger.change(db, book, kind, key)
     db.execute("DELETE FROM states WHERE uid = ? AND key = ?", (book.uid, key))
     book.state_count -= 1
@@ -120,8 +125,9 @@ def delete_state(
     return finish(db, book, request, Outcome(Receipt(0, removed_state_count=1)))
 
 
-def empty_states(db: Connection, book: Book) -> int:
+def empty_states(db: Connection, ledger: Ledger, book: Book) -> int:
     """Remove every key of a namespace; return how many there were."""
+    ledger.erase(db, book)
     removed = book.state_count
     highest = db.execute("SELECT max(version) FROM states WHERE uid = ?", (book.uid,)).fetchone()[0]
     db.execute("DELETE FROM states WHERE uid = ?", (book.uid,))
@@ -137,6 +143,6 @@ def clear_states(db: Connection, ledger: Ledger, namespace: str, request: Reques
         return before
     began = book is None
     book = ledger.find_or_begin(db, namespace)
-    receipt = Receipt(0, removed_state_count=empty_states(db, book))
+    receipt = Receipt(0, removed_state_count=empty_states(db, ledger, book))
     ledger.change(db, book, ChangeType.STATE_CLEARED, "")
     return finish(db, book, request, Outcome(receipt, began=began))

@@ -41,13 +41,16 @@ from memory_service.records import (
 )
 from memory_service.stores.base import BackupReport, CannotOpen, Capabilities, Store
 from memory_service.stores.change_signal import ChangeSignal
+from memory_service.stores.encryption import DataKey, check_key, is_encrypted, mark
 from memory_service.stores.hnsw import item_writes, namespace_writes, state_writes, vector_writes
 from memory_service.stores.hnsw.backups import remove_partial_backups, write_backup
 from memory_service.stores.hnsw.commit_queue import CommitQueue
 from memory_service.stores.hnsw.effects import effect_of
+from memory_service.stores.hnsw.erasure import begin_erasing, finish_erasing, forget_snapshots
 from memory_service.stores.hnsw.folder_lock import lock_folder
 from memory_service.stores.hnsw.item_cache import ItemCache
-from memory_service.stores.hnsw.ledger import FIND_REQUEST, Ledger, Outcome, received
+from memory_service.stores.hnsw.kept_copy import keep_copy, remove_old_copies
+from memory_service.stores.hnsw.ledger import Ledger, Outcome, received
 from memory_service.stores.hnsw.rows import (
     ITEM_COLUMNS,
     NAMESPACE_COLUMNS,
@@ -75,8 +78,13 @@ class HnswStore(Store):
 
     capabilities = Capabilities(durable=True, backup=True)
 
-    def __init__(self, data_dir: Path, settings: IndexSettings | None = None) -> None:
+    def __init__(
+        self, data_dir: Path, settings: IndexSettings | None = None, key: DataKey | None = None
+    ) -> None:
+        """`key` None: the data directory is not encrypted."""
         self._data_dir = data_dir
+        self._key = key
+        self._records_key = key.derive("records") if key else None
         self._settings = settings or IndexSettings()
         self._ledger = Ledger()
         self._analyzer = Analyzer()
@@ -92,11 +100,15 @@ class HnswStore(Store):
         self._lock = lock_folder(self._data_dir / "LOCK")
         path = self._data_dir / "records.db"
         try:
+            check_key(self._data_dir, path, self._key)
+            if self._key is not None and not is_encrypted(self._data_dir):
+                mark(self._data_dir, self._key)
             # Recovers the write-ahead log, if the last process left one.
-            self._writer = connect(path, writer=True)
+            self._writer = connect(path, writer=True, key=self._records_key)
             reach("open.after_recovery")
-            prepare(self._writer)
-            self._reader = connect(path)
+            prepare(self._writer, partial(keep_copy, path, self._records_key))
+            remove_old_copies(self._data_dir)
+            self._reader = self._connect()
             with translated():
                 manifests = [row[0] for row in self._reader.execute("SELECT manifest FROM snapshots")]
         except CannotOpen:
@@ -107,16 +119,19 @@ class HnswStore(Store):
             raise CannotOpen(f"cannot open {path}: {error.__cause__}") from error
         self._spare_readers: SimpleQueue[Connection] = SimpleQueue()
         for _ in range(_READERS):
-            self._spare_readers.put(connect(path))
+            self._spare_readers.put(self._connect())
         self._threads = ThreadPoolExecutor(_READERS, thread_name_prefix="read")
         self._queue = CommitQueue(self._writer, self._ledger.write_back, self._ledger.forget_all)
-        self._snapshots = Snapshots(self._data_dir / "indexes")
+        self._snapshots = Snapshots(self._data_dir / "indexes", self._key)
         self._snapshots.sweep(manifests)
         remove_partial_backups(self._data_dir / "backups")
         reach("open.after_sweep")
         self._views = ViewCache(
             self._settings, self._snapshots, self._analyzer, self._read, self._record_snapshot
         )
+
+    def _connect(self) -> Connection:
+        return connect(self._data_dir / "records.db", key=self._records_key)
 
     async def close(self) -> None:
         self._signal.close()
@@ -134,13 +149,27 @@ class HnswStore(Store):
 
     async def flush(self) -> None:
         await self._views.settle()
-        await self._queue.run(checkpoint)
+        remove_old_copies(self._data_dir)
+        erased = await self._queue.run(self._begin_erasing)
+        if not erased:
+            await self._queue.run(checkpoint)
+            return
+        unsaved = erased - await self._views.save_again(erased)
+        await self._queue.record(lambda db: forget_snapshots(db, unsaved))
+        for uid in unsaved:
+            self._snapshots.remove(uid)
+        await self._queue.run(finish_erasing)
+
+    def _begin_erasing(self, db: Connection) -> set[int]:
+        uids = begin_erasing(db)
+        self._ledger.forget_erasures()
+        return uids
 
     async def backup(self, name: str, progress: Callable[[int, int], None]) -> BackupReport:
         folder = self._data_dir / "backups" / name
         if folder.exists():
             raise InvalidArgument("name", "a backup of this name exists")
-        return await self._read(partial(write_backup, folder, progress))
+        return await self._read(partial(write_backup, folder, progress, self._key))
 
     async def _record_snapshot(self, uid: int, manifest: str) -> bool:
         return await self._queue.record(lambda db: namespace_writes.record_snapshot(db, uid, manifest))
@@ -235,8 +264,7 @@ class HnswStore(Store):
         if info is None:
             return None
         with translated():
-            row = self._reader.execute(FIND_REQUEST, (info.uid, request.id)).fetchone()
-        return received(request, row)
+            return received(self._reader, info.uid, request)
 
     async def replace_item(
         self,

@@ -59,6 +59,7 @@ class _Held:
         self.weigh()
         self.job: asyncio.Future[None] | None = None
         self.columns_task: asyncio.Task[None] | None = None
+        self.saved = False
         self._moved: asyncio.Future[None] | None = None
 
     def weigh(self) -> int:
@@ -368,6 +369,7 @@ class ViewCache:
             if wanted and await self._record(uid, manifest):
                 reach("snapshot.after_manifest")
                 self._snapshots.remove(uid, keep=manifest)
+                held.saved = True
                 reach("snapshot.after_removal")
             else:
                 # Of a namespace that is gone, or of vectors that were given up: nothing of it may stay.
@@ -385,6 +387,22 @@ class ViewCache:
             while held is not None and self._is_held(held) and self._work_left(held):
                 if held.job is not None:
                     await asyncio.wait([held.job])
+
+    async def save_again(self, uids: set[int]) -> set[int]:
+        """Save the graphs of those of these namespaces that are in memory; return whose were saved."""
+        saved = set()
+        for held in [held for held in self._held.values() if held.uid in uids]:
+            while held.job is not None:
+                await asyncio.wait([held.job])
+            if not self._is_held(held):
+                continue
+            held.saved = False
+            self._save(held)
+            if held.job is not None:
+                await asyncio.wait([held.job])
+            if held.saved:
+                saved.add(held.uid)
+        return saved
 
     def _work_left(self, held: _Held) -> bool:
         """Start the next thing to do for a view; False when nothing is left."""

@@ -1,0 +1,197 @@
+"""Commands on backups: write and verify them, restore them, and write records with another key.
+
+Only `write` talks to a server; the others work on folders.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memory_service.cli import output
+from memory_service.cli.options import client_command, option
+from memory_service.cli.session import CommandError, Session
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+    from memory_service.stores.encryption import DataKey
+
+_POLL_S = 0.2
+_FOLDER = click.Path(path_type=Path)
+_key_file_option = option(
+    "--encryption-key-file",
+    type=_FOLDER,
+    help="File with the key, if it is encrypted; or set MEMORY_SERVICE_ENCRYPTION_KEY.",
+)
+
+
+class _BackupGroup(click.Group):
+    """`backup NAME` is `backup write NAME`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or args[0] not in (*self.commands, "-h", "--help"):
+            args = ["write", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_BackupGroup)
+def backup() -> None:
+    """Backups: write one, which is what `backup NAME` does, and verify one."""
+
+
+@backup.command()
+@click.argument("name", default="")
+@client_command
+def write(session: Session, name: str) -> None:
+    """Write a consistent copy of all records to the server's backup folder, as NAME.
+
+    Without a NAME the present time makes one.
+    """
+    with _backup_progress(session):
+        written = session.client.backup(name)
+    session.tell(written, output.fields(written))
+
+
+@backup.command()
+@click.argument("path", type=_FOLDER)
+@_key_file_option
+@option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+def verify(path: Path, encryption_key_file: Path | None, as_json: bool) -> None:
+    """Compare the backup in the folder PATH with its manifest, and check the database in it.
+
+    No server is needed. Of an encrypted one without its key only the files are compared.
+    """
+    from memory_service.stores.hnsw.backups import verify_backup
+
+    with _reported_refusals():
+        manifest = verify_backup(path, _read_key(encryption_key_file))
+    _tell(manifest, as_json)
+
+
+@click.command()
+@click.argument("path", type=_FOLDER)
+@option(
+    "--data-dir", type=_FOLDER, required=True, help="New folder to restore to; it must not hold anything."
+)
+@_key_file_option
+@option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+def restore(path: Path, data_dir: Path, encryption_key_file: Path | None, as_json: bool) -> None:
+    """Verify the backup in the folder PATH and copy it to a new data folder, whole or not at all.
+
+    No server is needed. An encrypted backup stays encrypted with its key.
+    """
+    from memory_service.stores.hnsw.backups import restore_backup
+
+    with _reported_refusals():
+        manifest = restore_backup(path, data_dir, _read_key(encryption_key_file))
+    _tell(manifest, as_json)
+
+
+@click.command()
+@option(
+    "--data-dir",
+    type=_FOLDER,
+    required=True,
+    help="Data folder that no server works on; it is left as it is.",
+)
+@option(
+    "--to", "target", type=_FOLDER, required=True, help="New folder to write to; it must not hold anything."
+)
+@option(
+    "--encryption-key-file",
+    type=_FOLDER,
+    help="File with the present key, if there is one; or set MEMORY_SERVICE_ENCRYPTION_KEY.",
+)
+@option(
+    "--new-encryption-key-file",
+    type=_FOLDER,
+    help="File with the new key; or set MEMORY_SERVICE_NEW_ENCRYPTION_KEY.",
+)
+@option("--plain", is_flag=True, help="Write without a key: anyone who has the files can read them.")
+def rekey(
+    data_dir: Path,
+    target: Path,
+    encryption_key_file: Path | None,
+    new_encryption_key_file: Path | None,
+    plain: bool,
+) -> None:
+    """Write the records of a data folder to a new one, with a key, another key or none.
+
+    Nothing that was deleted is in the new one. Remove the old one and its backups when the new one serves.
+    """
+    from memory_service.stores.encryption import NEW_KEY_VARIABLE
+    from memory_service.stores.hnsw.backups import rewrite_with_key
+
+    with _reported_refusals():
+        new_key = _read_key(new_encryption_key_file, NEW_KEY_VARIABLE)
+        if plain == (new_key is not None):
+            raise ValueError("give a new key, or --plain for none")
+        rewrite_with_key(data_dir, _read_key(encryption_key_file), target, new_key)
+    click.echo(f"written to {target}; {data_dir} is as it was")
+
+
+def _read_key(path: Path | None, variable: str = "") -> DataKey | None:
+    from memory_service.stores.encryption import KEY_VARIABLE, read_key
+
+    return read_key(path, variable or KEY_VARIABLE)
+
+
+@contextmanager
+def _reported_refusals() -> Iterator[None]:
+    """Turn what is refused into one line for a human."""
+    from memory_service.stores.base import CannotOpen
+    from memory_service.stores.hnsw.backups import NotRestorable
+
+    try:
+        yield
+    except (CannotOpen, NotRestorable, ValueError, OSError) as error:
+        raise CommandError(str(error)) from None
+
+
+def _tell(manifest: Any, as_json: bool) -> None:
+    import json
+
+    import msgspec
+
+    told = msgspec.to_builtins(manifest)
+    if as_json:
+        click.echo(json.dumps(told))
+        return
+    files = {file["name"]: f"{file['size_bytes']} bytes, {file['checksum']}" for file in told.pop("files")}
+    click.echo(output.fields({**told, **files}))
+
+
+@contextmanager
+def _backup_progress(session: Session) -> Iterator[None]:
+    """Show the progress that the server tells while it writes a backup."""
+    from tqdm import tqdm
+
+    done = threading.Event()
+    with tqdm(desc="backup", unit="B", unit_scale=True, disable=None, leave=False) as bar:
+        poller = threading.Thread(target=_poll, args=(session, bar, done), daemon=True)
+        poller.start()
+        try:
+            yield
+        finally:
+            done.set()
+            poller.join()
+
+
+def _poll(session: Session, bar: tqdm[Any], done: threading.Event) -> None:
+    from memory_client import MemoryServiceError
+
+    with contextlib.suppress(
+        MemoryServiceError
+    ):  # Then the bar stands still; the backup tells what is wrong.
+        while not bar.disable and not done.wait(_POLL_S):
+            progress = session.client.info().backup
+            if progress is not None:
+                bar.total = progress.total_bytes
+                bar.update(progress.done_bytes - bar.n)

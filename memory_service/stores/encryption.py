@@ -1,0 +1,141 @@
+"""Encryption at rest: the key of a data directory, what is derived from it, and how a wrong one is told.
+
+One key of 32 bytes opens a data directory and its backups. The database, the other files and the check each
+have a key of their own, derived from it, so that none tells of another. Whether a key is the right one is
+known before any file is touched: SQLite, asked to open a database with a wrong key or none, may take the
+write-ahead log that a crash has left for empty and remove it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import os
+from pathlib import Path
+
+import msgspec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from memory_service.stores.base import CannotOpen
+
+KEY_BYTES = 32
+MARKER = "encryption.json"
+KEY_VARIABLE = "MEMORY_SERVICE_ENCRYPTION_KEY"
+NEW_KEY_VARIABLE = "MEMORY_SERVICE_NEW_ENCRYPTION_KEY"
+_SQLITE_MAGIC = b"SQLite format 3\0"
+
+
+class DataKey:
+    """The key of a data directory, which is never written, logged or shown."""
+
+    def __init__(self, master: bytes) -> None:
+        if len(master) != KEY_BYTES:
+            raise ValueError(f"a key has {KEY_BYTES} bytes")
+        self._master = master
+
+    @classmethod
+    def parse(cls, text: str) -> DataKey:
+        """Read a key of 32 bytes, written as 64 hexadecimal digits or as base64. Raises ValueError."""
+        text = text.strip()
+        for decode in (bytes.fromhex, lambda coded: base64.b64decode(coded, validate=True)):
+            try:
+                return cls(decode(text))
+            except (ValueError, binascii.Error):
+                continue
+        # Without what was given: it may be most of a key.
+        raise ValueError("an encryption key is 32 bytes, as 64 hexadecimal digits or as base64")
+
+    def derive(self, purpose: str, salt: bytes | None = None) -> bytes:
+        """Return 32 bytes for one purpose, which tell nothing of the key or of another purpose."""
+        return HKDF(SHA256(), KEY_BYTES, salt, f"memory-service {purpose}".encode()).derive(self._master)
+
+
+def read_key(path: Path | None, variable: str = KEY_VARIABLE) -> DataKey | None:
+    """Read the key from a file or from an environment variable; None where neither is given.
+
+    Raises ValueError for a key that cannot be, or both at once, and OSError.
+    """
+    text = os.environ.get(variable)
+    if path is not None and text is not None:
+        raise ValueError(f"give the encryption key in a file or in {variable}, not in both")
+    if path is not None:
+        text = path.read_text(errors="replace")
+    # An empty one is refused like any other bad one: it may be a secret that did not arrive.
+    return None if text is None else DataKey.parse(text)
+
+
+class _Marker(msgspec.Struct):
+    """What says that a directory is encrypted, and proves a key without telling it."""
+
+    format: int
+    database: str
+    files: str
+    key_check: str
+
+
+def is_encrypted(folder: Path) -> bool:
+    """Whether a directory says that it is encrypted."""
+    return (folder / MARKER).exists()
+
+
+def mark(folder: Path, key: DataKey) -> None:
+    """Say that a directory is encrypted with this key. On disk when this returns."""
+    marker = _Marker(1, "SQLite3MultipleCiphers chacha20", "AES-256-GCM", key.derive("key check").hex())
+    partial = folder / f".{MARKER}.partial"
+    with partial.open("wb") as file:
+        file.write(msgspec.json.format(msgspec.json.encode(marker)))
+        file.flush()
+        os.fsync(file.fileno())
+    partial.rename(folder / MARKER)
+    sync(folder)
+
+
+def sync(path: Path) -> None:
+    """Bring a file or a folder to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def check_key(folder: Path, records: Path, key: DataKey | None) -> None:
+    """Refuse a key that is not the directory's, or its absence. Raises CannotOpen; nothing is changed.
+
+    `records` is the database, which need not exist.
+    """
+    marker = folder / MARKER
+    if marker.exists():
+        _check_marker(marker, key)
+        return
+    if not records.exists() or not records.stat().st_size:
+        return
+    with records.open("rb") as file:
+        plain = file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC
+    if not plain:
+        raise CannotOpen(
+            f"{records} is no database, or it is encrypted and {MARKER}, which belongs beside it, is missing"
+        )
+    if key is not None:
+        raise CannotOpen(
+            f"{folder} is not encrypted, and a key was given: write an encrypted copy of it with"
+            " `memory-service rekey`, or leave the key out"
+        )
+
+
+def _check_marker(marker: Path, key: DataKey | None) -> None:
+    if key is None:
+        raise CannotOpen(
+            f"{marker.parent} is encrypted: give its key with --encryption-key-file or"
+            " MEMORY_SERVICE_ENCRYPTION_KEY"
+        )
+    try:
+        found = msgspec.json.decode(marker.read_bytes(), type=_Marker)
+    except msgspec.DecodeError as error:
+        raise CannotOpen(f"{marker} is damaged: take the one of a backup with the same key") from error
+    if found.format != 1:
+        raise CannotOpen(f"{marker} is of a newer release: use that release")
+    if not hmac.compare_digest(found.key_check, key.derive("key check").hex()):
+        raise CannotOpen(f"{marker.parent} is encrypted with another key than the one given")

@@ -1,0 +1,318 @@
+"""R16: what was deleted, has expired or was reset is in no file of the data folder after a `Flush`."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf.message import Message
+
+from contract.builders import (
+    MODEL,
+    NOW,
+    NS,
+    build_item,
+    build_request,
+    build_state,
+    build_write,
+    found_by_vector,
+    random_vectors,
+    recall,
+    words_found,
+)
+from contract.cases import GRAPH
+from contract.invariants import assert_consistent
+from faults.canaries import canaries_in, canary, contents, unit_vectors, vectors_in
+from faults.scale import drawn, rounds
+from grpc_api import METHODS, SMALL_GRAPHS, Api, Connect, outcome, struct, valid_request
+from memory_service.records import (
+    BinaryPart,
+    ChatMessage,
+    Content,
+    DataPart,
+    Facet,
+    ItemKind,
+    ItemWrite,
+    OnDuplicate,
+    Role,
+    TextPart,
+    ToolCallPart,
+    ToolCallResult,
+    Vector,
+)
+from memory_service.stores.hnsw import HnswStore
+from memory_service.v1 import admin_pb2, memory_pb2, state_pb2
+from server_process import ServerProcess
+
+KEPT = "kept"
+VECTORS = dict(zip((f"i{n}" for n in range(90)), unit_vectors(90, stream=1), strict=True))
+End = Callable[[HnswStore], Awaitable[object]]
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[HnswStore]:
+    """A store with a graph of few vectors."""
+    opened = HnswStore(tmp_path / "data", GRAPH)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+def planted() -> dict[str, Content]:
+    """Content of every kind, each text in it a canary."""
+    return {
+        "text": TextPart(canary("text") + " long" * 2000),
+        "data": DataPart({canary("data-key"): [canary("data-value")]}),
+        "result": ToolCallResult(canary("call"), canary("tool"), result={"r": canary("result")}),
+        "message": ChatMessage(
+            Role.ASSISTANT,
+            [
+                TextPart(canary("part")),
+                BinaryPart("image/png", b"", name=canary("file"), url=canary("url"), content_length=-1),
+                ToolCallPart("call-1", canary("called"), {"q": canary("argument")}),
+            ],
+            message_id=canary("message-id"),
+            name=canary("speaker"),
+            model=(canary("provider"), canary("model")),
+        ),
+    }
+
+
+async def plant(store: HnswStore, namespace: str = NS, expire_us: int | None = None) -> None:
+    """Write items and states with canaries in all that a caller says, and vectors, into a graph."""
+    common: dict[str, Any] = {
+        "labels": {canary("label"): canary("label-value")},
+        "metadata": {canary("meta"): canary("meta-value")},
+        "session_id": canary("session"),
+        "expire_us": expire_us,
+    }
+    facet = Facet(ItemKind.USER_MEMORY, {"tag": canary("tag")}, {"a": canary("attribute")})
+    writes = [
+        ItemWrite(build_item(name, content=content, facet=facet, **common), canary(f"words-{name}"))
+        for name, content in planted().items()
+    ]
+    writes += [build_write(name, "w", vector, model=MODEL, **common) for name, vector in VECTORS.items()]
+    await store.add_items(namespace, writes, request=build_request(canary("request")))
+    for n in range(3):
+        state = build_state(
+            f"k{n}", {"v": canary("state")}, description=canary("purpose"), expire_us=expire_us
+        )
+        await store.save_state(namespace, state, request=build_request(f"s{n}"))
+
+
+async def _delete_each(store: HnswStore) -> None:
+    for item_id in (*planted(), *VECTORS):
+        await store.delete_item(NS, item_id, now_us=NOW, request=build_request(f"d-{item_id}"))
+    for n in range(3):
+        await store.delete_state(NS, f"k{n}", now_us=NOW)
+
+
+async def _replace_each(store: HnswStore) -> None:
+    writes = [build_write(item_id) for item_id in (*planted(), *VECTORS)]
+    states = [build_state(f"k{n}", description="") for n in range(3)]
+    await store.add_items(NS, writes, states=states, on_duplicate=OnDuplicate.REPLACE)
+
+
+async def _clear_and_delete(store: HnswStore) -> None:
+    await store.clear_states(NS)
+    await store.add_items(NS, [], removals=[*planted(), *VECTORS])
+
+
+ENDS: dict[str, End] = {
+    "deleted": _delete_each,
+    "replaced": _replace_each,
+    "cleared": _clear_and_delete,
+    "reset": lambda store: store.reset(NS, request=build_request("reset")),
+    "namespace deleted": lambda store: store.delete_namespace(NS),
+    "expired": lambda store: store.remove_expired(NOW + 1, 0, 1000),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+async def test_contents_that_ended_are_in_no_file(store: HnswStore, tmp_path: Path, end: str) -> None:
+    vectors = {f"kept-{n}": vector for n, vector in enumerate(unit_vectors(50, stream=2))}
+    await store.add_items(KEPT, [build_write(name, canary(name), v) for name, v in vectors.items()])
+    await plant(store, expire_us=NOW + 1 if end == "expired" else None)
+    await store.flush()
+    before = contents(tmp_path)
+    of_request = {canary("request")}
+    assert len(canaries_in(before) - of_request) == 50 + 24
+    assert vectors_in(before, VECTORS) == set(VECTORS)
+    assert any(name.endswith(".graph") for name in before)
+    await ENDS[end](store)
+    await store.flush()
+    after = contents(tmp_path)
+    # The id of a request that came before a reset is remembered for a day, or it would be applied again.
+    remembered = set() if end == "namespace deleted" else of_request
+    assert canaries_in(after) - remembered == {canary(name) for name in vectors}
+    assert vectors_in(after, VECTORS) == set()
+    assert vectors_in(after, vectors) == set(vectors)
+
+
+async def test_a_deletion_is_finished_after_a_crash(store: HnswStore, tmp_path: Path) -> None:
+    await plant(store)
+    await store.flush()
+    await _delete_each(store)
+    # What a process leaves that ends here.
+    shutil.copytree(tmp_path / "data", tmp_path / "crashed")
+    assert vectors_in(contents(tmp_path / "crashed"), VECTORS) == set(VECTORS)
+    again = HnswStore(tmp_path / "crashed", GRAPH)
+    await again.open()
+    try:
+        await again.flush()
+        left = contents(tmp_path / "crashed")
+        assert (canaries_in(left), vectors_in(left, VECTORS)) == ({canary("request")}, set())
+    finally:
+        await again.close()
+
+
+async def test_vectors_of_a_namespace_that_is_not_loaded_leave_its_graph(tmp_path: Path) -> None:
+    store = HnswStore(tmp_path / "data", GRAPH)
+    await store.open()
+    await plant(store)
+    await store.close()
+    await store.open()
+    assert vectors_in(contents(tmp_path / "data" / "indexes"), VECTORS) != set()
+    await store.delete_item(NS, "i3", now_us=NOW)
+    await store.flush()
+    assert vectors_in(contents(tmp_path), VECTORS) == VECTORS.keys() - {"i3"}
+    live = {name: vector for name, vector in VECTORS.items() if name != "i3"}
+    assert await found_by_vector(store, VECTORS["i0"]) == set(live)
+    await store.close()
+
+
+async def test_a_graph_saved_without_its_deleted_vectors_finds_all_others(tmp_path: Path) -> None:
+    store = HnswStore(tmp_path / "data", GRAPH)
+    await store.open()
+    vectors = {f"v{n}": vector for n, vector in enumerate(random_vectors(600))}
+    await store.add_items(NS, [build_write(name, "", vector) for name, vector in vectors.items()])
+    await store.flush()
+    gone = [f"v{n}" for n in range(0, 600, 5)]
+    for name in gone:
+        await store.delete_item(NS, name, now_us=NOW)
+    await store.flush()
+    await store.close()
+    await store.open()
+    live: dict[str, Vector] = {name: vector for name, vector in vectors.items() if name not in gone}
+    assert (await recall(store, live, random_vectors(40, stream=3))).is_as_promised
+    assert (await store.index_info(NS)).graph_count == len(live)
+    # One that was taken out of the file comes back.
+    back = {name: vectors[name] for name in gone[:60]}
+    await store.add_items(NS, [build_write(name, "", vector) for name, vector in back.items()])
+    await store.flush()
+    for name, vector in back.items():
+        hits = await recall(store, live | back, [vector], 1)
+        assert hits.found == 1, name
+    await store.close()
+
+
+async def test_what_is_deleted_bit_by_bit_leaves_no_bits_in_pages_that_were_split(
+    store: HnswStore, tmp_path: Path
+) -> None:
+    chance = drawn("splits")
+    live: dict[str, str] = {}
+    for n in range(rounds(1500, 20_000)):
+        key, name = f"{chance.random()}", canary(f"n{n}")
+        await store.save_state(NS, build_state(key, name * chance.randrange(1, 80)))
+        live[key] = name
+        if n % 3 == 0:
+            gone = chance.choice(list(live))
+            await store.delete_state(NS, gone, now_us=NOW)
+            del live[gone]
+    await store.flush()
+    assert canaries_in(contents(tmp_path)) == set(live.values())
+    await assert_consistent(store)
+
+
+async def test_nothing_is_written_anew_where_nothing_was_deleted(store: HnswStore, tmp_path: Path) -> None:
+    await store.add_items(NS, [build_write(f"i{n}", "kiwi " * 100) for n in range(200)])
+    await store.flush()
+    await store.delete_item(NS, "i0", now_us=NOW)
+    await store.flush()
+    records = tmp_path / "data" / "records.db"
+    before = records.stat().st_mtime_ns
+    await store.flush()
+    assert records.stat().st_mtime_ns == before
+    assert len(await words_found(store, "kiwi")) == 199
+
+
+async def test_a_repeated_request_is_answered_alike_although_its_description_is_not_kept_twice(
+    store: HnswStore,
+) -> None:
+    request = build_request("r")
+    first = await store.save_state(NS, build_state("k", description="why"), request=request)
+    kept = await store.save_state(NS, build_state("k", 2), request=build_request("keeps"))
+    assert kept.description == "why"
+    again = await store.save_state(NS, build_state("k", 2), request=build_request("keeps"))
+    assert (again.description, again.version) == ("why", kept.version)
+    await store.delete_state(NS, "k", now_us=NOW)
+    again = await store.save_state(NS, build_state("k", description="why"), request=request)
+    assert (again.description, again.version, again.replayed) == ("why", first.version, True)
+
+
+def _plant_everywhere(message: Message, number: list[int]) -> None:
+    """Put a canary of its own behind every text of a message that is free."""
+    for field, value in message.ListFields():
+        if field.name in ("namespace", "id", "tool_name", "in_response_to"):
+            continue
+        if field.type == field.TYPE_STRING and not field.is_repeated:
+            number[0] += 1
+            setattr(message, field.name, f"{value} {canary(str(number[0]))}")
+        elif field.message_type is not None and field.message_type.full_name.startswith("memory_service"):
+            for part in value if field.is_repeated else [value]:
+                if isinstance(part, Message):
+                    _plant_everywhere(part, number)
+
+
+def _write_through_every_service(api: Api, namespace: str) -> None:
+    """Call every RPC that stores something, with canaries in its texts."""
+    number = [0]
+    api.add(namespace, id="old", text=canary("old"), metadata=struct({"m": canary("m")}))
+    api.save(namespace, "old", canary("old-state"), description=canary("why"), request_id=canary("r"))
+    for method in METHODS:
+        if method.name.startswith(
+            ("Add", "BatchAdd", "Save", "Store", "Update", "Handle", "Extract", "Evaluate")
+        ):
+            request = valid_request(method, namespace)
+            _plant_everywhere(request, number)
+            # What is updated may be there or not.
+            ended = outcome(partial(api.call, method, request))
+            assert ended in (grpc.StatusCode.OK, grpc.StatusCode.NOT_FOUND), method.name
+    assert number[0] > 12
+
+
+def test_a_namespace_that_was_deleted_over_the_api_is_in_no_file(tmp_path: Path, connect: Connect) -> None:
+    namespace = canary("namespace")
+    with ServerProcess(tmp_path, env=SMALL_GRAPHS) as server:
+        api = connect(server)
+        _write_through_every_service(api, namespace)
+        items = [memory_pb2.MemoryItem(text=f"{canary(f't{n}')} {n}") for n in range(120)]
+        api.memory.BatchAdd(memory_pb2.BatchAddRequest(namespace=namespace, items=items))
+        api.retrieve(namespace, query_text="anything")
+        api.admin.Flush(admin_pb2.FlushRequest())
+        assert len(canaries_in(contents(tmp_path))) > 120 + 12
+        api.admin.DeleteNamespace(admin_pb2.DeleteNamespaceRequest(namespace=namespace))
+        api.admin.Flush(admin_pb2.FlushRequest())
+        assert canaries_in(contents(tmp_path)) == set()
+        assert server.terminate() == 0
+    assert canaries_in(contents(tmp_path)) == set()
+    assert not any(canary("") in line for line in server.log)
+
+
+def test_a_backup_keeps_what_was_deleted_after_it(tmp_path: Path, connect: Connect) -> None:
+    with ServerProcess(tmp_path) as server:
+        api = connect(server)
+        api.add("a", text=canary("kept"))
+        api.save("a", "k", 1)
+        api.admin.Backup(admin_pb2.BackupRequest(name="before"))
+        api.state.ClearState(state_pb2.ClearStateRequest(namespace="a"))
+        api.memory.Reset(memory_pb2.ResetRequest(namespace="a"))
+        api.admin.Flush(admin_pb2.FlushRequest())
+        # As the operations page says: backups are files of their own, and are removed by who made them.
+        assert canaries_in(contents(tmp_path, but=["backups"])) == set()
+        assert canaries_in(contents(tmp_path / "backups")) == {canary("kept")}

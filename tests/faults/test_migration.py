@@ -1,0 +1,216 @@
+"""R18: folders of earlier formats open, with a copy kept before; a crash on the way leaves one that opens."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from contract.builders import (
+    NS,
+    build_state,
+    build_write,
+    found_by_vector,
+    random_vectors,
+    scan_ids,
+    words_found,
+)
+from contract.cases import GRAPH
+from contract.invariants import assert_consistent
+from contract.older_formats import make_older
+from faults.scale import drawn, rounds
+from memory_service.stores.base import CannotOpen
+from memory_service.stores.encryption import DataKey
+from memory_service.stores.hnsw import HnswStore
+from memory_service.stores.hnsw.backups import rewrite_with_key
+from memory_service.stores.hnsw.schema import FORMAT
+
+COPY = f"records-before-format-{FORMAT}.db"
+EARLIER = range(1, FORMAT)
+VECTORS = random_vectors(60)
+# Opens a folder, and ends itself at the step of this number: a statement, or a file renamed or removed.
+_OPENS_AND_DIES = """
+import asyncio, os, signal, sys, threading
+from pathlib import Path
+import apsw
+from contract.cases import GRAPH
+from memory_service.stores.hnsw import HnswStore
+
+left = int(sys.argv[2])
+def step(*_):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return True
+apsw.connection_hooks.append(lambda connection: connection.set_exec_trace(step))
+sys.addaudithook(lambda event, _: event in ("os.rename", "os.remove") and step() and None)
+async def main():
+    store = HnswStore(Path(sys.argv[1]), GRAPH)
+    await store.open()
+asyncio.run(main())
+print("steps", int(sys.argv[2]) - left, flush=True)
+os._exit(0)
+"""
+
+
+async def fill(data_dir: Path, number: int) -> None:
+    """Write a closed data folder of an earlier format."""
+    store = HnswStore(data_dir, GRAPH)
+    await store.open()
+    await store.add_items(NS, [build_write(f"i{n}", f"kiwi w{n}", VECTORS[n]) for n in range(60)])
+    await store.save_state(NS, build_state("k", {"v": 1}))
+    await store.close()
+    make_older(data_dir, number)
+
+
+async def check(data_dir: Path, key: DataKey | None = None) -> None:
+    """Open a folder, and assert that all is there and can be written to."""
+    store = HnswStore(data_dir, GRAPH, key)
+    await store.open()
+    try:
+        ids = [f"i{n}" for n in range(60)]
+        assert await scan_ids(store) == ids
+        assert await words_found(store, "kiwi") == await found_by_vector(store, VECTORS[0]) == set(ids)
+        assert set(await store.load_states(NS, ["k"])) == {"k"}
+        await store.add_items(NS, [build_write("new")])
+        await store.delete_item(NS, "new", now_us=0)
+        await assert_consistent(store)
+    finally:
+        await store.close()
+
+
+def names(folder: Path) -> set[str]:
+    """Return the names of what is in a folder."""
+    return {path.name for path in folder.iterdir()}
+
+
+def shape(records: Path) -> tuple[int, str, int]:
+    """Return the format of a database, its tables, and how many items it has; it must be whole."""
+    with contextlib.closing(sqlite3.connect(records)) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        ((number,),) = database.execute("PRAGMA user_version")
+        tables = "\n".join(
+            sql for (sql,) in database.execute("SELECT sql FROM sqlite_master ORDER BY name") if sql
+        )
+        return number, tables, database.execute("SELECT count(*) FROM items").fetchone()[0]
+
+
+def run(data_dir: Path, kill_at: int) -> subprocess.CompletedProcess[str]:
+    """Open a folder in a process that ends at a step."""
+    tests = Path(__file__).parents[1]
+    path = os.pathsep.join([str(tests), str(tests.parent)])
+    return subprocess.run(
+        [sys.executable, "-c", _OPENS_AND_DIES, str(data_dir), str(kill_at)],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("number", EARLIER)
+async def test_each_earlier_format_opens_and_its_copy_does_too(tmp_path: Path, number: int) -> None:
+    data_dir = tmp_path / "data"
+    await fill(data_dir, number)
+    before = shape(data_dir / "records.db")
+    await check(data_dir)
+    assert shape(data_dir / COPY) == before and before[0] == number
+    # The way back: the copy in the place of the records.
+    (tmp_path / "back").mkdir()
+    shutil.copy(data_dir / COPY, tmp_path / "back" / "records.db")
+    await check(tmp_path / "back")
+
+
+@pytest.mark.parametrize("number", EARLIER)
+async def test_an_encrypted_folder_of_an_earlier_format_keeps_an_encrypted_copy(
+    tmp_path: Path, number: int
+) -> None:
+    key = DataKey(b"k" * 32)
+    await fill(tmp_path / "plain", number)
+    rewrite_with_key(tmp_path / "plain", None, tmp_path / "data", key)
+    await check(tmp_path / "data", key)
+    copy = (tmp_path / "data" / COPY).read_bytes()
+    assert b"kiwi" in (tmp_path / "plain" / "records.db").read_bytes()
+    assert b"kiwi" not in copy and b"SQLite format 3" not in copy
+    shutil.move(tmp_path / "data" / COPY, tmp_path / "data" / "records.db")
+    await check(tmp_path / "data", key)
+
+
+async def test_nothing_is_copied_where_nothing_is_migrated(tmp_path: Path) -> None:
+    store = HnswStore(tmp_path, GRAPH)
+    for _ in range(2):
+        await store.open()
+        await store.close()
+    assert names(tmp_path) == {"records.db", "LOCK", "indexes"}
+
+
+async def test_a_crash_at_any_step_leaves_records_that_open(tmp_path: Path) -> None:
+    await fill(tmp_path / "older", 1)
+    before = shape(tmp_path / "older" / "records.db")
+    shutil.copytree(tmp_path / "older", tmp_path / "whole")
+    whole = run(tmp_path / "whole", 1_000_000)
+    assert whole.returncode == 0, whole.stderr
+    steps = int(whole.stdout.split()[1])
+    after = shape(tmp_path / "whole" / "records.db")
+    assert steps > 20 and after[0] == FORMAT
+    chance = drawn("migration")
+    seen = set()
+    for kill_at in sorted({2, *chance.sample(range(1, steps + 1), min(steps, rounds(5, 1000)))}):
+        data_dir = tmp_path / f"killed-{kill_at}"
+        shutil.copytree(tmp_path / "older", data_dir)
+        assert run(data_dir, kill_at).returncode == -signal.SIGKILL
+        # As an earlier release would find it, which knows of no copy.
+        shutil.copytree(data_dir, tmp_path / "look")
+        found = shape(tmp_path / "look" / "records.db")
+        assert found in (before, after), kill_at
+        if found == after:
+            assert shape(data_dir / COPY) == before, kill_at
+        seen.add(found)
+        shutil.rmtree(tmp_path / "look")
+        await check(data_dir)
+        assert shape(data_dir / COPY) == before and not list(data_dir.glob(".*"))
+        shutil.rmtree(data_dir)
+    assert before in seen
+
+
+async def test_without_room_for_the_copy_nothing_is_changed(tmp_path: Path) -> None:
+    await fill(tmp_path, 1)
+    records = tmp_path / "records.db"
+    before = records.read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, hard))
+    try:
+        with pytest.raises(
+            CannotOpen, match=f"no copy of them could be written to .*{COPY}.*nothing was changed"
+        ):
+            await HnswStore(tmp_path, GRAPH).open()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert shape(records)[0] == 1
+    assert not {name for name in names(tmp_path) if "before" in name}
+    await check(tmp_path)
+
+
+async def test_the_copy_is_removed_after_a_week(tmp_path: Path) -> None:
+    await fill(tmp_path, 1)
+    await check(tmp_path)
+    day = 24 * 3600
+    os.utime(tmp_path / COPY, (0, time.time() - 6 * day))
+    await check(tmp_path)
+    assert (tmp_path / COPY).exists()
+    store = HnswStore(tmp_path, GRAPH)
+    await store.open()
+    os.utime(tmp_path / COPY, (0, time.time() - 8 * day))
+    await store.flush()
+    assert not (tmp_path / COPY).exists()
+    await store.close()
