@@ -35,13 +35,14 @@ _log = structlog.get_logger(__name__)
 
 def open_store(config: Config) -> Store:
     """Return the store that is asked for, not yet open."""
+    history_us = config.history_days * 24 * 3600 * 1_000_000
     if config.store == "memory":
         from memory_service.stores.memory import InMemoryStore
 
-        return InMemoryStore()
+        return InMemoryStore(history_us=history_us)
     from memory_service.stores.hnsw import HnswStore
 
-    return HnswStore(config.data_dir, config.index)
+    return HnswStore(config.data_dir, config.index, history_us=history_us)
 
 
 def open_embedder(config: Config) -> Embedder | None:
