@@ -31,6 +31,7 @@ _ADMIN = "memory_service.cli.admin"
         "stats": f"{_ADMIN}:stats",
         "namespaces": f"{_ADMIN}:namespaces",
         "reembed": "memory_service.cli.reembedding:reembed",
+        "undo": "memory_service.cli.undo:undo",
         "flush": f"{_ADMIN}:flush",
         "backup": f"{_ADMIN}:backup",
         "keys": "memory_service.cli.keys:keys",
