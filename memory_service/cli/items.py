@@ -31,6 +31,7 @@ _SOURCE_KINDS = click.Choice(["user", "agent", "tool", "web", "document", "deriv
 _SOURCES = option(
     "--source",
     "sources",
+    variable="SOURCE_KIND",
     type=_SOURCE_KINDS,
     multiple=True,
     help="Only items whose content comes from there; give it several times for several.",
@@ -52,7 +53,12 @@ _MODES = click.Choice(["hybrid", "vector", "lexical"])
 )
 @option("--id", "item_id", default="", help="Id of the item. Made by the server if not given.")
 @option("--importance", type=float, help="How important it is, 0 to 1, for searches that weigh it.")
-@option("--source", type=_SOURCE_KINDS, help="Where the content comes from. What it tells, if not given.")
+@option(
+    "--source",
+    variable="SOURCE_KIND",
+    type=_SOURCE_KINDS,
+    help="Where the content comes from. What it tells, if not given.",
+)
 @option("--source-uri", default="", help="Where it was found, such as the address of a page.")
 @option("--parent", "parent_ids", multiple=True, help="Id of an item that it was made of; may be repeated.")
 @option("--trust", type=float, help="How far it is trusted, 0 to 1; it can only lower.")

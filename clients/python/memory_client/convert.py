@@ -197,10 +197,6 @@ def new_item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
     message = imported_item_from(item)
     message.ClearField("kind")
     message.ClearField("facet_json")
-    if message.HasField("provenance"):
-        message.provenance.ClearField("writer")
-        message.provenance.ClearField("credential_id")
-        message.provenance.ClearField("write_time")
     return message
 
 
