@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import sqlite3
 from random import Random
 from typing import Any
 
@@ -261,13 +263,23 @@ async def test_what_is_forgotten_leaves_no_version_behind(store: Store) -> None:
         assert not await words_found(store, "secret")
 
 
-async def test_the_files_hold_nothing_of_what_was_forgotten(reopen: Reopen, durable_store: Store) -> None:
+@pytest.mark.parametrize("forget", ["delete", "reset", "namespace"])
+async def test_the_tables_hold_no_version_of_what_was_forgotten(
+    stores: Stores, durable_store: Store, forget: str
+) -> None:
     await _put(durable_store, _by(ADA, "a", "secret"))
+    await durable_store.save_state(NS, build_state("s", "secret", NOW, provenance=ADA))
     await _put(durable_store, _by(ADA, "a", "kiwi", 2))
-    await durable_store.delete_item(NS, "a", now_us=NOW)
-    store = await reopen()
-    await _put(store, _by(MALLORY, "a", "poison", 3))
-    assert _counts(await _undo(store)) == (1, 0, [])
+    await durable_store.save_state(NS, build_state("s", "kiwi", NOW + SECOND, provenance=ADA))
+    if forget == "delete":
+        await durable_store.delete_item(NS, "a", now_us=NOW)
+        await durable_store.delete_state(NS, "s", now_us=NOW)
+    else:
+        await (durable_store.reset(NS) if forget == "reset" else durable_store.delete_namespace(NS))
+    await stores.close()
+    with contextlib.closing(sqlite3.connect(stores.data_dir / "records.db")) as database:
+        for table in ("item_history", "state_history"):
+            assert database.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
 
 
 async def test_an_undo_survives_a_restart(reopen: Reopen, durable_store: Store) -> None:
