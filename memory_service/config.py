@@ -94,6 +94,8 @@ class Config:
     """The `aud` that a token must have, or have among others."""
     jwt_algorithms: tuple[str, ...] = JWT_ALGORITHMS
     """Algorithms of signatures that are taken."""
+    history_days: int = 30
+    """Days for which what was replaced is kept, so that an undo can bring it back; 0: it is not kept."""
     drain_s: float = 10.0
     """Seconds that calls under way have to finish when the server is told to stop."""
     sweep_s: float = 5.0
@@ -182,6 +184,7 @@ class Config:
                     f"data_dir {str(self.data_dir)!r} is no folder",
                 ),
                 (self.embedding_dimension < 0, "embedding_dimension must not be negative"),
+                (not 0 <= self.history_days <= 36_500, "history_days must be 0 to 36500"),
                 (self.embedder_timeout_s <= 0, "embedder_timeout must be positive"),
                 (self.embedder_retries < 0, "embedder_retries must not be negative"),
                 (self.embedder_pause_s <= 0, "embedder_pause must be positive"),

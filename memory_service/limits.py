@@ -51,6 +51,7 @@ class Limits:
     goal_bytes_max: int = 16 * KIB
     quote_bytes_max: int = 2 * KIB
     source_ids_max: int = 100
+    source_uri_bytes_max: int = 2 * KIB
     extracted_messages_max: int = 200
     extracted_text_bytes_max: int = 256 * KIB
     message_bytes_max: int = 16 * MIB

@@ -27,6 +27,10 @@ class FieldName(enum.StrEnum):
     EXPIRE_TIME = "expire_time"
     LABELS = "labels"
     IMPORTANCE = "importance"
+    WRITER = "writer"
+    CREDENTIAL = "credential"
+    SOURCE = "source"
+    TRUST = "trust"
     METADATA = "metadata"
 
 

@@ -119,6 +119,59 @@ class Facet(msgspec.Struct):
     attributes: dict[str, Json] = {}
 
 
+class SourceKind(enum.IntEnum):
+    """Where the content of an item comes from; the numbers are stored and equal the proto's."""
+
+    UNSPECIFIED = 0
+    USER = 1
+    AGENT = 2
+    TOOL = 3
+    WEB = 4
+    DOCUMENT = 5
+    DERIVED = 6
+    IMPORT = 7
+
+
+class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Who wrote a version of an item, or of a state, out of what, and how far it is trusted, 0 to 1.
+
+    `source` UNSPECIFIED: what its content tells (`implied_source`). `write_us` is kept only where it is not
+    the time of the version itself: of an import that keeps what it brings. `copy_of` is the revision, of a
+    state the version, of which an undo brought back a copy.
+    """
+
+    writer: str = ""
+    credential_id: str = ""
+    source: SourceKind = SourceKind.UNSPECIFIED
+    source_uri: str = ""
+    parent_ids: tuple[str, ...] = ()
+    model: str = ""
+    trust: float = 1.0
+    write_us: int | None = None
+    copy_of: int = 0
+
+
+UNATTRIBUTED = Provenance()
+"""Of what nobody with a name wrote and nothing was said of. It is kept as None."""
+
+
+class ProvenanceDraft(msgspec.Struct, frozen=True):
+    """What a writer says of the provenance of an item. `trust` can only lower.
+
+    `lenient`: parents that there are not are left out, in place of being refused. `imported`: it stands in
+    a record of an export, with `claimed` as it was there, if anything was.
+    """
+
+    source: SourceKind = SourceKind.UNSPECIFIED
+    source_uri: str = ""
+    parent_ids: tuple[str, ...] = ()
+    model: str = ""
+    trust: float | None = None
+    lenient: bool = False
+    imported: bool = False
+    claimed: Provenance | None = None
+
+
 UNSET_IMPORTANCE = 0.5
 """What counts for an item that has no importance."""
 
@@ -148,6 +201,8 @@ class Item:
     facet: Facet | None = None
     importance: float | None = None
     """0 to 1; None: it was not given."""
+    provenance: Provenance | None = None
+    """Of this version; None: UNATTRIBUTED."""
     revision: int = 0
     position: int = 0
     wire: bytes | None = field(default=None, compare=False, repr=False)
@@ -160,9 +215,48 @@ class Item:
         """What the item is."""
         return self.facet.kind if self.facet else ItemKind.PLAIN
 
+    @property
+    def trust(self) -> float:
+        """How far this version is trusted, 0 to 1."""
+        return self.provenance.trust if self.provenance else UNATTRIBUTED.trust
+
+    @property
+    def source(self) -> SourceKind:
+        """Where the content comes from."""
+        said = self.provenance.source if self.provenance else SourceKind.UNSPECIFIED
+        return said or implied_source(self.kind, self.content)
+
     def expired(self, now_us: int) -> bool:
         """Whether the item has ceased to exist."""
         return self.expire_us is not None and self.expire_us <= now_us
+
+
+def implied_source(kind: ItemKind, content: Content) -> SourceKind:
+    """Return where a content comes from of which its writer says nothing."""
+    if isinstance(content, ChatMessage):
+        return source_of(int(kind), "chat_message", content.role)
+    return source_of(int(kind), "tool_call_result" if isinstance(content, ToolCallResult) else "", None)
+
+
+def source_of(kind: int, content_type: str, role: str | None) -> SourceKind:
+    """The same, of the parts that tell it: a kind, the tag of a content, and the role of a message."""
+    if kind in _SOURCES_OF_KINDS:
+        return _SOURCES_OF_KINDS[kind]
+    if content_type == "chat_message":
+        return _SOURCES_OF_ROLES.get(role, SourceKind.UNSPECIFIED)
+    return SourceKind.TOOL if content_type == "tool_call_result" else SourceKind.UNSPECIFIED
+
+
+_SOURCES_OF_KINDS: dict[int, SourceKind] = {
+    ItemKind.REFLECTION: SourceKind.DERIVED,
+    ItemKind.DOCUMENT: SourceKind.DOCUMENT,
+    ItemKind.FRAGMENT: SourceKind.DOCUMENT,
+}
+_SOURCES_OF_ROLES: dict[str | None, SourceKind] = {
+    Role.USER: SourceKind.USER,
+    Role.ASSISTANT: SourceKind.AGENT,
+    Role.TOOL: SourceKind.TOOL,
+}
 
 
 @dataclass(slots=True)
@@ -178,6 +272,8 @@ class StateEntry:
     size_bytes: int
     description: str
     revision: int
+    provenance: Provenance | None = None
+    """Of this version; None: UNATTRIBUTED."""
 
     def expired(self, now_us: int) -> bool:
         """Whether the value has ceased to exist."""
@@ -376,6 +472,8 @@ class Receipt(msgspec.Struct, array_like=True):
     skipped_count: int = 0
     skipped_state_count: int = 0
     replayed: bool = False
+    restored_count: int = 0
+    unrestorable_count: int = 0
 
 
 @dataclass(slots=True)
@@ -390,6 +488,39 @@ class StateWrite:
     expected_version: int | None = None
     nbytes: int = 0
     """Size of the value as the caller sent it."""
+    provenance: Provenance | None = None
+
+
+class WritesBy(msgspec.Struct, frozen=True):
+    """The writes since a time of somebody: of a name, of a credential, of both together; None: of any."""
+
+    since_us: int
+    writer: str | None = None
+    credential_id: str | None = None
+
+    def has(self, provenance: Provenance | None, update_us: int) -> bool:
+        """Whether a version that was written then, with this provenance, is one of them."""
+        known = provenance or UNATTRIBUTED
+        written_us = update_us if known.write_us is None else known.write_us
+        return (
+            min(written_us, update_us) >= self.since_us
+            and self.writer in (None, known.writer)
+            and self.credential_id in (None, known.credential_id)
+        )
+
+
+@dataclass(slots=True)
+class UndoStep:
+    """What a step of an undo did, or would do. `following` is where to go on, None: there is no more.
+
+    `unrestorable` are the ids of items, or keys of states, that stay, or are gone, for want of the version
+    before.
+    """
+
+    removed_count: int = 0
+    restored_count: int = 0
+    unrestorable: list[str] = field(default_factory=list)
+    following: int | str | None = None
 
 
 class OnDuplicate(enum.Enum):
@@ -420,6 +551,8 @@ class ItemDraft:
     keep_vector: bool = False
     expected_revision: int | None = None
     """As in ItemWrite."""
+    provenance: ProvenanceDraft | None = None
+    """What the writer says of it; None: nothing."""
 
 
 class DegradationReason(enum.IntEnum):

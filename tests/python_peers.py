@@ -183,7 +183,7 @@ def _empty(found: FieldDescriptor) -> Any:
 
 def _item_update(request: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
     _must_be_set(request, "item")
-    values = given(request.item, {"id", *ITEM_FIELDS, *CONTENT_FIELDS})
+    values = given(request.item, {"id", *ITEM_FIELDS, *CONTENT_FIELDS} - {"provenance"})
     if content := CONTENT_FIELDS & values.keys():
         values["content"] = values.pop(content.pop())
     paths = ["content" if path in CONTENT_FIELDS else path for path in request.update_mask.paths]

@@ -23,6 +23,7 @@ from memory_client import (
     MemorySource,
     Model,
     OriginalMessage,
+    Provenance,
     Role,
     ScoreWeights,
     StateEntry,
@@ -129,7 +130,7 @@ def content_of(item: Any) -> Any:
 
 ITEM_FIELDS = {
     *("id", "session_id", "create_time", "expire_time", "ttl"),
-    *("labels", "metadata", "embedding", "importance"),
+    *("labels", "metadata", "embedding", "importance", "provenance"),
 }
 """What a writer sets of an item, beside its content."""
 CONTENT_FIELDS = {"text", "data", "chat_message", "tool_call_result"}
@@ -183,6 +184,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     _PACKAGE + "MemorySource": _plain(MemorySource, "session_id", "item_ids", "quote", "actor"),
     _PACKAGE + "OriginalMessage": _plain(OriginalMessage, content=""),
     _PACKAGE + "ScoreWeights": _plain(ScoreWeights),
+    _PACKAGE + "Provenance": _plain(Provenance),
 }
 
 

@@ -55,8 +55,8 @@ def commands(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Co
 def test_the_commands_that_there_are() -> None:
     assert {name for name, _ in commands(main)} >= {
         *("serve", "health", "add", "retrieve", "list", "get", "delete", "reset", "import", "export"),
-        *("stats", "namespaces", "reembed", "flush", "watch", "backup write", "backup verify", "restore"),
-        "rekey",
+        *("stats", "namespaces", "reembed", "undo", "flush", "watch", "restore", "rekey"),
+        *("backup write", "backup verify"),
         *(f"state {name}" for name in ("save", "load", "list", "search", "delete", "clear")),
     }
 
@@ -197,6 +197,42 @@ def test_filters(run: Run) -> None:
             assert f"{text} likes tea" in found
     wrong = run("list", "--filter", "metadata.n >> 1", exit_code=1)
     assert "filter: column 13: expected a value" in wrong.stderr
+
+
+def test_what_is_not_trusted_is_left_out(run: Run) -> None:
+    run(
+        "add",
+        "--id",
+        "web",
+        "--source",
+        "web",
+        "--source-uri",
+        "https://example.com/",
+        "--trust",
+        "0.25",
+        "a heron",
+    )
+    run("add", "--id", "child", "--parent", "web", "a heron")
+    run("add", "--id", "own", "a heron")
+    assert [item["id"] for item in json_lines(run("list", "--min-trust", "0.5", "--json"))] == ["own"]
+    found = json_lines(run("retrieve", "--source", "web", "--source", "agent", "--json", "heron"))
+    assert [(result["item"]["id"], result["item"]["provenance"]["trust"]) for result in found] == [
+        ("web", 0.25)
+    ]
+    assert json_lines(run("get", "child", "--json"))[0]["provenance"]["parent_ids"] == ["web"]
+
+
+def test_undo(run: Run) -> None:
+    run("add", "--id", "a", "a heron")
+    told = run("undo", "--any-writer", "--since", "1h", "--dry-run")
+    assert told.stdout == "would be removed: 1, would be restored: 0, cannot be undone: 0\n"
+    run("delete", "a")
+    run("add", "--id", "b", "a heron")
+    (done,) = json_lines(run("undo", "--any-writer", "--since", "2026-01-31T12:00:00Z", "--json"))
+    assert (done["removed_count"], done["unrestorable_count"]) == (1, 1)
+    assert run("list").stdout == ""
+    assert "writer" in run("undo", "--since", "1h", exit_code=1).stderr
+    assert "--since" in run("undo", "--any-writer", exit_code=2).stderr
 
 
 def test_delete_and_reset(run: Run) -> None:

@@ -25,12 +25,15 @@ from memory_client import (
     MemoryItem,
     NamespaceStats,
     NamespaceSummary,
+    Provenance,
     Reembedding,
     Result,
     ScoreWeights,
     ServerInfo,
+    SourceKind,
     StateEntry,
     ToolCall,
+    UndoneWrites,
     chat_message,
     tool_call_result,
 )
@@ -50,6 +53,8 @@ FILTERS: dict[str, Any] = {
     "include_embedding": True,
     "kinds": ["message", ItemKind.PLAIN],
     "filter": "f",
+    "min_trust": 0.5,
+    "sources": ["web", SourceKind.UNSPECIFIED],
     "page_size": 3,
 }
 
@@ -130,6 +135,19 @@ def test_every_field_of_a_list_can_be_sent() -> None:
     assert fields_sent(request) == set(memory_pb2.ListRequest.DESCRIPTOR.fields_by_name) - {"page_token"}
 
 
+def test_every_field_of_an_undo_can_be_sent() -> None:
+    request = admin.undo_writes(
+        "n", TIME, writer="w", credential_id="c", any_writer=True, dry_run=True, request_id="r"
+    ).request
+    assert fields_sent(request) == set(admin_pb2.UndoWritesRequest.DESCRIPTOR.fields_by_name)
+
+
+def test_an_undo_that_is_done_has_a_request_id_and_a_dry_run_has_none() -> None:
+    named = {"writer": "w", "credential_id": "", "any_writer": False, "request_id": None}
+    assert admin.undo_writes("n", TIME, dry_run=False, **named).request.request_id
+    assert not admin.undo_writes("n", TIME, dry_run=True, **named).request.request_id
+
+
 def test_every_field_of_a_move_can_be_sent() -> None:
     request = admin.reembed("n", True).request
     assert fields_sent(request) == set(admin_pb2.ReembedRequest.DESCRIPTOR.fields_by_name)
@@ -150,6 +168,8 @@ VALUES: list[tuple[type, Descriptor, set[str], set[str]]] = [
     (NamespaceStats, admin_pb2.GetNamespaceStatsResponse.DESCRIPTOR, set(), set()),
     (Reembedding, admin_pb2.ReembedResponse.DESCRIPTOR, set(), set()),
     (IndexStats, admin_pb2.IndexStats.DESCRIPTOR, set(), set()),
+    (Provenance, memory_pb2.Provenance.DESCRIPTOR, set(), set()),
+    (UndoneWrites, admin_pb2.UndoWritesResponse.DESCRIPTOR, set(), set()),
     (BackupSummary, admin_pb2.BackupResponse.DESCRIPTOR, set(), set()),
 ]
 
@@ -172,6 +192,7 @@ def test_every_field_of_an_item_is_a_parameter_of_its_addition(client: Any) -> N
         "kind",
         "facet_json",
         "degraded",
+        "provenance",  # Of a version: it is said when an item is added, and never changed.
     }
     assert parameters - {"request_id"} == set_by_callers
     until = datetime.now(UTC) + timedelta(hours=1)

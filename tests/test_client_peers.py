@@ -26,7 +26,7 @@ _LEAVES: dict[str, Any] = {
 _SET_BY_THE_SERVER = {
     "AddRequest.item": {"updateTime", "revision", "kind", "facetJson"},
     "BatchAddRequest.items": {"updateTime", "revision", "kind", "facetJson"},
-    "UpdateRequest.item": {"updateTime", "revision", "kind", "facetJson"},
+    "UpdateRequest.item": {"updateTime", "revision", "kind", "facetJson", "provenance"},
     "ImportRequest.items": {"updateTime", "revision"},
     "ImportRequest.states": {"version", "updateTime", "sizeBytes", "createTime", "preview", "revision"},
     "SaveMemoryRequest.source": {"origin", "memoryIds", "model"},
@@ -179,6 +179,7 @@ def with_what_is_needed(method: MethodDescriptor, request: dict[str, Any]) -> di
         "AddDocument": {"document": {}},
         "Update": {"item": {}},
         "UpdateMemory": {"memory": {}},
+        "UndoWrites": {"since": "2026-01-31T12:30:15Z"},
     }.get(method.name, {})
     if method.name == "Import" and "states" in request:
         request["states"][0].setdefault("value", 1)

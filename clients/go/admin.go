@@ -94,6 +94,35 @@ type Reembedding struct {
 	Revision int64
 }
 
+// UndoOptions tell whose writes [Client.UndoWrites] takes back: Writer, CredentialID or both, or
+// AnyWriter.
+type UndoOptions struct {
+	// Writer is whose writes, as [Provenance] says. Empty: of any name.
+	Writer string
+	// CredentialID with which they were written. Empty: with any.
+	CredentialID string
+	// AnyWriter takes back what everybody wrote, also without a name.
+	AnyWriter bool
+	// Since is the time from which on they wrote, by the server's clock. Required.
+	Since time.Time
+	// DryRun tells what would be done, and does nothing. It takes no [WithRequestID].
+	DryRun bool
+}
+
+// UndoneWrites tells what was taken back, or would be.
+type UndoneWrites struct {
+	// RemovedCount is how many items and states were removed.
+	RemovedCount int64
+	// RestoredCount is how many items and states got back the version before.
+	RestoredCount int64
+	// UnrestorableCount is how much cannot be undone, such as deletions.
+	UnrestorableCount int64
+	// UnrestorableIDs are the items, and the keys of states, of which that is so; at most 100.
+	UnrestorableIDs []string
+	// Revision of the namespace afterwards.
+	Revision int64
+}
+
 // IndexStats describes the index of a namespace, which is in memory only while it is in use.
 type IndexStats struct {
 	// Loaded tells whether the index is in memory.
@@ -240,6 +269,39 @@ func (c *Client) Reembed(ctx context.Context, options *ReembedOptions) (*Reembed
 		PendingCount:   response.GetPendingCount(),
 		EmbeddingModel: response.GetEmbeddingModel(),
 		Revision:       response.GetRevision(),
+	}, nil
+}
+
+// UndoWrites takes back what somebody wrote to the client's namespace since a time: items and states
+// that they added are removed, and what they replaced gets back the version before. What they deleted
+// cannot come back. One that was interrupted goes on when it is repeated. It takes [WithRequestID]. It
+// is [ErrInvalidArgument] when it is not said whose writes, or since when.
+func (c *Client) UndoWrites(ctx context.Context, undo UndoOptions, options ...WriteOption) (*UndoneWrites, error) {
+	settings, err := writeSettingsFrom(options)
+	if err != nil {
+		return nil, err
+	}
+	request := &memoryv1.UndoWritesRequest{
+		Namespace:    c.namespace,
+		Writer:       undo.Writer,
+		CredentialId: undo.CredentialID,
+		AnyWriter:    undo.AnyWriter,
+		Since:        timeFrom(undo.Since),
+		DryRun:       undo.DryRun,
+	}
+	if !undo.DryRun || len(options) > 0 {
+		request.RequestId = settings.requestID
+	}
+	response, err := invoke(ctx, c, c.admin.UndoWrites, request)
+	if err != nil {
+		return nil, err
+	}
+	return &UndoneWrites{
+		RemovedCount:      response.GetRemovedCount(),
+		RestoredCount:     response.GetRestoredCount(),
+		UnrestorableCount: response.GetUnrestorableCount(),
+		UnrestorableIDs:   response.GetUnrestorableIds(),
+		Revision:          response.GetRevision(),
 	}, nil
 }
 

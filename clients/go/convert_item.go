@@ -29,6 +29,9 @@ func itemFrom(item *Item, where string) (*memoryv1.MemoryItem, error) {
 		Embedding:  embeddingFrom(item.Embedding),
 		Importance: item.Importance,
 	}
+	if converted.Provenance, err = provenanceFrom(item.Provenance, where+".provenance"); err != nil {
+		return nil, err
+	}
 	if err := setContent(converted, item.Content, where+"."); err != nil {
 		return nil, err
 	}
@@ -94,6 +97,7 @@ func itemTo(item *memoryv1.MemoryItem) *Item {
 		Metadata:   structTo(item.GetMetadata()),
 		Embedding:  item.GetEmbedding().GetValues(),
 		Importance: item.Importance,
+		Provenance: provenanceTo(item.GetProvenance()),
 		Revision:   item.GetRevision(),
 		Kind:       kindTo(item.GetKind()),
 		FacetJSON:  item.GetFacetJson(),

@@ -16,6 +16,10 @@ func (o *MemoryRetrieveOptions) toRetrieve() (*memoryv1.RetrieveOptions, error) 
 	if err != nil {
 		return nil, err
 	}
+	sources, err := sourcesFrom(o.Sources, "options.sources")
+	if err != nil {
+		return nil, err
+	}
 	mode, err := enumFrom[memoryv1.RetrieveMode](
 		memoryv1.RetrieveMode_value, "RETRIEVE_MODE_", o.Mode, "options.mode")
 	if err != nil {
@@ -38,6 +42,7 @@ func (o *MemoryRetrieveOptions) toRetrieve() (*memoryv1.RetrieveOptions, error) 
 	converted.Explain = o.Explain
 	converted.IncludeEmbedding = o.IncludeEmbeddings
 	converted.Kinds = kinds
+	converted.MinTrust, converted.Sources = o.MinTrust, sources
 	converted.Rerank = o.Rerank
 	converted.RecordUsage = o.RecordUsage
 	return converted, nil
@@ -85,12 +90,17 @@ func (o *MemoryRetrieveOptions) numbers() (*memoryv1.RetrieveOptions, error) {
 func (o *MemoryRetrieveOptions) toList() (*memoryv1.ListRequest, error) {
 	rest := *o
 	rest.SessionID, rest.Labels, rest.Filter, rest.Kinds = "", nil, "", nil
+	rest.MinTrust, rest.Sources = nil, nil
 	rest.StartTime, rest.EndTime = time.Time{}, time.Time{}
 	rest.NewestFirst, rest.IncludeEmbeddings, rest.PageSize = false, false, 0
 	if !rest.areDefaults() {
 		return nil, invalidArgument("", "a list takes no options for queries and limits")
 	}
 	kinds, err := kindsFrom(o.Kinds, "kinds")
+	if err != nil {
+		return nil, err
+	}
+	sources, err := sourcesFrom(o.Sources, "sources")
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +118,8 @@ func (o *MemoryRetrieveOptions) toList() (*memoryv1.ListRequest, error) {
 		NewestFirst:      o.NewestFirst,
 		IncludeEmbedding: o.IncludeEmbeddings,
 		Kinds:            kinds,
+		MinTrust:         o.MinTrust,
+		Sources:          sources,
 	}, nil
 }
 

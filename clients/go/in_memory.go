@@ -14,8 +14,8 @@ import (
 )
 
 // InMemoryMemory keeps items in the memory of this process, without a server, as tests and short
-// programs need it. It answers as a [Client] does, but for queries, filter expressions and budgets of
-// tokens, which are [ErrUnsupported], and for the server's limits of size, which it does not have. It is
+// programs need it. It answers as a [Client] does, but for queries, filter expressions, trust, sources and
+// budgets of tokens, which are [ErrUnsupported], and for the server's limits of size, which it does not have. It is
 // safe for use by many goroutines at the same time.
 type InMemoryMemory struct {
 	mutex    sync.RWMutex
@@ -193,6 +193,10 @@ func (o *MemoryRetrieveOptions) checkWithoutSearch() error {
 		return unsupported("filter")
 	case o.MaxTokens != nil:
 		return unsupported("max_tokens")
+	case o.MinTrust != nil:
+		return unsupported("min_trust")
+	case len(o.Sources) > 0:
+		return unsupported("sources")
 	}
 	return nil
 }

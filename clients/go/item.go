@@ -21,6 +21,43 @@ const (
 	KindFragment   ItemKind = "fragment"    // A fragment of a document.
 )
 
+// SourceKind tells where the content of an item comes from. Empty: it is not known; in an item to be
+// added: what the content tells.
+type SourceKind string
+
+// The kinds of sources.
+const (
+	SourceUser     SourceKind = "user"     // A human said it. Implied by the role of a user.
+	SourceAgent    SourceKind = "agent"    // An agent said it. Implied by the role of an assistant.
+	SourceTool     SourceKind = "tool"     // A tool returned it. Implied by the result of a tool call.
+	SourceWeb      SourceKind = "web"      // It was read on the web.
+	SourceDocument SourceKind = "document" // It stands in a document.
+	SourceDerived  SourceKind = "derived"  // It was made of other items.
+	SourceImport   SourceKind = "import"   // It was imported by somebody who does not administer the server.
+)
+
+// Provenance tells who wrote a version of an item, out of what, and how far it is trusted. A writer may
+// say Source, SourceURI, ParentIDs, Model, and a Trust that only lowers. The rest is set by the server,
+// and kept in imports by a caller who administers it.
+type Provenance struct {
+	// Writer is the name of the credential that it was written with. Empty: it had none.
+	Writer string
+	// CredentialID of the credential. Empty: there was none.
+	CredentialID string
+	// Source of the content.
+	Source SourceKind
+	// SourceURI is where the content was found, such as the address of a page. Empty: not said.
+	SourceURI string
+	// ParentIDs are the items of the same namespace that it was made of, at most 100.
+	ParentIDs []MemoryItemId
+	// Model that made it out of its parents, such as "openai:gpt-5". Empty: none, or not said.
+	Model string
+	// Trust in the content, 0 to 1. Nil when added: it is not lowered. The server always tells it.
+	Trust *float64
+	// WriteTime of the version, by the server's clock. Set by the server.
+	WriteTime time.Time
+}
+
 // Item is one thing remembered, with everything that the server keeps of it. Of an item to be
 // added, only Content is required. It has at most 2 MiB in all.
 type Item struct {
@@ -51,6 +88,9 @@ type Item struct {
 	Embedding []float32
 	// Importance of the item, 0 to 1, for searches that weigh it. Nil: not said, which counts as 0.5.
 	Importance *float64
+	// Provenance of this version of the item. Nil from the server: nobody with a name wrote it and
+	// nothing was said, so that it is trusted. [Client.Update] does not take it.
+	Provenance *Provenance
 	// Revision of the namespace at which the item was last written. Set by the server.
 	Revision int64
 	// Kind of the item. Set by the server; taken from the item in imports only.

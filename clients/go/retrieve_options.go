@@ -53,6 +53,11 @@ type MemoryRetrieveOptions struct {
 	EndTime time.Time `json:"end_time,omitzero"`
 	// Kinds that the items have one of. Empty: those of a conversation.
 	Kinds []ItemKind `json:"kinds,omitempty"`
+	// MinTrust that the items have, 0 to 1. Nil: any.
+	MinTrust *float64 `json:"min_trust,omitempty"`
+	// Sources that the items' contents have one of; an empty one: those of which it is not known. Empty:
+	// any.
+	Sources []SourceKind `json:"sources,omitempty"`
 	// MinScore that a result has. Nil: any.
 	MinScore *float64 `json:"min_score,omitempty"`
 	// Mode of the search. Empty: what fits the query.
@@ -149,6 +154,16 @@ func WithTimeRange(start, end time.Time) MemoryRetrieveOption {
 // [KindPlain], [KindMessage], [KindResponse] and [KindReflection].
 func WithKinds(kinds ...ItemKind) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.Kinds = append(o.Kinds, kinds...) }
+}
+
+// WithMinTrust wants items that are trusted at least this much, 0 to 1.
+func WithMinTrust(trust float64) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.MinTrust = &trust }
+}
+
+// WithSources wants items whose content comes from one of these. Without it: from any.
+func WithSources(sources ...SourceKind) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.Sources = append(o.Sources, sources...) }
 }
 
 // WithMinScore wants results that score at least this. Only with a query.

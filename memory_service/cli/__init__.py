@@ -33,6 +33,7 @@ _BACKUPS = "memory_service.cli.backups"
         "stats": f"{_ADMIN}:stats",
         "namespaces": f"{_ADMIN}:namespaces",
         "reembed": "memory_service.cli.reembedding:reembed",
+        "undo": "memory_service.cli.undo:undo",
         "flush": f"{_ADMIN}:flush",
         "backup": f"{_BACKUPS}:backup",
         "restore": f"{_BACKUPS}:restore",

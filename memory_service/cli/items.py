@@ -27,6 +27,16 @@ _FILTER = option(
     default="",
     help="""Expression that holds for the items, such as 'labels.topic = "travel" AND role = user'.""",
 )
+_SOURCE_KINDS = click.Choice(["user", "agent", "tool", "web", "document", "derived", "import", "unspecified"])
+_SOURCES = option(
+    "--source",
+    "sources",
+    variable="SOURCE_KIND",
+    type=_SOURCE_KINDS,
+    multiple=True,
+    help="Only items whose content comes from there; give it several times for several.",
+)
+_MIN_TRUST = option("--min-trust", type=float, help="Only items that are trusted at least this much, 0 to 1.")
 _ROLES = click.Choice(["system", "user", "assistant", "tool"])
 _MODES = click.Choice(["hybrid", "vector", "lexical"])
 
@@ -43,6 +53,15 @@ _MODES = click.Choice(["hybrid", "vector", "lexical"])
 )
 @option("--id", "item_id", default="", help="Id of the item. Made by the server if not given.")
 @option("--importance", type=float, help="How important it is, 0 to 1, for searches that weigh it.")
+@option(
+    "--source",
+    variable="SOURCE_KIND",
+    type=_SOURCE_KINDS,
+    help="Where the content comes from. What it tells, if not given.",
+)
+@option("--source-uri", default="", help="Where it was found, such as the address of a page.")
+@option("--parent", "parent_ids", multiple=True, help="Id of an item that it was made of; may be repeated.")
+@option("--trust", type=float, help="How far it is trusted, 0 to 1; it can only lower.")
 @client_command
 def add(
     session: Session,
@@ -55,13 +74,20 @@ def add(
     ttl: timedelta | None,
     item_id: str,
     importance: float | None,
+    source: str | None,
+    source_uri: str,
+    parent_ids: tuple[str, ...],
+    trust: float | None,
 ) -> None:
     """Keep TEXT and print its id. A TEXT of "-" is read from stdin."""
-    from memory_client import chat_message
+    from memory_client import Provenance, chat_message
 
     if name and not role:
         raise click.UsageError("--name needs --role")
     text = sys.stdin.read() if text == "-" else text
+    said = Provenance(
+        source=source or "unspecified", source_uri=source_uri, parent_ids=parent_ids, trust=trust
+    )
     item = session.client.add(
         chat_message(role, text, name=name) if role else text,
         session_id=session_id,
@@ -70,6 +96,7 @@ def add(
         ttl=ttl,
         id=item_id,
         importance=importance,
+        provenance=None if said == Provenance(source="unspecified") else said,
     )
     session.tell(item, item.id)
     session.note(item.degraded)
@@ -81,6 +108,8 @@ def add(
 @session_option
 @_LABELS
 @_FILTER
+@_MIN_TRUST
+@_SOURCES
 @option("--mode", type=_MODES, help="By what the query is answered. What fits it, if not given.")
 @option("--min-score", type=float, help="Only items that score at least this.")
 @option("--explain", is_flag=True, help="Show how each score came about.")
@@ -110,6 +139,8 @@ def retrieve(
     session_id: str,
     labels: tuple[tuple[str, str], ...],
     expression: str,
+    min_trust: float | None,
+    sources: tuple[str, ...],
     mode: str | None,
     min_score: float | None,
     explain: bool,
@@ -136,6 +167,8 @@ def retrieve(
         session_id=session_id,
         labels=dict(labels),
         filter=expression,
+        min_trust=min_trust,
+        sources=sources,
         mode=mode,
         min_score=min_score,
         explain=explain,
@@ -159,6 +192,8 @@ def retrieve(
 @session_option
 @_LABELS
 @_FILTER
+@_MIN_TRUST
+@_SOURCES
 @option("--newest-first", is_flag=True, help="Begin with the newest item.")
 @client_command
 def list_items(
@@ -167,11 +202,18 @@ def list_items(
     session_id: str,
     labels: tuple[tuple[str, str], ...],
     expression: str,
+    min_trust: float | None,
+    sources: tuple[str, ...],
     newest_first: bool,
 ) -> None:
     """Print the items in the order in which they were added: id, time, speaker, text."""
     items = session.client.list_items(
-        session_id=session_id, labels=dict(labels), filter=expression, newest_first=newest_first
+        session_id=session_id,
+        labels=dict(labels),
+        filter=expression,
+        min_trust=min_trust,
+        sources=sources,
+        newest_first=newest_first,
     )
     for item in itertools.islice(items, limit if limit >= 0 else None):
         session.tell(item, output.item_row(item))

@@ -47,6 +47,18 @@ class Moment(click.ParamType[datetime]):
         return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
+class Since(click.ParamType[datetime]):
+    """A time, or how long ago it was, such as 2h."""
+
+    name = "time or duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Return the time; fail for what is none."""
+        if isinstance(value, str) and _DURATION.fullmatch(value):
+            return datetime.now(UTC) - Duration().convert(value, param, ctx)
+        return Moment().convert(value, param, ctx)
+
+
 class Label(click.ParamType[tuple[str, str]]):
     """A label such as topic=travel."""
 

@@ -175,6 +175,11 @@ _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "
     default="EdDSA,ES256,RS256",
     help="Algorithms of JWTs' signatures that are taken, comma separated.",
 )
+@option(
+    "--history-days",
+    default=30,
+    help="Days for which what was replaced is kept, so that an undo can bring it back; 0: it is not kept.",
+)
 @option("--drain", "drain_s", default=10.0, help="Seconds that calls under way have to finish at the end.")
 @option(
     "--sweep",

@@ -11,6 +11,7 @@ import numpy as np
 from memory_service.errors import InvalidArgument, LimitExceeded
 from memory_service.limits import Limits
 from memory_service.records import (
+    UNATTRIBUTED,
     BinaryPart,
     ChatMessage,
     Content,
@@ -19,6 +20,7 @@ from memory_service.records import (
     ItemKind,
     Json,
     Part,
+    ProvenanceDraft,
     TextPart,
     ToolCallPart,
     ToolCallResult,
@@ -162,7 +164,28 @@ class Checks:
             self.vector(f"{field}.embedding", draft.embedding)
         if draft.importance is not None and not 0 <= draft.importance <= 1:
             raise InvalidArgument(f"{field}.importance", "must be a number from 0 to 1")
+        if draft.provenance is not None:
+            self.provenance(f"{field}.provenance", draft.provenance)
         self.expiry(field, draft.expire_us, draft.ttl_us, now_us)
+
+    def provenance(self, field: str, said: ProvenanceDraft) -> None:
+        """What a writer says of where an item comes from, or an export said."""
+        limits, claimed = self.limits, said.claimed or UNATTRIBUTED
+        for name, value, bytes_max in (
+            ("source_uri", said.source_uri or claimed.source_uri, limits.source_uri_bytes_max),
+            ("model", said.model or claimed.model, limits.name_bytes_max),
+            ("writer", claimed.writer, limits.name_bytes_max),
+            ("credential_id", claimed.credential_id, limits.name_bytes_max),
+        ):
+            self.name(f"{field}.{name}", value, bytes_max, required=False)
+        parents = said.parent_ids or claimed.parent_ids
+        if not said.lenient:
+            self.size(f"{field}.parent_ids", len(parents), "source_ids_max")
+        for at, parent in enumerate(parents):
+            self.item_id(parent, f"{field}.parent_ids[{at}]")
+        trust = claimed.trust if said.trust is None else said.trust
+        if not 0 <= trust <= 1:
+            raise InvalidArgument(f"{field}.trust", "must be a number from 0 to 1")
 
     def document_text(self, field: str, content: Content) -> None:
         """What a document holds: a text, longer than that of other items may be."""

@@ -11,7 +11,16 @@ import msgspec
 
 from memory_service.clock import now_us
 from memory_service.domain.splitting import Piece
-from memory_service.records import Facet, Item, ItemDraft, ItemKind, ItemStamp, Json, TextPart
+from memory_service.records import (
+    Facet,
+    Item,
+    ItemDraft,
+    ItemKind,
+    ItemStamp,
+    Json,
+    ProvenanceDraft,
+    TextPart,
+)
 
 DOCUMENT_TAG = "document"
 """The tag of a fragment that holds the id of its document."""
@@ -154,7 +163,7 @@ def drafts_of(
         TextPart(draft.text), document_id, draft.session_id, draft.create_us, draft.expire_us, draft.ttl_us,
         draft.labels, draft.metadata, nbytes=draft.nbytes,
         facet=Facet(ItemKind.DOCUMENT, attributes=msgspec.to_builtins(kept)),
-        expected_revision=expected_revision,
+        expected_revision=expected_revision, provenance=_said_of(draft),
     )  # fmt: skip
     return [document, *(_fragment(draft, document_id, version, fragments, *at) for at in enumerate(pieces))]
 
@@ -167,7 +176,15 @@ def _fragment(
         TextPart(piece.text), f"{prefix}.{index}", draft.session_id, draft.create_us, draft.expire_us,
         draft.ttl_us, draft.labels,
         facet=Facet(ItemKind.FRAGMENT, {DOCUMENT_TAG: document_id}, msgspec.to_builtins(kept)),
+        provenance=_said_of(draft),
     )  # fmt: skip
+
+
+def _said_of(draft: DocumentDraft) -> ProvenanceDraft | None:
+    """What is said of where a document comes from: out of a message, it is trusted no more than that."""
+    if not draft.source_item_id:
+        return None
+    return ProvenanceDraft(parent_ids=(draft.source_item_id,), lenient=True)
 
 
 def document_of_stamps(draft: DocumentDraft, stamps: Sequence[ItemStamp]) -> Document:

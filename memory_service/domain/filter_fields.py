@@ -16,7 +16,7 @@ from memory_service.predicates import (
     Predicate,
     Present,
 )
-from memory_service.records import ItemKind, Role
+from memory_service.records import ItemKind, Role, SourceKind
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,9 @@ _TIMES = (FieldName.CREATE_TIME, FieldName.UPDATE_TIME, FieldName.EXPIRE_TIME)
 _MAPS = (FieldName.LABELS, FieldName.METADATA)
 _EQUALITIES = (Operator.EQUAL, Operator.UNEQUAL, Operator.HAS)
 _ROLES: dict[str, Operand] = {role.value: role.value for role in Role}
+_SOURCES: dict[str, Operand] = {kind.name.lower(): kind.name.lower() for kind in SourceKind}
+_NUMBERS = (FieldName.IMPORTANCE, FieldName.TRUST)
+_WITHOUT_ORDER = (FieldName.ROLE, FieldName.KIND, FieldName.SOURCE)
 _KINDS: dict[str, Operand] = {kind.name.lower(): int(kind) for kind in ItemKind}
 
 
@@ -77,7 +80,9 @@ def _operand(name: FieldName, wildcards: bool, literal: Literal) -> Operand:
         return _one_of(_ROLES, "role_", literal)
     if name is FieldName.KIND:
         return _one_of({**_KINDS, "unspecified": int(ItemKind.PLAIN)}, "item_kind_", literal)
-    if name is FieldName.IMPORTANCE:
+    if name is FieldName.SOURCE:
+        return _one_of(_SOURCES, "source_kind_", literal)
+    if name in _NUMBERS:
         return literal.as_number()
     if name is FieldName.METADATA:
         return literal.as_json(wildcards=wildcards)
@@ -93,7 +98,7 @@ def _one_of(names: dict[str, Operand], prefix: str, literal: Literal) -> Operand
 
 
 def _has_order(name: FieldName, operand: Operand) -> bool:
-    if name in (FieldName.ROLE, FieldName.KIND):
+    if name in _WITHOUT_ORDER:
         return False
     return not (operand is None or isinstance(operand, bool | Pattern))
 

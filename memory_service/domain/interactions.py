@@ -35,6 +35,7 @@ from memory_service.records import (
     ItemFilter,
     ItemKind,
     Json,
+    ProvenanceDraft,
     RequestKey,
     Role,
     TextPart,
@@ -168,10 +169,17 @@ class Interactions:
         self._check(namespace, saying, request)
         self.check_ids("interaction_ids", interaction_ids)
         facet = reflection_facet(saying.sender, saying.session_id, interaction_ids)
-        return await self._keep(namespace, saying, None, facet, request)
+        said = ProvenanceDraft(parent_ids=tuple(interaction_ids), lenient=True) if interaction_ids else None
+        return await self._keep(namespace, saying, None, facet, request, said)
 
     async def _keep(
-        self, namespace: str, saying: Saying, role: Role | None, facet: Facet, request: RequestKey | None
+        self,
+        namespace: str,
+        saying: Saying,
+        role: Role | None,
+        facet: Facet,
+        request: RequestKey | None,
+        provenance: ProvenanceDraft | None = None,
     ) -> Kept:
         part = TextPart(saying.content)
         # Names are searched, too, and every response would be found by the word "system".
@@ -185,6 +193,7 @@ class Interactions:
             labels=saying.labels,
             metadata=saying.metadata,
             facet=facet,
+            provenance=provenance,
         )
         added = await self._memories.add(namespace, [draft], fields=("interaction",), request=request)
         item = added.items[0]

@@ -14,6 +14,7 @@ from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.interaction_items import current_facet
 from memory_service.domain.page_tokens import PageTokens
+from memory_service.domain.provenance import Attribution, attribute_states, of_update
 from memory_service.domain.retrieval import Page, Retrieval, Selection
 from memory_service.domain.search_text import search_text, speaker
 from memory_service.errors import Conflict, InvalidArgument, LimitExceeded, NotFound, Unavailable
@@ -28,6 +29,7 @@ from memory_service.records import (
     ItemWrite,
     NamespaceInfo,
     OnDuplicate,
+    Provenance,
     Receipt,
     RequestKey,
     StateEntry,
@@ -73,6 +75,7 @@ class Memories:
         self, store: Store, embedding: TextEmbedding, retrieval: Retrieval, checks: Checks, tokens: PageTokens
     ) -> None:
         self._store = store
+        self._attribution = Attribution(store)
         self._embedding = embedding
         self._retrieval = retrieval
         self._checks = checks
@@ -117,7 +120,9 @@ class Memories:
             self._check_state(f"states[{at}]", state)
         await self._check_dimensions(namespace, drafts, fields)
         await self._check_room(namespace, len(drafts) - len(removals), request)
-        writes, degraded = await self._prepare(namespace, drafts, now)
+        provenances = await self._attribution.of_drafts(namespace, drafts, fields, request)
+        attribute_states(states)
+        writes, degraded = await self._prepare(namespace, drafts, provenances, now)
         write_all = partial(
             self._store.add_items,
             namespace,
@@ -176,9 +181,13 @@ class Memories:
         self._checks.expiry(field, state.expire_us, None, state.now_us)
 
     async def _prepare(
-        self, namespace: str, drafts: Sequence[ItemDraft], now: int
+        self,
+        namespace: str,
+        drafts: Sequence[ItemDraft],
+        provenances: Sequence[Provenance | None],
+        now: int,
     ) -> tuple[list[ItemWrite], list[Degradation]]:
-        writes = [_write_of(draft, now) for draft in drafts]
+        writes = [_write_of(draft, its, now) for draft, its in zip(drafts, provenances, strict=True)]
         lacking = [
             w for w in writes if w.item.embedding is None and not w.keep_vector and w.search_text.strip()
         ]
@@ -466,7 +475,7 @@ def _new_id(now: int) -> str:
     return f"{now:014x}{os.urandom(9).hex()}"
 
 
-def _write_of(draft: ItemDraft, now: int) -> ItemWrite:
+def _write_of(draft: ItemDraft, provenance: Provenance | None, now: int) -> ItemWrite:
     """Return the write of a new item: what the caller left open is filled in."""
     assert draft.content is not None
     item = Item(
@@ -481,6 +490,7 @@ def _write_of(draft: ItemDraft, now: int) -> ItemWrite:
         embedding=draft.embedding,
         facet=draft.facet,
         importance=draft.importance,
+        provenance=provenance,
     )
     model = CLIENT_MODEL if draft.embedding is not None else ""
     text = search_text(draft.content, item.kind)
@@ -502,6 +512,8 @@ def _changed(current: Item, draft: ItemDraft, fields: frozenset[str], now: int) 
     elif "expire_time" in fields:
         item.expire_us = draft.expire_us
     item.facet = current_facet(item)
+    whole = fields >= UPDATABLE - {"ttl", "expire_time"}
+    item.provenance = of_update(current, whole=whole, content="content" in fields)
     keep = "embedding" not in fields and "content" not in fields
     model = ""
     if "embedding" in fields and draft.embedding is not None:

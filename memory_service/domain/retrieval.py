@@ -20,7 +20,7 @@ from memory_service.domain.ranking import DEFAULT_WEIGHTS, Ranked, ScoreWeights,
 from memory_service.domain.reranking import RERANKED_MAX, Reranking, Scored, reorder
 from memory_service.domain.result_pages import PageShape, Place, ResultPages
 from memory_service.errors import FailedPrecondition, InvalidArgument
-from memory_service.predicates import Predicate
+from memory_service.predicates import And, Comparison, Field, FieldName, Operator, Or, Predicate
 from memory_service.records import (
     CONVERSATION_KINDS,
     Hits,
@@ -30,6 +30,7 @@ from memory_service.records import (
     NamespaceInfo,
     RetrieveMode,
     SearchQuery,
+    SourceKind,
     Vector,
 )
 from memory_service.stores.base import Store
@@ -57,14 +58,18 @@ class Selection(msgspec.Struct):
     tags: tuple[tuple[str, str], ...] = ()
     any_tag: tuple[tuple[str, str], ...] = ()
     """Tags of which an item has one at least; empty: any item. Only with a query."""
+    min_trust: float | None = None
+    sources: frozenset[SourceKind] | None = None
+    """None: any."""
     predicate: Predicate | None = None
-    """What `filter` says, once it was checked."""
+    """What `filter`, `min_trust` and `sources` say, once they were checked."""
 
     def scope(self) -> tuple[object, ...]:
         """What a page token is good for."""
         return (
             self.session_id, sorted(self.labels.items()), self.start_us, self.end_us, sorted(self.kinds),
-            self.tags, self.any_tag, self.filter,
+            self.tags, self.any_tag, self.filter, self.min_trust,
+            None if self.sources is None else sorted(self.sources),
         )  # fmt: skip
 
     def one_by_one(self) -> list[ItemFilter]:
@@ -77,6 +82,18 @@ class Selection(msgspec.Struct):
             now_us(), self.session_id, tuple(self.labels.items()), self.start_us, self.end_us,
             min_position, max_position, self.kinds, self.tags, self.predicate,
         )  # fmt: skip
+
+
+def _with_trust(selection: Selection) -> Predicate | None:
+    """Return a predicate of all that a caller says of items beside their kinds, labels and times."""
+    parts = [] if selection.predicate is None else [selection.predicate]
+    if selection.min_trust is not None:
+        parts.append(Comparison(Field(FieldName.TRUST), Operator.GREATER_EQUAL, selection.min_trust))
+    if selection.sources is not None:
+        names = sorted(source.name.lower() for source in selection.sources)
+        source = Field(FieldName.SOURCE)
+        parts.append(Or(tuple(Comparison(source, Operator.EQUAL, name) for name in names)))
+    return And(tuple(parts)) if len(parts) > 1 else next(iter(parts), None)
 
 
 class RetrieveOptions(msgspec.Struct):
@@ -211,6 +228,9 @@ class Retrieval:
             self._checks.labels(f"{prefix}labels", selection.labels)
         if selection.filter:
             selection.predicate = self._filters.parse(f"{prefix}filter", selection.filter)
+        if selection.min_trust is not None and not 0 <= selection.min_trust <= 1:
+            raise InvalidArgument(f"{prefix}min_trust", "must be a number from 0 to 1")
+        selection.predicate = _with_trust(selection)
         start, end = selection.start_us, selection.end_us
         if start is not None and end is not None and end < start:
             raise InvalidArgument(f"{prefix}end_time", "lies before start_time")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
 from memory_service.domain.page_tokens import PageTokens
+from memory_service.domain.provenance import attribute_states
 from memory_service.errors import InvalidArgument, NotFound
 from memory_service.records import Json, Receipt, RequestKey, StateEntry, StateWrite
 from memory_service.stores.base import Store
@@ -64,6 +65,7 @@ class States:
             self._checks.size("description", len(description.encode()), "state_description_bytes_max")
         expire_us = None if ttl_us is None else now + ttl_us
         write = StateWrite(key, encoded, now, description, expire_us, expected_version)
+        attribute_states([write])
         receipt = await self._store.save_state(namespace, write, request=request)
         return self._entry(write, receipt), receipt.revision
 

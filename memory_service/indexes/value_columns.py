@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from memory_service.indexes.value_column import Value, ValueColumn
 from memory_service.predicates import Field, FieldName
-from memory_service.records import ChatMessage, Content, Item, Json
+from memory_service.records import UNATTRIBUTED, ChatMessage, Content, Item, Json, SourceKind
 
 COLUMNS_MAX = 16
 
@@ -159,11 +159,24 @@ def reader(wanted: Field) -> Callable[[Item], Value]:
             return lambda item: item.content.role.value if isinstance(item.content, ChatMessage) else UNSET
         case FieldName.NAME:
             return lambda item: speaker_name(item.content)
+        case FieldName.WRITER:
+            return lambda item: (item.provenance or UNATTRIBUTED).writer or UNSET
+        case FieldName.CREDENTIAL:
+            return lambda item: (item.provenance or UNATTRIBUTED).credential_id or UNSET
+        case FieldName.SOURCE:
+            return lambda item: source_name(item.source)
+        case FieldName.TRUST:
+            return lambda item: item.trust
         case FieldName.LABELS:
             return lambda item: item.labels.get(wanted.path[0], UNSET)
         case FieldName.METADATA:
             return lambda item: value_at(item.metadata, wanted.path)
     raise ValueError(f"{wanted.name} is in every view")
+
+
+def source_name(source: SourceKind) -> str:
+    """Return the name of a source in a column."""
+    return source.name.lower()
 
 
 def speaker_name(content: Content) -> Value:

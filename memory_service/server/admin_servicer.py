@@ -11,11 +11,15 @@ import grpc
 from memory_service import __version__
 from memory_service.clock import now_us
 from memory_service.domain.administration import Administration
+from memory_service.domain.undo import Undo
 from memory_service.embedders.base import Embedder
+from memory_service.errors import InvalidArgument
 from memory_service.limits import Limits
 from memory_service.llms.base import Llm
+from memory_service.records import WritesBy
 from memory_service.rerankers.base import Reranker
-from memory_service.server.values import fill_duration, fill_time
+from memory_service.server.memory_servicer import request_key
+from memory_service.server.values import fill_duration, fill_time, to_us
 from memory_service.v1 import admin_pb2 as pb
 from memory_service.v1 import admin_pb2_grpc
 
@@ -36,8 +40,9 @@ class ServerInfo:
 class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
     """Administration over gRPC."""
 
-    def __init__(self, administration: Administration, info: ServerInfo) -> None:
+    def __init__(self, administration: Administration, undo: Undo, info: ServerInfo) -> None:
         self._administration = administration
+        self._undo = undo
         self._info = info
         self._start_us = now_us()
 
@@ -99,6 +104,21 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
             pending_count=info.pending_count, embedding_model=info.model, revision=info.revision
         )
 
+    async def UndoWrites(self, request: pb.UndoWritesRequest, context: Context) -> pb.UndoWritesResponse:
+        done = await self._undo.undo_writes(
+            request.namespace,
+            _writes_by(request),
+            dry_run=request.dry_run,
+            request=request_key(request.request_id, request),
+        )
+        return pb.UndoWritesResponse(
+            removed_count=done.removed_count,
+            restored_count=done.restored_count,
+            unrestorable_count=done.unrestorable_count,
+            unrestorable_ids=done.unrestorable,
+            revision=done.revision,
+        )
+
     async def DeleteNamespace(
         self, request: pb.DeleteNamespaceRequest, context: Context
     ) -> pb.DeleteNamespaceResponse:
@@ -117,3 +137,15 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
         response = pb.BackupResponse(**dataclasses.asdict(report))
         fill_duration(response.duration, seconds)
         return response
+
+
+def _writes_by(request: pb.UndoWritesRequest) -> WritesBy:
+    named = bool(request.writer or request.credential_id)
+    if not named and not request.any_writer:
+        raise InvalidArgument("writer", "is required, or credential_id, or any_writer")
+    if named and request.any_writer:
+        raise InvalidArgument("any_writer", "cannot be given together with writer or credential_id")
+    if not request.HasField("since"):
+        raise InvalidArgument("since", "is required")
+    since_us = to_us("since", request.since)
+    return WritesBy(since_us, request.writer or None, request.credential_id or None)

@@ -84,6 +84,7 @@ WRITTEN_AHEAD = frozenset(
         "DeleteState",
         "Flush",
         "Reembed",
+        "UndoWrites",
         "Reset",
     }
 )

@@ -28,6 +28,7 @@ from memory_service.records import (
     ToolCallResult,
     Vector,
 )
+from memory_service.server.provenance import fill_provenance, to_said
 from memory_service.server.values import fill_struct, fill_time, fill_value, to_dict, to_json, to_us, ttl_us
 from memory_service.v1 import memory_pb2 as pb
 
@@ -63,6 +64,8 @@ def to_draft(field: str, item: pb.MemoryItem) -> ItemDraft:
         draft.embedding = to_vector(item.embedding)
     if item.HasField("importance"):
         draft.importance = item.importance
+    if item.HasField("provenance"):
+        draft.provenance = to_said(f"{field}.provenance", item.provenance)
     return draft
 
 
@@ -280,6 +283,8 @@ def _fill(target: pb.MemoryItem, item: Item) -> None:
         target.importance = item.importance
     if item.facet is not None:
         target.kind = int(item.facet.kind)  # type: ignore[assignment]
+    if item.provenance is not None:
+        fill_provenance(target.provenance, item, item.provenance)
 
 
 def _fill_content(target: pb.MemoryItem, content: Content) -> None:

@@ -28,6 +28,7 @@ from memory_service.server.items import (
     to_facet,
     to_vector,
 )
+from memory_service.server.provenance import to_claimed, to_sources
 from memory_service.server.states import change_of, fill_state, to_state_write
 from memory_service.server.values import duration_us, to_us
 from memory_service.v1 import memory_pb2 as pb
@@ -100,6 +101,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         if with_facets:
             for field, draft, item in zip(fields, drafts, items, strict=True):
                 draft.facet = to_facet(field, item)
+                draft.provenance = to_claimed(field, item)
         return await self._memories.add(
             namespace, drafts, fields=fields, states=states, on_duplicate=on_duplicate, request=key
         )
@@ -277,6 +279,10 @@ def _selection(message: pb.RetrieveOptions | pb.ListRequest, prefix: str) -> Sel
         selection.end_us = to_us(f"{prefix}end_time", message.end_time)
     if message.kinds:
         selection.kinds = _kinds(f"{prefix}kinds", message.kinds)
+    if message.HasField("min_trust"):
+        selection.min_trust = message.min_trust
+    if message.sources:
+        selection.sources = to_sources(f"{prefix}sources", message.sources)
     return selection
 
 
@@ -359,7 +365,7 @@ def _update_fields(request: pb.UpdateRequest) -> frozenset[str]:
     return frozenset(found)
 
 
-_OUTPUT_ONLY = ("id", "update_time", "revision")
+_OUTPUT_ONLY = ("id", "update_time", "revision", "provenance")
 
 
 def _degraded(degradations: Sequence[Degradation]) -> list[pb.Degradation]:

@@ -42,15 +42,16 @@ _log = structlog.get_logger(__name__)
 
 def open_store(config: Config) -> Store:
     """Return the store that is asked for, not yet open."""
+    history_us = config.history_days * 24 * 3600 * 1_000_000
     if config.store == "memory":
         if _data_key(config) is not None:
             raise BadConfig("the store memory has no files to encrypt: leave the encryption key out")
         from memory_service.stores.memory import InMemoryStore
 
-        return InMemoryStore()
+        return InMemoryStore(history_us=history_us)
     from memory_service.stores.hnsw import HnswStore
 
-    return HnswStore(config.data_dir, config.index, _data_key(config))
+    return HnswStore(config.data_dir, config.index, _data_key(config), history_us=history_us)
 
 
 def _data_key(config: Config) -> DataKey | None:

@@ -29,6 +29,7 @@ from memory_service.domain.retrieval import Retrieval
 from memory_service.domain.save_command import SaveCommand
 from memory_service.domain.splitting import Split
 from memory_service.domain.states import States
+from memory_service.domain.undo import Undo
 from memory_service.embedders.base import Embedder
 from memory_service.llms.base import Llm
 from memory_service.rerankers.base import Reranker
@@ -95,7 +96,10 @@ class Services:
         memory_pb2_grpc.add_MemoryServiceServicer_to_server(memories, server)
         state_pb2_grpc.add_StateServiceServicer_to_server(StateServicer(self._states), server)
         info = ServerInfo(self._config.store, self._embedder, self._llm, self._config.limits, self._reranker)
-        admin_pb2_grpc.add_AdminServiceServicer_to_server(AdminServicer(self.administration, info), server)
+        undo = Undo(self._store, self._embedding, self._checks)
+        admin_pb2_grpc.add_AdminServiceServicer_to_server(
+            AdminServicer(self.administration, undo, info), server
+        )
         overseer_pb2_grpc.add_OverseerServiceServicer_to_server(self._overseer(), server)
         interaction_pb2_grpc.add_InteractionServiceServicer_to_server(self._interactions(), server)
         user_memory_pb2_grpc.add_UserMemoryServiceServicer_to_server(self._user_memories(), server)

@@ -41,8 +41,13 @@ from memory_service.records import (
     SearchQuery,
     StateEntry,
     StateWrite,
+    UndoStep,
     VectorFill,
+    WritesBy,
 )
+
+HISTORY_US = 30 * 24 * 3600 * 1_000_000
+"""How long a store keeps what was replaced where it is not told."""
 
 
 class ModelMismatch(FailedPrecondition):
@@ -299,6 +304,48 @@ class StateStore(ABC):
         """Remove every key, as one change. The receipt has `removed_state_count`."""
 
 
+class UndoStore(ABC):
+    """What somebody wrote, taken back.
+
+    A version that another takes the place of, of an item or a state, MUST be kept for the time that the
+    store was given, and no longer; with an item or state all its versions MUST go, with a reset or a deleted
+    namespace those of everything. With a time of 0 none MUST be kept. It MUST be noted who, as
+    caller.present_caller() says, deletes something, and for how long likewise.
+    """
+
+    @abstractmethod
+    async def undo_items(
+        self, namespace: str, by: WritesBy, after_position: int, limit: int, *, dry_run: bool
+    ) -> UndoStep:
+        """Undo what `by` did to up to `limit` items above a position, all or none, each as one change.
+
+        Of an item whose present version is one of `by`: it MUST be removed if they added it; else it
+        MUST get back the newest version that is none of theirs, at a new revision, with its times and
+        provenance, found by its words and vector; if it had one of another model, it is pending. If that
+        version has expired, the item MUST be removed; so MUST a document, whose fragments of then are gone,
+        and be told of as unrestorable. Where no such version is kept, the item MUST stay, and be told of.
+        An item that another has written over MUST stay, and be told of where its content is still one of
+        theirs. All versions of `by` MUST be forgotten, so that no other undo brings them back. With
+        `dry_run` it MUST tell the same and change nothing. What was undone is not found again: a repeated
+        undo goes on where an interrupted one ended.
+        """
+
+    @abstractmethod
+    async def undo_states(
+        self, namespace: str, by: WritesBy, after_key: str, limit: int, *, dry_run: bool
+    ) -> UndoStep:
+        """Undo what `by` did to up to `limit` states above a key. As for items; a value that comes back is
+        saved as a new version."""
+
+    @abstractmethod
+    async def count_removals(self, namespace: str, by: WritesBy) -> int:
+        """Return how many items and states `by` deleted, a cleared namespace as one."""
+
+    @abstractmethod
+    async def record_undo(self, namespace: str, receipt: Receipt, request: RequestKey) -> Receipt:
+        """Keep the receipt of an undo, with the namespace's revision in it; or return the one there is."""
+
+
 class ChangeLog(ABC):
     """What happened in a namespace, in order."""
 
@@ -349,7 +396,7 @@ class NamespaceStore(ABC):
         are older than `forget_requests_before_us`. Returns how many items and states were removed."""
 
 
-class Store(ItemStore, PendingStore, StateStore, ChangeLog, NamespaceStore):
+class Store(ItemStore, PendingStore, StateStore, UndoStore, ChangeLog, NamespaceStore):
     """All of it, with a life: open, use, close."""
 
     capabilities: Capabilities

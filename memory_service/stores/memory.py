@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from msgspec import UNSET
 
+from memory_service.caller import present_caller
 from memory_service.clock import now_us
 from memory_service.errors import AlreadyExists, Conflict, NotFound, Unsupported
 from memory_service.indexes.analysis import Analyzer
@@ -38,10 +39,13 @@ from memory_service.records import (
     SearchQuery,
     StateEntry,
     StateWrite,
+    UndoStep,
     VectorFill,
+    WritesBy,
 )
-from memory_service.stores.base import BackupReport, Capabilities, Store
+from memory_service.stores.base import HISTORY_US, BackupReport, Capabilities, Store
 from memory_service.stores.change_signal import ChangeSignal
+from memory_service.stores.memory_history import History
 from memory_service.stores.rules import (
     VectorRule,
     check_expected,
@@ -75,6 +79,7 @@ class _Namespace:
     changes: list[Change] = field(default_factory=list)
     requests: dict[str, tuple[bytes, Receipt, int]] = field(default_factory=dict)
     use_counts: Counter[int] = field(default_factory=Counter)
+    history: History = field(default_factory=History)
 
     def log(self, kind: ChangeType, subject: str) -> int:
         self.revision += 1
@@ -93,8 +98,9 @@ class InMemoryStore(Store):
 
     capabilities = Capabilities(durable=False, backup=False)
 
-    def __init__(self, clock_us: Callable[[], int] = now_us) -> None:
+    def __init__(self, clock_us: Callable[[], int] = now_us, *, history_us: int = HISTORY_US) -> None:
         self._now_us = clock_us
+        self._history_us = history_us
         self._namespaces: dict[str, _Namespace] = {}
         self._next_uid = 1
         self._analyzer = Analyzer()
@@ -152,6 +158,7 @@ class InMemoryStore(Store):
         removed = [found.items[item_id] for item_id in dict.fromkeys(removals) if item_id in found.items]
         for item in removed:
             self._remove(found, item, ChangeType.ITEM_DELETED)
+            self._note_removal(found)
         for write, waits in chosen:
             self._put(found, write, on_duplicate, waits)
         skipped_states = self._put_states(found, states, on_duplicate)
@@ -178,6 +185,7 @@ class InMemoryStore(Store):
             self._remove(found, stored, ChangeType.ITEM_EXPIRED)
             stored = None
         if stored is not None and on_duplicate is OnDuplicate.REPLACE:
+            self._keep(found, stored, write.item.update_us)
             self._replace(found, write, stored, waits)
         else:
             self._insert(found, write, waits)
@@ -199,8 +207,21 @@ class InMemoryStore(Store):
         self._store(found, write, waits)
         found.view.replace(self._entry(write), keep_vector=write.keep_vector)
 
+    def _keep(self, found: _Namespace, stored: Item, replaced_us: int) -> None:
+        """Keep the present version of an item, which is about to be replaced."""
+        if self._history_us:
+            waits = stored.id in found.pending
+            found.history.keep(
+                stored, found.vectors.get(stored.id), found.vector_epoch, replaced_us, waits=waits
+            )
+
+    def _note_removal(self, found: _Namespace) -> None:
+        if self._history_us:
+            found.history.removals.append((self._now_us(), present_caller()))
+
     def _store(self, found: _Namespace, write: ItemWrite, waits: bool) -> None:
         item = write.item
+        found.history.texts[item.id] = write.search_text, write.speaker
         found.vectors.pop(item.id, None)
         found.pending.discard(item.id)
         if waits:
@@ -224,6 +245,7 @@ class InMemoryStore(Store):
         del found.items[item.id], found.ids[item.position], found.use_counts[item.position]
         found.vectors.pop(item.id, None)
         found.pending.discard(item.id)
+        found.history.forget(item.id)
         found.view.remove(item.position)
 
     async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
@@ -244,6 +266,7 @@ class InMemoryStore(Store):
         stored = self._current(found, write.item.id, write.item.update_us, expected_revision)
         rule = VectorRule(found.dimension, found.model)
         waits = not write.keep_vector and rule.take(write)
+        self._keep(found, stored, write.item.update_us)
         self._replace(found, write, stored, waits)
         found.dimension, found.model = rule.dimension, rule.model
         return self._commit(found, request, Receipt(found.revision, [stamp(write)]))
@@ -269,6 +292,7 @@ class InMemoryStore(Store):
         if request and (earlier := self._earlier(found, request)):
             return earlier
         self._remove(found, self._current(found, item_id, now_us, expected_revision), ChangeType.ITEM_DELETED)
+        self._note_removal(found)
         return self._commit(found, request, Receipt(found.revision, removed_count=1))
 
     async def get_items(
@@ -417,6 +441,8 @@ class InMemoryStore(Store):
     def _save(self, found: _Namespace, write: StateWrite, current: StateEntry | None) -> StateEntry:
         if current is None and write.key in found.states:
             self._remove_state(found, write.key, ChangeType.STATE_EXPIRED)
+        elif current is not None and self._history_us:
+            found.history.keep_state(current, write.now_us)
         before = current.description if current else ""
         entry = StateEntry(
             write.key,
@@ -428,12 +454,14 @@ class InMemoryStore(Store):
             len(write.value_json),
             before if write.description is None else write.description,
             found.log(ChangeType.STATE_SAVED, write.key),
+            write.provenance,
         )
         found.states[write.key] = entry
         return entry
 
     def _remove_state(self, found: _Namespace, key: str, kind: ChangeType) -> None:
         found.version_floor = max(found.version_floor, found.states.pop(key).version)
+        found.history.states.pop(key, None)
         found.log(kind, key)
 
     async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
@@ -468,6 +496,7 @@ class InMemoryStore(Store):
         if expected_version is not None and expected_version != current.version:
             raise Conflict.version(key, expected_version, current.version)
         self._remove_state(found, key, ChangeType.STATE_DELETED)
+        self._note_removal(found)
         return self._commit(found, request, Receipt(found.revision, removed_state_count=1))
 
     async def clear_states(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
@@ -476,6 +505,7 @@ class InMemoryStore(Store):
             return earlier
         removed = self._clear(found)
         found.log(ChangeType.STATE_CLEARED, "")
+        self._note_removal(found)
         return self._commit(found, request, Receipt(found.revision, removed_state_count=removed))
 
     @staticmethod
@@ -483,7 +513,93 @@ class InMemoryStore(Store):
         removed = len(found.states)
         found.version_floor = max([found.version_floor, *(e.version for e in found.states.values())])
         found.states = {}
+        found.history.states.clear()
         return removed
+
+    # --- undoing ------------------------------------------------------------------------------
+
+    async def undo_items(
+        self, namespace: str, by: WritesBy, after_position: int, limit: int, *, dry_run: bool
+    ) -> UndoStep:
+        found, step = self._namespaces.get(namespace), UndoStep()
+        if found is None:
+            return step
+        touched = [
+            item.position
+            for item in found.items.values()
+            if item.position > after_position and found.history.has(item, by)
+        ]
+        touched = sorted(touched)[:limit]
+        for position in touched:
+            self._undo_item(found, found.items[found.ids[position]], by, step, dry_run)
+        step.following = touched[-1] if len(touched) == limit else None
+        if not dry_run:
+            self._signal.fire(namespace)
+        return step
+
+    def _undo_item(self, found: _Namespace, item: Item, by: WritesBy, step: UndoStep, dry_run: bool) -> None:
+        decision = found.history.decide_item(item, by, self._now_us())
+        decision.count(step, item.id)
+        if dry_run:
+            return
+        if decision.remove:
+            self._remove(found, item, ChangeType.ITEM_DELETED)
+            return
+        found.history.drop_item(item.id, by, decision.restore)
+        if decision.restore is not None:
+            version = decision.restore
+            waits = version.waits or version.epoch < found.vector_epoch
+            self._replace(found, version.write(found.vector_epoch), item, waits)
+
+    async def undo_states(
+        self, namespace: str, by: WritesBy, after_key: str, limit: int, *, dry_run: bool
+    ) -> UndoStep:
+        found, step = self._namespaces.get(namespace), UndoStep()
+        if found is None:
+            return step
+        after = after_key.encode()
+        keys = [
+            k
+            for k, entry in found.states.items()
+            if k.encode() > after and found.history.has_state(entry, by)
+        ]
+        keys = sorted(keys, key=str.encode)[:limit]
+        for key in keys:
+            self._undo_state(found, found.states[key], by, step, dry_run)
+        step.following = keys[-1] if len(keys) == limit else None
+        if not dry_run:
+            self._signal.fire(namespace)
+        return step
+
+    def _undo_state(
+        self, found: _Namespace, entry: StateEntry, by: WritesBy, step: UndoStep, dry_run: bool
+    ) -> None:
+        decision = found.history.decide_state(entry, by, self._now_us())
+        decision.count(step, entry.key)
+        if dry_run:
+            return
+        if decision.remove:
+            self._remove_state(found, entry.key, ChangeType.STATE_DELETED)
+            return
+        found.history.drop_state(entry.key, by, decision.restore)
+        if decision.restore is not None:
+            found.states[entry.key] = dataclasses.replace(
+                decision.restore.as_copy(),
+                version=entry.version + 1,
+                create_us=entry.create_us,
+                revision=found.log(ChangeType.STATE_SAVED, entry.key),
+            )
+
+    async def count_removals(self, namespace: str, by: WritesBy) -> int:
+        found = self._namespaces.get(namespace)
+        return 0 if found is None else found.history.count_removals(by)
+
+    async def record_undo(self, namespace: str, receipt: Receipt, request: RequestKey) -> Receipt:
+        found = self._begin(namespace)
+        if earlier := self._earlier(found, request):
+            return earlier
+        receipt.revision = found.revision
+        return self._commit(found, request, receipt)
 
     # --- changes ------------------------------------------------------------------------------
 
@@ -526,6 +642,7 @@ class InMemoryStore(Store):
         items, states = len(found.items), self._clear(found)
         found.items, found.ids, found.vectors, found.pending, found.changes = {}, {}, {}, set(), []
         found.use_counts = Counter()
+        found.history = History()
         found.dimension, found.model = 0, ""
         found.view = NamespaceView(self._analyzer, _EXACT)
         found.log(ChangeType.RESET, "")
@@ -544,6 +661,7 @@ class InMemoryStore(Store):
         for found in self._namespaces.values():
             kept = {k: v for k, v in found.requests.items() if v[2] >= forget_requests_before_us}
             found.requests = kept
+            found.history.prune(now_us - self._history_us)
             due = [item for item in found.items.values() if item.expired(now_us)][: limit - removed]
             for item in due:
                 self._remove(found, item, ChangeType.ITEM_EXPIRED)

@@ -189,3 +189,35 @@ class ReembedResponse(_message.Message):
     embedding_model: str
     revision: int
     def __init__(self, pending_count: _Optional[int] = ..., embedding_model: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class UndoWritesRequest(_message.Message):
+    __slots__ = ("namespace", "writer", "credential_id", "any_writer", "since", "dry_run", "request_id")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    WRITER_FIELD_NUMBER: _ClassVar[int]
+    CREDENTIAL_ID_FIELD_NUMBER: _ClassVar[int]
+    ANY_WRITER_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    writer: str
+    credential_id: str
+    any_writer: bool
+    since: _timestamp_pb2.Timestamp
+    dry_run: bool
+    request_id: str
+    def __init__(self, namespace: _Optional[str] = ..., writer: _Optional[str] = ..., credential_id: _Optional[str] = ..., any_writer: bool = ..., since: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., dry_run: bool = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class UndoWritesResponse(_message.Message):
+    __slots__ = ("removed_count", "restored_count", "unrestorable_count", "unrestorable_ids", "revision")
+    REMOVED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    RESTORED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    UNRESTORABLE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    UNRESTORABLE_IDS_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    removed_count: int
+    restored_count: int
+    unrestorable_count: int
+    unrestorable_ids: _containers.RepeatedScalarFieldContainer[str]
+    revision: int
+    def __init__(self, removed_count: _Optional[int] = ..., restored_count: _Optional[int] = ..., unrestorable_count: _Optional[int] = ..., unrestorable_ids: _Optional[_Iterable[str]] = ..., revision: _Optional[int] = ...) -> None: ...

@@ -72,6 +72,11 @@ class AdminServiceStub(object):
                 request_serializer=memory__service_dot_v1_dot_admin__pb2.ReembedRequest.SerializeToString,
                 response_deserializer=memory__service_dot_v1_dot_admin__pb2.ReembedResponse.FromString,
                 _registered_method=True)
+        self.UndoWrites = channel.unary_unary(
+                '/memory_service.v1.AdminService/UndoWrites',
+                request_serializer=memory__service_dot_v1_dot_admin__pb2.UndoWritesRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_admin__pb2.UndoWritesResponse.FromString,
+                _registered_method=True)
 
 
 class AdminServiceServicer(object):
@@ -136,6 +141,16 @@ class AdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def UndoWrites(self, request, context):
+        """UndoWrites takes back what somebody wrote to a namespace since a time: items and states that they
+        added are removed, and what they replaced gets back the version before, as a change of its own. It
+        works in steps, each of them atomic, while the server serves; one that was interrupted goes on when
+        it is repeated. What they deleted cannot come back: forgetting is final.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdminServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -173,6 +188,11 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.Reembed,
                     request_deserializer=memory__service_dot_v1_dot_admin__pb2.ReembedRequest.FromString,
                     response_serializer=memory__service_dot_v1_dot_admin__pb2.ReembedResponse.SerializeToString,
+            ),
+            'UndoWrites': grpc.unary_unary_rpc_method_handler(
+                    servicer.UndoWrites,
+                    request_deserializer=memory__service_dot_v1_dot_admin__pb2.UndoWritesRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_admin__pb2.UndoWritesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -367,6 +387,33 @@ class AdminService(object):
             '/memory_service.v1.AdminService/Reembed',
             memory__service_dot_v1_dot_admin__pb2.ReembedRequest.SerializeToString,
             memory__service_dot_v1_dot_admin__pb2.ReembedResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UndoWrites(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/UndoWrites',
+            memory__service_dot_v1_dot_admin__pb2.UndoWritesRequest.SerializeToString,
+            memory__service_dot_v1_dot_admin__pb2.UndoWritesResponse.FromString,
             options,
             channel_credentials,
             insecure,

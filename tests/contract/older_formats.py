@@ -8,6 +8,13 @@ from pathlib import Path
 
 # What each format added.
 _TAKE_AWAY = {
+    4: (
+        "DROP TABLE item_history",
+        "DROP TABLE state_history",
+        "DROP TABLE removals",
+        "ALTER TABLE items DROP COLUMN provenance",
+        "ALTER TABLE states DROP COLUMN provenance",
+    ),
     3: (
         "DROP INDEX namespaces_pending",
         "DROP INDEX items_pending",

@@ -18,7 +18,17 @@ from memory_service.predicates import (
     Predicate,
     Present,
 )
-from memory_service.records import ChatMessage, Facet, ItemKind, ItemWrite, Role, TextPart
+from memory_service.records import (
+    ChatMessage,
+    Facet,
+    ItemKind,
+    ItemWrite,
+    Provenance,
+    Role,
+    SourceKind,
+    TextPart,
+    ToolCallResult,
+)
 
 IDS = [f"i{n}" for n in range(24)]
 TEXTS = ["", "a", "ab", "b", "aba", "*", "\u00e9", "\uffff", "\U0001f600", "a\x00"]
@@ -26,7 +36,14 @@ NUMBERS: list[float] = [0, -0.0, 1, 1.5, -2, 1e300, 2**53]
 # Two that are one as floats, and none that has passed.
 TIMES = [NOW + 1, NOW + 2, NOW + 3, 2**57 + 1, 2**57 + 2]
 IMPORTANCES = [None, 0.0, 0.5, 1.0]
-KINDS = [None, ItemKind.MESSAGE, ItemKind.DOCUMENT]
+PROVENANCES = [
+    None,
+    Provenance("ada", "key-1", trust=0.5),
+    Provenance("a", trust=0.0),
+    Provenance("", "", SourceKind.WEB, "https://example.com/", ("p",), "m", 0.25, NOW, 3),
+    Provenance("mallory", "key-2", SourceKind.IMPORT),
+]
+KINDS = [None, ItemKind.MESSAGE, ItemKind.REFLECTION, ItemKind.DOCUMENT]
 PATHS = [("x",), ("x",), ("x", "z"), ("y.y",), ("x", "z", "a"), ("none",)]
 _EQUALITIES = [Operator.EQUAL, Operator.UNEQUAL, Operator.HAS]
 _TEXT_FIELDS = [
@@ -35,8 +52,10 @@ _TEXT_FIELDS = [
     Field(FieldName.NAME),
     Field(FieldName.LABELS, ("k",)),
     Field(FieldName.LABELS, ("l",)),
+    Field(FieldName.WRITER),
+    Field(FieldName.CREDENTIAL),
 ]
-_IMPORTANCE = Field(FieldName.IMPORTANCE)
+_NUMBERS = [Field(FieldName.IMPORTANCE), Field(FieldName.TRUST)]
 _TIME_FIELDS = [Field(FieldName.CREATE_TIME), Field(FieldName.UPDATE_TIME), Field(FieldName.EXPIRE_TIME)]
 
 
@@ -65,7 +84,7 @@ def random_write(choose: Random, item_id: str) -> ItemWrite:
         item_id,
         "kiwi",
         [1.0, choose.random()],
-        content=choose.choice([TextPart("kiwi"), spoken]),
+        content=choose.choice([TextPart("kiwi"), ToolCallResult(), spoken, spoken]),
         session_id=choose.choice(TEXTS),
         labels={key: choose.choice(TEXTS[:5]) for key in ("k", "l") if choose.random() < 0.7},
         metadata=choose.choice([None, metadata, metadata, metadata]),
@@ -74,14 +93,15 @@ def random_write(choose: Random, item_id: str) -> ItemWrite:
         expire_us=choose.choice([None, *TIMES]),
         facet=None if kind is None else Facet(kind),
         importance=choose.choice(IMPORTANCES),
+        provenance=choose.choice(PROVENANCES),
     )
 
 
 def _leaf(choose: Random) -> Predicate:
     kind = choose.random()
     if kind < 0.1:
-        name = choose.choice([FieldName.ROLE, FieldName.KIND])
-        fields = [*_TEXT_FIELDS, *_TIME_FIELDS, Field(name), _IMPORTANCE, _metadata(choose)]
+        name = choose.choice([FieldName.ROLE, FieldName.KIND, FieldName.SOURCE])
+        fields = [*_TEXT_FIELDS, *_TIME_FIELDS, *_NUMBERS, Field(name), _metadata(choose)]
         return Present(choose.choice(fields))
     operator, exact = choose.choice([*Operator]), choose.choice(_EQUALITIES)
     if kind < 0.3:
@@ -95,11 +115,16 @@ def _leaf(choose: Random) -> Predicate:
     if kind < 0.6:
         return Comparison(choose.choice(_TIME_FIELDS), operator, choose.choice(TIMES))
     if kind < 0.75:
-        return Comparison(choose.choice(_TEXT_FIELDS), operator, choose.choice([*TEXTS, *IDS[:3]]))
+        return Comparison(
+            choose.choice(_TEXT_FIELDS), operator, choose.choice([*TEXTS, *IDS[:3], "ada", "key-2"])
+        )
     if kind < 0.85:
         return Comparison(choose.choice(_TEXT_FIELDS), exact, _pattern(choose))
     if kind < 0.88:
-        return Comparison(_IMPORTANCE, operator, choose.choice([-1.0, 0.0, 0.5, 0.7, 1.0]))
+        return Comparison(choose.choice(_NUMBERS), operator, choose.choice([-1.0, 0.0, 0.5, 0.7, 1.0]))
+    if kind < 0.9:
+        sources = [source.name.lower() for source in SourceKind]
+        return Comparison(Field(FieldName.SOURCE), exact, choose.choice(sources))
     if kind < 0.93:
         return Comparison(Field(FieldName.ROLE), exact, choose.choice([*Role]).value)
     return Comparison(Field(FieldName.KIND), exact, choose.choice([0, 1, 2, 5]))

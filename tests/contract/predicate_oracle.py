@@ -6,7 +6,7 @@ import operator
 from typing import Any
 
 from memory_service.predicates import And, Comparison, Field, Not, Operator, Or, Pattern, Predicate, Present
-from memory_service.records import ChatMessage, Item
+from memory_service.records import ChatMessage, Item, ToolCallResult
 
 _MISSING = object()
 _COMPARE: dict[str, Any] = {
@@ -52,12 +52,31 @@ def _value(field: Field, item: Item) -> Any:
             return _MISSING if item.expire_us is None else item.expire_us
         case "importance":
             return _MISSING if item.importance is None else item.importance
+        case "writer" | "credential":
+            known = item.provenance
+            name = "writer" if field.name.value == "writer" else "credential_id"
+            return (getattr(known, name) if known else "") or _MISSING
+        case "trust":
+            return item.provenance.trust if item.provenance else 1.0
+        case "source":
+            return _source(item)
         case "labels":
             return item.labels.get(field.path[0], _MISSING)
     value: Any = item.metadata
     for key in field.path:
         value = value.get(key, _MISSING) if isinstance(value, dict) else _MISSING
     return value
+
+
+def _source(item: Item) -> str:
+    if item.provenance and item.provenance.source:
+        return item.provenance.source.name.lower()
+    of_kind = {3: "derived", 5: "document", 6: "document"}.get(int(item.kind))
+    if of_kind is None and isinstance(item.content, ToolCallResult):
+        return "tool"
+    if of_kind is None and isinstance(item.content, ChatMessage):
+        return {"user": "user", "assistant": "agent", "tool": "tool"}.get(item.content.role, "unspecified")
+    return of_kind or "unspecified"
 
 
 def _compares(value: Any, how: Operator, operand: Any) -> bool:

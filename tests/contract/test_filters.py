@@ -31,6 +31,7 @@ from memory_service.records import (
     ItemFilter,
     ItemKind,
     ItemWrite,
+    Provenance,
     Role,
     TextPart,
     Vector,
@@ -67,6 +68,7 @@ async def _fill(store: Store) -> dict[str, Vector]:
                 " ".join(f"word{word}" for word in words[n]),
                 vectors[n],
                 metadata={f"of {share}": n % share for share in SHARES},
+                provenance=Provenance(trust=n * 7919 % COUNT / COUNT),
             )
             for n in range(start, start + 1000)
         ]
@@ -90,6 +92,14 @@ async def test_filters_find_the_best_at_any_selectivity(store: Store) -> None:
             positions = await store.scan(NS, ItemFilter(NOW, predicate=wanted), 10, newest=newest)
             items = await store.load_items(NS, positions)
             assert [item and item.id for item in items] == expected, share
+    for share in (10, 1000):
+        least = 1 - 1 / share
+        trusted = {
+            name: vector for name, vector in live.items() if int(name[1:]) * 7919 % COUNT / COUNT >= least
+        }
+        wanted = Comparison(Field(FieldName.TRUST), Operator.GREATER_EQUAL, least)
+        assert len(trusted) == COUNT // share
+        assert (await recall(store, trusted, queries, 10, predicate=wanted)).is_as_promised, share
     await _expect_the_far(store, live, queries[0])
 
 

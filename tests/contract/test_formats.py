@@ -23,7 +23,7 @@ from contract.builders import (
 from contract.cases import STORES, StoreCase
 from contract.conftest import Stores
 from memory_service.indexes.analysis import Analyzer, pack_terms, unpack_terms
-from memory_service.records import CONVERSATION_KINDS, ItemKind, SearchQuery, TextPart
+from memory_service.records import CONVERSATION_KINDS, ItemKind, Provenance, SearchQuery, TextPart, WritesBy
 from memory_service.stores.base import CannotOpen
 
 # The tables as the first release made them.
@@ -107,6 +107,12 @@ async def test_what_an_earlier_format_holds_is_kept_and_written_to(stores: Store
         fragment = await get_item(store, "f")
         assert (fragment.kind, fragment.metadata) == (ItemKind.FRAGMENT, {"m": 1})
         assert await scan_ids(store, tags=(("document_id", "book"),)) == ["f"]
+    # The first version that is replaced is the first that is kept.
+    replaced = build_write("a", "kiwi", axis_vector(2), update_us=NOW + 1, provenance=Provenance("mallory"))
+    await store.replace_item(NS, replaced)
+    assert (await store.undo_items(NS, WritesBy(NOW, "mallory"), 0, 9, dry_run=False)).restored_count == 1
+    item = await get_item(store, "a", with_embedding=True)
+    assert item.content == TextPart("a kiwi") and np.array_equal(item.embedding, axis_vector(1))
     await store.add_items(NS, [build_write("new", "kiwi", importance=1.0)])
     await store.record_uses(NS, [1])
     store = await stores.reopen()

@@ -20,7 +20,15 @@ from memory_client.messages import (
     ToolCall,
     ToolCallResult,
 )
-from memory_client.models import Degradation, ItemKind, MemoryItem, StateEntry, Vector
+from memory_client.models import (
+    Degradation,
+    ItemKind,
+    MemoryItem,
+    Provenance,
+    SourceKind,
+    StateEntry,
+    Vector,
+)
 from memory_client.unset import UNSET
 from memory_client.values import (
     duration_from,
@@ -131,9 +139,49 @@ def item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
     if item.metadata:
         message.metadata.CopyFrom(struct_from(item.metadata, "metadata"))
     set_embedding(message.embedding, item.embedding)
+    if item.provenance is not None:
+        message.provenance.CopyFrom(_provenance_from(item.provenance))
     if item.ttl is not None:
         message.ttl.CopyFrom(duration_from(item.ttl))
     return message
+
+
+def source_number(source: SourceKind | str) -> Any:
+    """Return the number of a kind of source.
+
+    Raises:
+        ValueError: There is no such kind.
+    """
+    return enum_from(memory_pb2.SourceKind, "SOURCE_KIND_", SourceKind(source))
+
+
+def _provenance_from(provenance: Provenance) -> memory_pb2.Provenance:
+    message = memory_pb2.Provenance(
+        writer=provenance.writer,
+        credential_id=provenance.credential_id,
+        source=source_number(provenance.source),
+        source_uri=provenance.source_uri,
+        parent_ids=provenance.parent_ids,
+        model=provenance.model,
+        trust=provenance.trust,
+    )
+    _set_time(message, "write_time", provenance.write_time)
+    return message
+
+
+def _provenance_to(message: memory_pb2.Provenance) -> Provenance:
+    return Provenance(
+        source=enum_to(
+            memory_pb2.SourceKind, "SOURCE_KIND_", message.source, SourceKind, SourceKind.UNSPECIFIED
+        ),
+        source_uri=message.source_uri,
+        parent_ids=tuple(message.parent_ids),
+        model=message.model,
+        trust=message.trust if message.HasField("trust") else None,
+        writer=message.writer,
+        credential_id=message.credential_id,
+        write_time=time_to(message, "write_time"),
+    )
 
 
 def imported_item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
@@ -169,6 +217,7 @@ def item_to(message: memory_pb2.MemoryItem, degraded: Iterable[memory_pb2.Degrad
         kind=kind_to(message.kind),
         facet_json=message.facet_json,
         importance=message.importance if message.HasField("importance") else None,
+        provenance=_provenance_to(message.provenance) if message.HasField("provenance") else None,
         degraded=degraded_to(degraded),
     )
 

@@ -118,6 +118,53 @@ class Degradation:
     """For humans."""
 
 
+class SourceKind(StrEnum):
+    """Where the content of an item comes from."""
+
+    UNSPECIFIED = "unspecified"
+    """Not said, and the content does not tell; or a kind that this client does not know."""
+    USER = "user"
+    """A human said it. Implied by the role "user"."""
+    AGENT = "agent"
+    """An agent, or its model, said it. Implied by the role "assistant"."""
+    TOOL = "tool"
+    """A tool returned it. Implied by the role "tool" and by a `ToolCallResult`."""
+    WEB = "web"
+    """It was read on the web."""
+    DOCUMENT = "document"
+    """It stands in a document. Implied for documents and their fragments."""
+    DERIVED = "derived"
+    """It was made of other items."""
+    IMPORT = "import"
+    """It was imported by somebody who does not administer the server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """Who wrote a version of an item, out of what, and how far it is trusted.
+
+    A writer may say `source`, `source_uri`, `parent_ids`, `model`, and a `trust` that only lowers. The rest
+    is set by the server, and kept by `import_items` where the caller administers it.
+    """
+
+    source: SourceKind | str = SourceKind.UNSPECIFIED
+    """"unspecified" when added: what the content tells."""
+    source_uri: str = ""
+    """Where the content was found, such as the address of a page, at most 2 KiB. Empty: not said."""
+    parent_ids: Sequence[str] = ()
+    """Items of the same namespace that it was made of, at most 100."""
+    model: str = ""
+    """What made it out of its parents, such as "openai:gpt-5". Empty: none, or not said."""
+    trust: float | None = None
+    """0 to 1. None when added: it is not lowered. From the server it is never None."""
+    writer: str = ""
+    """The name of the credential that it was written with. Empty: it had none."""
+    credential_id: str = ""
+    """The credential. Empty: there was none."""
+    write_time: datetime | None = None
+    """When the version was written, by the server's clock."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryItem:
     """One thing remembered. Of an item to be added only `content` is required."""
@@ -144,6 +191,9 @@ class MemoryItem:
     """The content's vector. From the server: a tuple of floats, and only where it was asked for."""
     importance: float | None = None
     """0 to 1, for searches that weigh it. None: not said, which counts as 0.5."""
+    provenance: Provenance | None = None
+    """Who wrote it, out of what, and how far it is trusted. None from the server: nobody with a name wrote it
+    and nothing was said, so that it is trusted."""
     revision: int = 0
     """Revision of the namespace at which the item was last written. Set by the server."""
     kind: ItemKind = ItemKind.PLAIN
@@ -378,6 +428,21 @@ class Reembedding:
     """Items that wait to be embedded. 0: there was nothing to do."""
     embedding_model: str
     """What the namespace is of now."""
+    revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoneWrites:
+    """What was taken back of what somebody wrote, or would be."""
+
+    removed_count: int
+    """Items and states that were removed."""
+    restored_count: int
+    """Items and states that got back the version before."""
+    unrestorable_count: int
+    """What cannot be undone, such as deletions."""
+    unrestorable_ids: tuple[str, ...]
+    """Ids of the items, and keys of the states, of which that is so; at most 100."""
     revision: int
 
 

@@ -5,11 +5,11 @@ import type { GetInfoResponse, GetNamespaceStatsResponse } from "./gen/memory_se
 import { AdminService } from "./gen/memory_service/v1/admin_pb.js";
 import type { HealthStatus } from "./health.js";
 import { healthCheck, statusOf } from "./health.js";
-import type { CallOptions } from "./options.js";
+import type { CallOptions, WriteOptions } from "./options.js";
 import type { Removed } from "./removed.js";
-import { withToken } from "./requests.js";
-import type { Time } from "./times.js";
-import { int32From, millisTo, optionalTimeTo } from "./values.js";
+import { given, requestIdOf, withToken } from "./requests.js";
+import type { Time, TimeInput } from "./times.js";
+import { int32From, millisTo, optionalTimeTo, timestampFrom } from "./values.js";
 
 const method = AdminService.method;
 
@@ -82,6 +82,34 @@ export interface NamespaceStats {
   readonly index: IndexStats;
   /** How many of the items wait to be embedded, after their embedder did not answer or after `reembed`. */
   readonly pendingCount: number;
+}
+
+/** Whose writes are taken back: `writer`, `credentialId` or both, or `anyWriter`. */
+export interface UndoOptions extends WriteOptions {
+  /** The time from which on they wrote, by the server's clock. */
+  readonly since: TimeInput;
+  /** Whose writes, as `Provenance` says. Undefined: of any name. */
+  readonly writer?: string | undefined;
+  /** With which credential. Undefined: with any. */
+  readonly credentialId?: string | undefined;
+  /** What everybody wrote, also without a name. */
+  readonly anyWriter?: boolean | undefined;
+  /** Tell what would be done, and do nothing. */
+  readonly dryRun?: boolean | undefined;
+}
+
+/** What was taken back, or would be. */
+export interface UndoneWrites {
+  /** Items and states that were removed. */
+  readonly removedCount: number;
+  /** Items and states that got back the version before. */
+  readonly restoredCount: number;
+  /** What cannot be undone, such as deletions. */
+  readonly unrestorableCount: number;
+  /** Items, and keys of states, of which that is so; at most 100. */
+  readonly unrestorableIds: readonly string[];
+  /** Revision of the namespace afterwards. */
+  readonly revision: number;
 }
 
 /** How a namespace is moved to the server's embedder. */
@@ -175,6 +203,35 @@ export abstract class AdminMethods extends Bound {
     const response = await this.transport.unary(method.reembed, request, options);
     const { pendingCount, embeddingModel, revision } = response;
     return { pendingCount: Number(pendingCount), embeddingModel, revision: Number(revision) };
+  }
+
+  /**
+   * Takes back what somebody wrote to the client's namespace since a time: items and states that they added are
+   * removed, and what they replaced gets back the version before. What they deleted cannot come back. One that
+   * was interrupted goes on when it is repeated.
+   *
+   * @throws InvalidArgumentError - it is not said whose writes
+   */
+  async undoWrites(options: UndoOptions): Promise<UndoneWrites> {
+    const { writer = "", credentialId = "", anyWriter = false, since, dryRun = false } = options;
+    const request = {
+      namespace: this.boundTo,
+      writer,
+      credentialId,
+      anyWriter,
+      since: given(since, timestampFrom, "since"),
+      dryRun,
+      requestId: dryRun ? (options.requestId ?? "") : requestIdOf(options),
+    };
+    const response = await this.transport.unary(method.undoWrites, request, options);
+    const { removedCount, restoredCount, unrestorableCount, unrestorableIds, revision } = response;
+    return {
+      removedCount: Number(removedCount),
+      restoredCount: Number(restoredCount),
+      unrestorableCount: Number(unrestorableCount),
+      unrestorableIds,
+      revision: Number(revision),
+    };
   }
 
   /**

@@ -21,6 +21,7 @@ import type { ImportedItem, ItemKind, MemoryItem, NewItem } from "./items.js";
 import type { RetrieveMode } from "./memory-options.js";
 import type { BinaryPart, ChatMessage, Content, Part, Role, ToolCallResult } from "./messages.js";
 import { readableText } from "./messages.js";
+import { provenanceFrom, provenanceTo } from "./provenance.js";
 import { given } from "./requests.js";
 import {
   durationFrom,
@@ -78,6 +79,7 @@ export function newItemFrom(item: NewItem): ItemInit {
     metadata: metadata && Object.keys(metadata).length > 0 ? objectFrom(metadata, "metadata") : undefined,
     embedding: given(item.embedding, vectorFrom, "embedding"),
     importance: item.importance,
+    provenance: given(item.provenance, provenanceFrom, "provenance"),
   };
 }
 
@@ -122,6 +124,7 @@ export function itemTo(item: pb.MemoryItem | undefined, degraded: readonly pb.De
     metadata: objectTo(proto.metadata),
     embedding: proto.embedding?.values,
     importance: proto.importance,
+    provenance: proto.provenance && provenanceTo(proto.provenance),
     revision: Number(proto.revision),
     kind: kindTo(proto.kind),
     facetJson: proto.facetJson,

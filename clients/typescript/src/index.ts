@@ -17,6 +17,8 @@ export type {
   ReembedOptions,
   Reembedding,
   ServerInfo,
+  UndoneWrites,
+  UndoOptions,
 } from "./admin.js";
 export type { DecidedBy, Decision, DecisionFailure, LlmUsage } from "./decisions.js";
 export type { Degradation } from "./degradation.js";
@@ -41,7 +43,7 @@ export type {
   RelevantContext,
   StoredInteraction,
 } from "./interactions-model.js";
-export type { ImportedItem, ItemKind, MemoryItem, NewItem, Vector } from "./items.js";
+export type { ImportedItem, ItemKind, MemoryItem, NewItem, Provenance, SourceKind, Vector } from "./items.js";
 export type { JsonObject, JsonValue } from "./json.js";
 export type {
   AddDocumentOptions,

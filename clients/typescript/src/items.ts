@@ -23,6 +23,44 @@ export type ItemKind =
   | "fragment"
   | "unspecified";
 
+/**
+ * Where the content of an item comes from. "unspecified": it is not known; in an item to be written, what the
+ * content tells: a user's message comes from a "user", an assistant's from an "agent", a result from a "tool".
+ */
+export type SourceKind =
+  | "unspecified"
+  | "user"
+  | "agent"
+  | "tool"
+  | "web"
+  | "document"
+  | "derived"
+  | "import";
+
+/**
+ * Who wrote a version of an item, out of what, and how far it is trusted. A writer may say `source`,
+ * `sourceUri`, `parentIds`, `model`, and a `trust` that only lowers. The rest is set by the server, and kept by
+ * `importItems` where the caller administers it.
+ */
+export interface Provenance {
+  /** The name of the credential that it was written with. Empty or undefined: it had none. */
+  readonly writer?: string | undefined;
+  /** The credential. Empty or undefined: there was none. */
+  readonly credentialId?: string | undefined;
+  /** Where the content comes from. */
+  readonly source?: SourceKind | undefined;
+  /** Where the content was found, such as the address of a page, at most 2 KiB. */
+  readonly sourceUri?: string | undefined;
+  /** Items of the same namespace that it was made of, at most 100. */
+  readonly parentIds?: readonly string[] | undefined;
+  /** What made it out of its parents, such as "openai:gpt-5". */
+  readonly model?: string | undefined;
+  /** 0 to 1. Undefined when written: it is not lowered. The server always tells it. */
+  readonly trust?: number | undefined;
+  /** When the version was written, by the server's clock. */
+  readonly writeTime?: TimeInput | undefined;
+}
+
 /** An item to be written. A `MemoryItem` is one too; what only the server sets is not sent. */
 export interface NewItem {
   /** What is remembered; a string stands for plain text. */
@@ -45,6 +83,8 @@ export interface NewItem {
   readonly embedding?: Vector | undefined;
   /** 0 to 1, for searches that weigh it. Undefined: not said, which counts as 0.5. */
   readonly importance?: number | undefined;
+  /** Where it comes from, and how far it is trusted. Undefined: nothing is said. */
+  readonly provenance?: Provenance | undefined;
 }
 
 /** An item to be imported. One that `export` returned keeps its kind. */
@@ -77,6 +117,11 @@ export interface MemoryItem {
   readonly embedding?: readonly number[] | undefined;
   /** 0 to 1, for searches that weigh it. Undefined: not said, which counts as 0.5. */
   readonly importance?: number | undefined;
+  /**
+   * Who wrote it, out of what, and how far it is trusted. Undefined: nobody with a name wrote it and nothing was
+   * said, so that it is trusted.
+   */
+  readonly provenance?: Provenance | undefined;
   /** Revision of the namespace at which the item was last written. */
   readonly revision: number;
   /** Which service the item is of. */

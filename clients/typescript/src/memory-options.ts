@@ -3,7 +3,7 @@
 import type { Degradation } from "./degradation.js";
 import type { Contribution, Found } from "./found.js";
 import type { Batching } from "./importing.js";
-import type { ItemKind, MemoryItem, NewItem, Vector } from "./items.js";
+import type { ItemKind, MemoryItem, NewItem, SourceKind, Vector } from "./items.js";
 import type { JsonObject } from "./json.js";
 import type { Content } from "./messages.js";
 import type { CallOptions, WriteOptions } from "./options.js";
@@ -51,6 +51,10 @@ export interface ItemFilter {
    * `labels.topic = "travel" AND create_time >= "2023-05-01"`; a subset of AIP-160.
    */
   readonly filter?: string | undefined;
+  /** Only items that are trusted at least this much, 0 to 1. */
+  readonly minTrust?: number | undefined;
+  /** Only items whose content comes from one of these. Undefined or empty: from any. */
+  readonly sources?: readonly SourceKind[] | undefined;
   /** Return the items' vectors. */
   readonly includeEmbedding?: boolean | undefined;
 }

@@ -12,12 +12,13 @@ import type {
 } from "./gen/memory_service/v1/memory_pb.js";
 import { RetrieveMode as Modes } from "./gen/memory_service/v1/memory_pb.js";
 import type { ItemFilter, Result, Results, RetrieveOptions, ScoreWeights } from "./memory-options.js";
+import { sourceKindFrom } from "./provenance.js";
 import { given } from "./requests.js";
 import { durationFrom, int32From, timestampFrom, vectorFrom } from "./values.js";
 
 /** Converts which items are wanted, as retrievals and lists have it. */
 export function filterFrom(filter: ItemFilter) {
-  const { sessionId = "", labels = {}, kinds = [], includeEmbedding = false } = filter;
+  const { sessionId = "", labels = {}, kinds = [], sources = [], includeEmbedding = false } = filter;
   return {
     sessionId,
     labels: { ...labels },
@@ -25,6 +26,8 @@ export function filterFrom(filter: ItemFilter) {
     endTime: given(filter.endTime, timestampFrom, "endTime"),
     kinds: kinds.map((kind) => kindFrom(kind, "kinds")),
     filter: filter.filter ?? "",
+    minTrust: filter.minTrust,
+    sources: sources.map((source) => sourceKindFrom(source, "sources")),
     includeEmbedding,
   };
 }

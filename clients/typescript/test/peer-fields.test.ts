@@ -78,7 +78,8 @@ function sent(method: DescMethod): Wanted {
   return (parent, { name }) => {
     const isFacet = parent === "MemoryItem" && ["kind", "facet_json"].includes(name);
     const isOwn = name === "page_token" || name === "update_mask";
-    return !isOwn && !NOT_SENT[parent]?.includes(name) && !(isPlain && isFacet);
+    const isOfVersion = method.name === "Update" && parent === "MemoryItem" && name === "provenance";
+    return !isOwn && !isOfVersion && !NOT_SENT[parent]?.includes(name) && !(isPlain && isFacet);
   };
 }
 

@@ -25,6 +25,7 @@ import type {
   SaveStateOptions,
   SearchStateOptions,
   StateEntry,
+  UndoOptions,
   Vector,
   WatchOptions,
   WriteOptions,
@@ -114,7 +115,7 @@ function isCut(sizes: readonly number[], size: number): boolean {
   return sizes.slice(0, -1).every((each) => each === size) && (sizes.at(-1) ?? 0) <= size;
 }
 
-const AMONG = ["sessionId", "labels", "startTime", "endTime", "kinds", "filter", "includeEmbedding"] as const;
+const AMONG = ["sessionId", "labels", "startTime", "endTime", "kinds", "filter", "minTrust", "sources", "includeEmbedding"] as const;
 
 export const MEMORY: Adapters<typeof MemoryService> = {
   add: adapter<AddOptions & { item?: ImportedItem }>(["item", "requestId"], async (client, { item, ...options }) => {
@@ -202,6 +203,10 @@ export const ADMIN: Adapters<typeof AdminService> = {
   }),
   flush: adapter<object>([], async (client) => ({ durationMs: await client.flush() })),
   reembed: adapter<ReembedOptions>(["replaceClientVectors"], (client, options) => client.reembed(options)),
+  undoWrites: adapter<UndoOptions>(
+    ["writer", "credentialId", "anyWriter", "since", "dryRun", "requestId"],
+    (client, options) => client.undoWrites(options),
+  ),
   backup: adapter<{ name?: string }>(["name"], (client, { name }) => client.backup(name)),
 };
 

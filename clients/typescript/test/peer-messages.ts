@@ -38,6 +38,8 @@ const SENT: Readonly<Record<string, readonly string[]>> = {
     "includeEmbedding",
     "pageSize",
     "kinds",
+    "minTrust",
+    "sources",
   ],
   MemoryItem: [
     "id",
@@ -50,6 +52,7 @@ const SENT: Readonly<Record<string, readonly string[]>> = {
     "metadata",
     "embedding",
     "importance",
+    "provenance",
     "kind",
     "facetJson",
   ],

@@ -10,7 +10,17 @@ import msgspec
 from memory_service.decisions import DecidedBy
 from memory_service.domain.facts.categories import Category
 from memory_service.domain.facts.importance import Importance
-from memory_service.records import Facet, Item, ItemDraft, ItemKind, Json, TextPart
+from memory_service.records import (
+    Facet,
+    Item,
+    ItemDraft,
+    ItemKind,
+    Json,
+    Provenance,
+    ProvenanceDraft,
+    SourceKind,
+    TextPart,
+)
 
 _TOP_SCORE = 10
 """A fact that is rated so, or higher by hand, is as important as an item can be."""
@@ -76,6 +86,8 @@ class Memory(msgspec.Struct):
     update_us: int = 0
     expire_us: int | None = None
     revision: int = 0
+    provenance: Provenance | None = None
+    """As it is stored; None also of one that is not stored yet."""
 
     def holds_at(self, time_us: int) -> bool:
         """Whether it held at a time, as far as is known now."""
@@ -115,6 +127,7 @@ def memory_of(item: Item) -> Memory:
         item.update_us,
         item.expire_us,
         item.revision,
+        item.provenance,
     )
 
 
@@ -137,4 +150,22 @@ def draft_of(memory: Memory, *, keep_vector: bool = False) -> ItemDraft:
         importance=min(max(fact.importance.score / _TOP_SCORE, 0.0), 1.0),
     )
     draft.keep_vector, draft.expected_revision = keep_vector, memory.revision
+    draft.provenance = _said_of(memory)
     return draft
+
+
+def _said_of(memory: Memory) -> ProvenanceDraft | None:
+    """Return what is said of where a memory comes from, or was of the version before: it is trusted no more
+    than that, and than what it was made of."""
+    if memory.revision:
+        known = memory.provenance
+        if known is None:
+            return None
+        return ProvenanceDraft(
+            known.source, known.source_uri, known.parent_ids, known.model, known.trust, lenient=True
+        )
+    source = memory.fact.source
+    parents = (*source.item_ids, *source.memory_ids)
+    if source.origin is Origin.SAVED and not parents:
+        return None
+    return ProvenanceDraft(SourceKind.DERIVED, "", parents, source.model, lenient=True)

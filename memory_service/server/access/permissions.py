@@ -113,9 +113,12 @@ _BY_SERVICE: Mapping[str, Mapping[str, Permission]] = {
         "ListNamespaces": _needs(Role.READ, reach=Reach.OWN),
         "GetNamespaceStats": _READ,
         "DeleteNamespace": _needs(Role.FORGET, Role.ADMIN),
+        "UndoWrites": _needs(Role.FORGET, Role.ADMIN),
         "Flush": _needs(Role.ADMIN, reach=Reach.SERVER),
         "Backup": _needs(Role.ADMIN, reach=Reach.SERVER),
         "Reembed": _needs(Role.ADMIN),
+        # It removes what somebody wrote, and brings back what was there before.
+        "UndoWrites": _needs(Role.WRITE, Role.FORGET, Role.ADMIN),
     },
 }
 

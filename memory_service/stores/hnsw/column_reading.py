@@ -10,8 +10,9 @@ import msgspec
 import numpy as np
 
 from memory_service.indexes.value_column import Value
-from memory_service.indexes.value_columns import ReadColumns, new_column, value_at
+from memory_service.indexes.value_columns import ReadColumns, new_column, source_name, value_at
 from memory_service.predicates import Field, FieldName
+from memory_service.records import UNATTRIBUTED, Provenance, SourceKind, source_of
 from memory_service.stores.hnsw.schema import POSITION_MAX, keys_of
 from memory_service.stores.sqlite import Connection, Row, translated
 
@@ -26,6 +27,9 @@ class _Speaker(msgspec.Struct):
     name: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
+_SOURCE_PARTS = (
+    "json_array(provenance ->> 'source', facet ->> 'kind', content ->> 'type', content ->> 'role')"
+)
 _SOURCES = {
     FieldName.ID: "id",
     FieldName.UPDATE_TIME: "update_us",
@@ -34,6 +38,10 @@ _SOURCES = {
     FieldName.NAME: "content",
     FieldName.LABELS: "labels",
     FieldName.METADATA: "metadata",
+    FieldName.WRITER: "provenance",
+    FieldName.CREDENTIAL: "provenance",
+    FieldName.TRUST: "provenance",
+    FieldName.SOURCE: _SOURCE_PARTS,
 }
 _DECODERS: dict[str, Callable[[Any], Any]] = {
     "id": lambda stored: stored,
@@ -42,6 +50,8 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "content": msgspec.json.Decoder(_Speaker).decode,
     "labels": msgspec.json.Decoder(dict[str, str]).decode,
     "metadata": msgspec.json.Decoder(dict).decode,
+    "provenance": msgspec.json.Decoder(Provenance).decode,
+    _SOURCE_PARTS: msgspec.json.Decoder(tuple[int | None, int | None, str, str | None]).decode,
 }
 
 
@@ -93,6 +103,15 @@ def _value(decoded: Any, wanted: Field) -> Value:
         case FieldName.NAME:
             known = decoded.type == "chat_message" and decoded.name is not None
             return decoded.name if known else msgspec.UNSET
+        case FieldName.WRITER:
+            return (decoded or UNATTRIBUTED).writer or msgspec.UNSET
+        case FieldName.CREDENTIAL:
+            return (decoded or UNATTRIBUTED).credential_id or msgspec.UNSET
+        case FieldName.TRUST:
+            return (decoded or UNATTRIBUTED).trust
+        case FieldName.SOURCE:
+            said, kind, content_type, role = decoded
+            return source_name(SourceKind(said) if said else source_of(kind or 0, content_type, role))
         case FieldName.LABELS | FieldName.METADATA:
             return value_at(decoded, wanted.path)
     return decoded

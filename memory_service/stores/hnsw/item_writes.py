@@ -14,6 +14,7 @@ from memory_service.records import (
     RequestKey,
     StateWrite,
 )
+from memory_service.stores.hnsw.history import Remover, forget_versions, keep_version, note_removal
 from memory_service.stores.hnsw.ledger import Book, Ledger, Outcome, earlier, expired, finish
 from memory_service.stores.hnsw.rows import (
     INSERT_ITEM,
@@ -50,6 +51,7 @@ def add_items(
     removals: Sequence[str],
     on_duplicate: OnDuplicate,
     request: RequestKey | None,
+    remover: Remover,
 ) -> Outcome:
     """Add items; see `ItemStore.add_items`."""
     book = ledger.find(db, namespace)
@@ -75,7 +77,7 @@ def add_items(
     began = book is None
     book = ledger.find_or_begin(db, namespace)
     outcome = Outcome(Receipt(0, skipped_count=len(writes) - len(chosen)), began=began)
-    _remove_all(db, ledger, book, removals, outcome)
+    _remove_all(db, ledger, book, removals, outcome, remover)
     for write, its_terms, stored, waits in chosen:
         if len(seen) < len(chosen):
             # One of them may be there by now: its id is in the batch more than once.
@@ -93,11 +95,12 @@ def add_items(
 
 
 def _remove_all(
-    db: Connection, ledger: Ledger, book: Book, item_ids: Sequence[str], outcome: Outcome
+    db: Connection, ledger: Ledger, book: Book, item_ids: Sequence[str], outcome: Outcome, remover: Remover
 ) -> None:
     for item_id in dict.fromkeys(item_ids):
         if (stored := _stored(db, book, item_id)) is not None:
             outcome.removed.append(remove_item(db, ledger, book, item_id, stored, ChangeType.ITEM_DELETED))
+            note_removal(db, ledger, book, remover)
     outcome.receipt.removed_count = len(outcome.removed)
 
 
@@ -115,7 +118,8 @@ def _put(
         outcome.removed.append(remove_item(db, ledger, book, write.item.id, stored, ChangeType.ITEM_EXPIRED))
         stored = None
     if stored is not None:
-        _replace(db, ledger, book, write, terms, stored, waits)
+        keep_version(db, ledger, stored[0], write.item.update_us)
+        put_version(db, ledger, book, write, terms, stored, waits)
         outcome.replaced.append((write, terms))
         return
     item = write.item
@@ -133,7 +137,7 @@ def _vector_key(book: Book, write: ItemWrite, waits: bool) -> int:
     return vector_key(book.vector_epoch, 0 if write.item.embedding is None else write.item.revision)
 
 
-def _replace(
+def put_version(
     db: Connection,
     ledger: Ledger,
     book: Book,
@@ -142,6 +146,7 @@ def _replace(
     stored: Row,
     waits: bool,
 ) -> None:
+    """Write the next version of an item over the one there is."""
     item = write.item
     ledger.erase(db, book)
     item.position = stored[0] & POSITION_MAX
@@ -160,9 +165,10 @@ def _replace(
 def remove_item(
     db: Connection, ledger: Ledger, book: Book, item_id: str, stored: Row, kind: ChangeType
 ) -> int:
-    """Remove an item and return its position."""
+    """Remove an item, and the versions it had, and return its position."""
     ledger.erase(db, book)
     ledger.change(db, book, kind, item_id)
+    forget_versions(db, stored[0])
     db.execute("DELETE FROM items WHERE key = ?", (stored[0],))
     book.item_count -= 1
     book.count_vector(stored[3], -1)
@@ -199,7 +205,8 @@ def replace_item(
     assert book is not None
     rule = VectorRule(book.dimension, book.model)
     waits = not write.keep_vector and rule.take(write)
-    _replace(db, ledger, book, write, terms, stored, waits)
+    keep_version(db, ledger, stored[0], item.update_us)
+    put_version(db, ledger, book, write, terms, stored, waits)
     book.dimension, book.model = rule.dimension, rule.model
     return finish(db, book, request, Outcome(Receipt(0, [stamp(write)]), replaced=[(write, terms)]))
 
@@ -225,6 +232,7 @@ def delete_item(
     at_us: int,
     expected_revision: int | None,
     request: RequestKey | None,
+    remover: Remover,
 ) -> Outcome:
     """Remove an item; see `ItemStore.delete_item`."""
     book = ledger.find(db, namespace)
@@ -233,4 +241,5 @@ def delete_item(
     stored = _current(db, book, namespace, item_id, at_us, expected_revision)
     assert book is not None
     position = remove_item(db, ledger, book, item_id, stored, ChangeType.ITEM_DELETED)
+    note_removal(db, ledger, book, remover)
     return finish(db, book, request, Outcome(Receipt(0, removed_count=1), removed=[position]))

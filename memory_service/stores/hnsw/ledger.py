@@ -75,9 +75,10 @@ class Book:
 
 
 class Ledger:
-    """Rows of namespaces, written back once per commit."""
+    """Rows of namespaces, written back once per commit. `keeps_history`: what is replaced is kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_history: bool = True) -> None:
+        self.keeps_history = keeps_history
         self._books: dict[str, Book] = {}
 
     def find(self, db: Connection, name: str) -> Book | None:

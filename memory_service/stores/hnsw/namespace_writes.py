@@ -9,6 +9,7 @@ from memory_service.records import (
     Receipt,
     RequestKey,
 )
+from memory_service.stores.hnsw.history import forget_history, prune
 from memory_service.stores.hnsw.item_writes import remove_item
 from memory_service.stores.hnsw.ledger import Ledger, Outcome, earlier, finish
 from memory_service.stores.hnsw.schema import keys_of
@@ -28,6 +29,7 @@ def reset(db: Connection, ledger: Ledger, namespace: str, request: RequestKey | 
     db.execute("DELETE FROM items WHERE key BETWEEN ? AND ?", keys)
     db.execute("DELETE FROM changes WHERE key BETWEEN ? AND ?", keys)
     db.execute("DELETE FROM snapshots WHERE uid = ?", (book.uid,))
+    forget_history(db, book)
     book.item_count = book.embedded_count = book.pending_count = book.dimension = 0
     book.model = ""
     reach("reset.after_statements")
@@ -46,6 +48,7 @@ def delete_namespace(db: Connection, ledger: Ledger, namespace: str) -> Outcome:
     db.execute("DELETE FROM changes WHERE key BETWEEN ? AND ?", keys)
     db.execute("DELETE FROM snapshots WHERE uid = ?", (book.uid,))
     db.execute("DELETE FROM states WHERE uid = ?", (book.uid,))
+    forget_history(db, book)
     db.execute("DELETE FROM requests WHERE uid = ?", (book.uid,))
     db.execute("DELETE FROM namespaces WHERE uid = ?", (book.uid,))
     ledger.forget(namespace)
@@ -62,9 +65,15 @@ def record_snapshot(db: Connection, uid: int, manifest: str) -> bool:
 
 
 def remove_expired(
-    db: Connection, ledger: Ledger, at_us: int, forget_requests_before_us: int, limit: int
+    db: Connection,
+    ledger: Ledger,
+    at_us: int,
+    forget_requests_before_us: int,
+    history_before_us: int,
+    limit: int,
 ) -> list[Outcome]:
     """Remove what is expired; an outcome for each namespace that lost something."""
+    prune(db, history_before_us, limit)
     db.execute("DELETE FROM requests WHERE time_us < ?", (forget_requests_before_us,))
     reach("sweep.after_requests")
     outcomes: dict[str, Outcome] = {}

@@ -6,7 +6,16 @@ import msgspec
 import numpy as np
 
 from memory_service.indexes.analysis import pack_terms
-from memory_service.records import Content, Facet, Item, ItemWrite, NamespaceInfo, StateEntry, Vector
+from memory_service.records import (
+    Content,
+    Facet,
+    Item,
+    ItemWrite,
+    NamespaceInfo,
+    Provenance,
+    StateEntry,
+    Vector,
+)
 from memory_service.stores.hnsw.schema import POSITION_MAX, key_of
 from memory_service.stores.sqlite import Row
 
@@ -14,26 +23,28 @@ _json = msgspec.json.Encoder().encode
 _content = msgspec.json.Decoder(Content).decode
 _object = msgspec.json.Decoder(dict).decode
 _facet = msgspec.json.Decoder(Facet).decode
+_provenance = msgspec.json.Decoder(Provenance).decode
 
 ITEM_COLUMNS = (
     "key, id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content,"
-    " vector_revision, facet, importance"
+    " vector_revision, facet, importance, provenance"
 )
 INSERT_ITEM = (
     "INSERT INTO items (key, uid, id, revision, session_id, create_us, update_us, expire_us, labels,"
-    " metadata, content, facet, importance, terms, vector_revision, embedding)"
-    " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    " metadata, content, facet, importance, provenance, terms, vector_revision, embedding)"
+    " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
 UPDATE_ITEM = (
     "UPDATE items SET revision=?, session_id=?, create_us=?, update_us=?, expire_us=?, labels=?,"
-    " metadata=?, content=?, facet=?, importance=?, terms=?, vector_revision=?, embedding=? WHERE key=?"
+    " metadata=?, content=?, facet=?, importance=?, provenance=?, terms=?, vector_revision=?, embedding=?"
+    " WHERE key=?"
 )
 UPDATE_ITEM_KEEPING_VECTOR = (
     "UPDATE items SET revision=?, session_id=?, create_us=?, update_us=?, expire_us=?, labels=?,"
-    " metadata=?, content=?, facet=?, importance=?, terms=? WHERE key=?"
+    " metadata=?, content=?, facet=?, importance=?, provenance=?, terms=? WHERE key=?"
 )
 RECORD_USES = "UPDATE items SET use_count = use_count + ? WHERE key = ? RETURNING use_count"
-STATE_COLUMNS = "key, version, create_us, update_us, expire_us, description, revision, value"
+STATE_COLUMNS = "key, version, create_us, update_us, expire_us, description, revision, value, provenance"
 NAMESPACE_COLUMNS = (
     "name, uid, revision, item_count, state_count, embedded_count, dimension, model, create_us,"
     " pending_count, vector_epoch"
@@ -53,8 +64,19 @@ def _shared(write: ItemWrite, terms: dict[int, int]) -> Row:
         _json(item.content).decode(),
         None if item.facet is None else _json(item.facet).decode(),
         item.importance,
+        encode_provenance(item.provenance),
         pack_terms(terms),
     )
+
+
+def encode_provenance(provenance: Provenance | None) -> str | None:
+    """Return a provenance as it is stored."""
+    return None if provenance is None else _json(provenance).decode()
+
+
+def provenance_of(stored: str | None) -> Provenance | None:
+    """Return a provenance that is stored."""
+    return None if stored is None else _provenance(stored)
 
 
 def vector_bytes(vector: Vector | None) -> bytes | None:
@@ -84,8 +106,8 @@ def item_of(row: Row, no_vector_key: int) -> Item:
     """
     (
         key, item_id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content,
-        vector, facet, importance,
-    ) = row[:13]  # fmt: skip
+        vector, facet, importance, provenance,
+    ) = row[:14]  # fmt: skip
     return Item(
         id=item_id,
         session_id=session_id,
@@ -95,10 +117,11 @@ def item_of(row: Row, no_vector_key: int) -> Item:
         expire_us=expire_us,
         labels=_object(labels) if labels else {},
         metadata=None if metadata is None else _object(metadata),
-        embedding=np.frombuffer(row[13], "<f4") if len(row) > 13 and vector > no_vector_key else None,
+        embedding=np.frombuffer(row[14], "<f4") if len(row) > 14 and vector > no_vector_key else None,
         embedded=vector > no_vector_key,
         facet=None if facet is None else _facet(facet),
         importance=importance,
+        provenance=provenance_of(provenance),
         revision=revision,
         position=key & POSITION_MAX,
     )
@@ -106,11 +129,12 @@ def item_of(row: Row, no_vector_key: int) -> Item:
 
 def state_of(row: Row) -> StateEntry:
     """Return the state of a row of STATE_COLUMNS."""
-    key, version, create_us, update_us, expire_us, description, revision, value = row
+    key, version, create_us, update_us, expire_us, description, revision, value, provenance = row
     encoded = value.encode()
     return StateEntry(
-        key, encoded, version, create_us, update_us, expire_us, len(encoded), description, revision
-    )
+        key, encoded, version, create_us, update_us, expire_us, len(encoded), description, revision,
+        provenance_of(provenance),
+    )  # fmt: skip
 
 
 def namespace_of(row: Row) -> NamespaceInfo:

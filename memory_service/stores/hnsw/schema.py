@@ -115,10 +115,59 @@ _PENDING_VECTORS = (
     "CREATE INDEX items_pending ON items (key) WHERE vector_revision < 0",
 )
 
+# Versions that others took the place of, as long as an undo may want them back; `key` is that of the item.
+_HISTORY = (
+    "ALTER TABLE items ADD COLUMN provenance TEXT",
+    "ALTER TABLE states ADD COLUMN provenance TEXT",
+    """CREATE TABLE item_history (
+        key INTEGER NOT NULL,
+        revision INTEGER NOT NULL,
+        replaced_us INTEGER NOT NULL,
+        session_id TEXT NOT NULL,
+        create_us INTEGER NOT NULL,
+        update_us INTEGER NOT NULL,
+        expire_us INTEGER,
+        labels TEXT,
+        metadata TEXT,
+        content TEXT NOT NULL,
+        facet TEXT,
+        importance REAL,
+        provenance TEXT,
+        terms BLOB NOT NULL,
+        vector_revision INTEGER NOT NULL,
+        embedding BLOB
+    )""",
+    "CREATE UNIQUE INDEX item_history_by_version ON item_history (key, revision)",
+    "CREATE INDEX item_history_by_age ON item_history (replaced_us)",
+    """CREATE TABLE state_history (
+        uid INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        replaced_us INTEGER NOT NULL,
+        create_us INTEGER NOT NULL,
+        update_us INTEGER NOT NULL,
+        expire_us INTEGER,
+        description TEXT NOT NULL,
+        value TEXT NOT NULL,
+        provenance TEXT,
+        PRIMARY KEY (uid, key, version)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX state_history_by_age ON state_history (replaced_us)",
+    # Who deleted something, and when, without what it was.
+    """CREATE TABLE removals (
+        key INTEGER PRIMARY KEY,
+        time_us INTEGER NOT NULL,
+        writer TEXT NOT NULL,
+        credential_id TEXT NOT NULL
+    )""",
+    "CREATE INDEX removals_by_age ON removals (time_us)",
+)
+
 # What makes a database of the format before one of this format. One that is new begins with _TABLES.
 _MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
     2: _FACETS,
     3: (*_WEIGHED_ITEMS, *_PENDING_VECTORS),
+    4: _HISTORY,
 }
 FORMAT = max(_MIGRATIONS)
 

@@ -11,7 +11,14 @@ from memory_service.records import (
     RequestKey,
     StateWrite,
 )
+from memory_service.stores.hnsw.history import (
+    Remover,
+    forget_state_versions,
+    keep_state_version,
+    note_removal,
+)
 from memory_service.stores.hnsw.ledger import Book, Ledger, Outcome, earlier, expired, finish
+from memory_service.stores.hnsw.rows import encode_provenance
 from memory_service.stores.sqlite import Connection, Row
 
 
@@ -71,6 +78,7 @@ def put_state(db: Connection, ledger: Ledger, book: Book, write: StateWrite) -> 
         book.state_count += 1
     else:
         ledger.erase(db, book)
+        keep_state_version(db, ledger, book, write.key, write.now_us)
     version = (stored[0] if stored else book.version_floor) + 1
     created = stored[1] if stored else write.now_us
     kept = stored[3] if stored else ""
@@ -78,9 +86,9 @@ def put_state(db: Connection, ledger: Ledger, book: Book, write: StateWrite) -> 
     revision = ledger.change(db, book, ChangeType.STATE_SAVED, write.key)
     db.execute(
         "INSERT OR REPLACE INTO states (uid, key, version, create_us, update_us, expire_us, description,"
-        " revision, value) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " revision, value, provenance) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (book.uid, write.key, version, created, write.now_us, write.expire_us, description, revision,
-         write.value_json.decode()),
+         write.value_json.decode(), encode_provenance(write.provenance)),
     )  # fmt: skip
     return Receipt(
         0,
@@ -95,10 +103,11 @@ def put_state(db: Connection, ledger: Ledger, book: Book, write: StateWrite) -> 
 def remove_state(
     db: Connection, ledger: Ledger, book: Book, key: str, version: int, kind: ChangeType
 ) -> None:
-    """Remove a key; versions go on above the one it had."""
+    """Remove a key, and the versions it had; versions go on above the one it had."""
     ledger.erase(db, book)
     ledger.change(db, book, kind, key)
     db.execute("DELETE FROM states WHERE uid = ? AND key = ?", (book.uid, key))
+    forget_state_versions(db, book, key)
     book.state_count -= 1
     book.version_floor = max(book.version_floor, version)
 
@@ -111,6 +120,7 @@ def delete_state(
     at_us: int,
     expected_version: int | None,
     request: RequestKey | None,
+    remover: Remover,
 ) -> Outcome:
     """Remove a key; see `StateStore.delete_state`."""
     book = ledger.find(db, namespace)
@@ -122,6 +132,7 @@ def delete_state(
     if expected_version is not None and expected_version != stored[0]:
         raise Conflict.version(key, expected_version, stored[0])
     remove_state(db, ledger, book, key, stored[0], ChangeType.STATE_DELETED)
+    note_removal(db, ledger, book, remover)
     return finish(db, book, request, Outcome(Receipt(0, removed_state_count=1)))
 
 
@@ -131,12 +142,15 @@ def empty_states(db: Connection, ledger: Ledger, book: Book) -> int:
     removed = book.state_count
     highest = db.execute("SELECT max(version) FROM states WHERE uid = ?", (book.uid,)).fetchone()[0]
     db.execute("DELETE FROM states WHERE uid = ?", (book.uid,))
+    forget_state_versions(db, book)
     book.version_floor = max(book.version_floor, highest or 0)
     book.state_count = 0
     return removed
 
 
-def clear_states(db: Connection, ledger: Ledger, namespace: str, request: RequestKey | None) -> Outcome:
+def clear_states(
+    db: Connection, ledger: Ledger, namespace: str, request: RequestKey | None, remover: Remover
+) -> Outcome:
     """Remove every key; see `StateStore.clear_states`."""
     book = ledger.find(db, namespace)
     if (before := earlier(db, book, request)) is not None:
@@ -145,4 +159,5 @@ def clear_states(db: Connection, ledger: Ledger, namespace: str, request: Reques
     book = ledger.find_or_begin(db, namespace)
     receipt = Receipt(0, removed_state_count=empty_states(db, ledger, book))
     ledger.change(db, book, ChangeType.STATE_CLEARED, "")
+    note_removal(db, ledger, book, remover)
     return finish(db, book, request, Outcome(receipt, began=began))

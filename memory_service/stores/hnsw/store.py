@@ -13,6 +13,8 @@ from typing import TypeVar
 
 import msgspec
 
+from memory_service.caller import present_caller
+from memory_service.clock import now_us as present_us
 from memory_service.errors import InvalidArgument, Unavailable
 from memory_service.failpoints import reach
 from memory_service.indexes.analysis import Analyzer
@@ -37,12 +39,14 @@ from memory_service.records import (
     StateEntry,
     StateWrite,
     TextPart,
+    UndoStep,
     VectorFill,
+    WritesBy,
 )
-from memory_service.stores.base import BackupReport, CannotOpen, Capabilities, Store
+from memory_service.stores.base import HISTORY_US, BackupReport, CannotOpen, Capabilities, Store
 from memory_service.stores.change_signal import ChangeSignal
 from memory_service.stores.encryption import DataKey, check_key, is_encrypted, mark
-from memory_service.stores.hnsw import item_writes, namespace_writes, state_writes, vector_writes
+from memory_service.stores.hnsw import item_writes, namespace_writes, state_writes, undo_writes, vector_writes
 from memory_service.stores.hnsw.backups import remove_partial_backups, write_backup
 from memory_service.stores.hnsw.commit_queue import CommitQueue
 from memory_service.stores.hnsw.effects import effect_of
@@ -50,7 +54,7 @@ from memory_service.stores.hnsw.erasure import begin_erasing, finish_erasing, fo
 from memory_service.stores.hnsw.folder_lock import lock_folder
 from memory_service.stores.hnsw.item_cache import ItemCache
 from memory_service.stores.hnsw.kept_copy import keep_copy, remove_old_copies
-from memory_service.stores.hnsw.ledger import Ledger, Outcome, received
+from memory_service.stores.hnsw.ledger import Ledger, Outcome, earlier, finish, received
 from memory_service.stores.hnsw.rows import (
     ITEM_COLUMNS,
     NAMESPACE_COLUMNS,
@@ -79,14 +83,20 @@ class HnswStore(Store):
     capabilities = Capabilities(durable=True, backup=True)
 
     def __init__(
-        self, data_dir: Path, settings: IndexSettings | None = None, key: DataKey | None = None
+        self,
+        data_dir: Path,
+        settings: IndexSettings | None = None,
+        key: DataKey | None = None,
+        *,
+        history_us: int = HISTORY_US,
     ) -> None:
         """`key` None: the data directory is not encrypted."""
         self._data_dir = data_dir
         self._key = key
         self._records_key = key.derive("records") if key else None
         self._settings = settings or IndexSettings()
-        self._ledger = Ledger()
+        self._history_us = history_us
+        self._ledger = Ledger(keeps_history=history_us > 0)
         self._analyzer = Analyzer()
         self._signal = ChangeSignal()
         self._items = ItemCache(self._settings.items_bytes_max, _content_bytes)
@@ -250,10 +260,11 @@ class HnswStore(Store):
         request: RequestKey | None = None,
     ) -> Receipt:
         terms = [self._analyzer.item_terms(write) for write in writes]
+        remover = present_caller()
 
         def apply(db: Connection) -> Outcome:
             return item_writes.add_items(
-                db, self._ledger, namespace, writes, terms, states, removals, on_duplicate, request
+                db, self._ledger, namespace, writes, terms, states, removals, on_duplicate, request, remover
             )
 
         heavy = len(writes) + len(states) + len(removals) > _HEAVY_ITEMS
@@ -292,9 +303,11 @@ class HnswStore(Store):
         expected_revision: int | None = None,
         request: RequestKey | None = None,
     ) -> Receipt:
+        remover = present_caller()
+
         def apply(db: Connection) -> Outcome:
             return item_writes.delete_item(
-                db, self._ledger, namespace, item_id, now_us, expected_revision, request
+                db, self._ledger, namespace, item_id, now_us, expected_revision, request, remover
             )
 
         return await self._write(apply)
@@ -447,17 +460,72 @@ class HnswStore(Store):
         expected_version: int | None = None,
         request: RequestKey | None = None,
     ) -> Receipt:
+        remover = present_caller()
+
         def apply(db: Connection) -> Outcome:
             return state_writes.delete_state(
-                db, self._ledger, namespace, key, now_us, expected_version, request
+                db, self._ledger, namespace, key, now_us, expected_version, request, remover
             )
 
         return await self._write(apply)
 
     async def clear_states(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
+        remover = present_caller()
         return await self._write(
-            lambda db: state_writes.clear_states(db, self._ledger, namespace, request), heavy=True
+            lambda db: state_writes.clear_states(db, self._ledger, namespace, request, remover), heavy=True
         )
+
+    # --- undoing ------------------------------------------------------------------------------
+
+    async def undo_items(
+        self, namespace: str, by: WritesBy, after_position: int, limit: int, *, dry_run: bool
+    ) -> UndoStep:
+        at_us = present_us()
+        if dry_run:
+            return await self._undone(namespace, partial(_would_undo_items, by, after_position, limit, at_us))
+
+        def apply(db: Connection) -> tuple[UndoStep, Outcome]:
+            if (book := self._ledger.find(db, namespace)) is None:
+                return UndoStep(), Outcome(Receipt(0))
+            return undo_writes.undo_items(db, self._ledger, book, by, after_position, limit, at_us)
+
+        return (await self._queue.write(apply, self._publish_step, heavy=True))[0]
+
+    async def undo_states(
+        self, namespace: str, by: WritesBy, after_key: str, limit: int, *, dry_run: bool
+    ) -> UndoStep:
+        at_us = present_us()
+        if dry_run:
+            return await self._undone(namespace, partial(_would_undo_states, by, after_key, limit, at_us))
+
+        def apply(db: Connection) -> tuple[UndoStep, Outcome]:
+            if (book := self._ledger.find(db, namespace)) is None:
+                return UndoStep(), Outcome(Receipt(0))
+            return undo_writes.undo_states(db, self._ledger, book, by, after_key, limit, at_us)
+
+        return (await self._queue.write(apply, self._publish_step, heavy=True))[0]
+
+    def _publish_step(self, done: tuple[UndoStep, Outcome]) -> None:
+        self._publish(done[1])
+
+    async def _undone(self, namespace: str, tell: Callable[[int, Connection], UndoStep]) -> UndoStep:
+        """Return what an undo would do."""
+        info = self._info(namespace)
+        return UndoStep() if info is None else await self._read(partial(tell, info.uid))
+
+    async def count_removals(self, namespace: str, by: WritesBy) -> int:
+        info = self._info(namespace)
+        if info is None:
+            return 0
+        uid = info.uid
+        return await self._read(lambda db: undo_writes.count_removals(db, uid, by))
+
+    async def record_undo(self, namespace: str, receipt: Receipt, request: RequestKey) -> Receipt:
+        def apply(db: Connection) -> Outcome:
+            book = self._ledger.find_or_begin(db, namespace)
+            return earlier(db, book, request) or finish(db, book, request, Outcome(receipt))
+
+        return await self._write(apply)
 
     # --- changes ------------------------------------------------------------------------------
 
@@ -524,7 +592,9 @@ class HnswStore(Store):
 
     async def remove_expired(self, now_us: int, forget_requests_before_us: int, limit: int) -> int:
         def apply(db: Connection) -> list[Outcome]:
-            return namespace_writes.remove_expired(db, self._ledger, now_us, forget_requests_before_us, limit)
+            return namespace_writes.remove_expired(
+                db, self._ledger, now_us, forget_requests_before_us, now_us - self._history_us, limit
+            )
 
         def publish(outcomes: list[Outcome]) -> None:
             for outcome in outcomes:
@@ -538,6 +608,24 @@ class HnswStore(Store):
 def _load(db: Connection, key: int, columns: str, no_vector_key: int) -> Item | None:
     row = db.execute(f"SELECT {columns} FROM items WHERE key = ?", (key,)).fetchone()
     return item_of(row, no_vector_key) if row else None
+
+
+def _would_undo_items(by: WritesBy, after: int, limit: int, at_us: int, uid: int, db: Connection) -> UndoStep:
+    step, keys = UndoStep(), undo_writes.touched_items(db, uid, by, after, limit)
+    for key in keys:
+        undo_writes.count(step, *undo_writes.plan_item(db, key, by, at_us))
+    step.following = keys[-1] & POSITION_MAX if len(keys) == limit else None
+    return step
+
+
+def _would_undo_states(
+    by: WritesBy, after: str, limit: int, at_us: int, uid: int, db: Connection
+) -> UndoStep:
+    step, keys = UndoStep(), undo_writes.touched_states(db, uid, by, after, limit)
+    for key in keys:
+        undo_writes.count(step, key, undo_writes.plan_state(db, uid, key, by, at_us)[1])
+    step.following = keys[-1] if len(keys) == limit else None
+    return step
 
 
 def _content_bytes(item: Item) -> int:

@@ -1143,6 +1143,194 @@ func (x *ReembedResponse) GetRevision() int64 {
 	return 0
 }
 
+// UndoWritesRequest tells whose writes are to be taken back.
+type UndoWritesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// namespace to work on. Required. One that was never written to has nothing to undo.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// writer whose writes they are, as in Provenance. Empty: of any name; then credential_id is
+	// required, or any_writer. At most 1 KiB.
+	Writer string `protobuf:"bytes,2,opt,name=writer,proto3" json:"writer,omitempty"`
+	// credential_id of the credential that they were written with, as in Provenance. Empty: any.
+	CredentialId string `protobuf:"bytes,3,opt,name=credential_id,json=credentialId,proto3" json:"credential_id,omitempty"`
+	// any_writer takes back what anybody wrote, also without a name. Not together with writer or
+	// credential_id. False: one of these is required.
+	AnyWriter bool `protobuf:"varint,4,opt,name=any_writer,json=anyWriter,proto3" json:"any_writer,omitempty"`
+	// since is the time from which on they were written, by the server's clock. Required.
+	Since *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"`
+	// dry_run tells what would be done, and does nothing. False: it is done.
+	DryRun bool `protobuf:"varint,6,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// request_id makes a retry safe, as in AddRequest. Not together with dry_run.
+	RequestId     string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UndoWritesRequest) Reset() {
+	*x = UndoWritesRequest{}
+	mi := &file_memory_service_v1_admin_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UndoWritesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UndoWritesRequest) ProtoMessage() {}
+
+func (x *UndoWritesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_admin_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UndoWritesRequest.ProtoReflect.Descriptor instead.
+func (*UndoWritesRequest) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *UndoWritesRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *UndoWritesRequest) GetWriter() string {
+	if x != nil {
+		return x.Writer
+	}
+	return ""
+}
+
+func (x *UndoWritesRequest) GetCredentialId() string {
+	if x != nil {
+		return x.CredentialId
+	}
+	return ""
+}
+
+func (x *UndoWritesRequest) GetAnyWriter() bool {
+	if x != nil {
+		return x.AnyWriter
+	}
+	return false
+}
+
+func (x *UndoWritesRequest) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *UndoWritesRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+func (x *UndoWritesRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// UndoWritesResponse tells what was taken back.
+type UndoWritesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// removed_count is how many items and states were removed.
+	RemovedCount int64 `protobuf:"varint,1,opt,name=removed_count,json=removedCount,proto3" json:"removed_count,omitempty"`
+	// restored_count is how many items and states got back the version before.
+	RestoredCount int64 `protobuf:"varint,2,opt,name=restored_count,json=restoredCount,proto3" json:"restored_count,omitempty"`
+	// unrestorable_count is how much cannot be undone: items and states that they deleted, those of which
+	// the version before is no longer kept (they stay as they are), those that somebody has changed since
+	// without changing the content, and documents that they replaced (which are removed: their former
+	// fragments are gone).
+	UnrestorableCount int64 `protobuf:"varint,3,opt,name=unrestorable_count,json=unrestorableCount,proto3" json:"unrestorable_count,omitempty"`
+	// unrestorable_ids are ids of the items, and keys of the states, among them that still exist or
+	// existed until now. At most 100.
+	UnrestorableIds []string `protobuf:"bytes,4,rep,name=unrestorable_ids,json=unrestorableIds,proto3" json:"unrestorable_ids,omitempty"`
+	// revision of the namespace afterwards.
+	Revision      int64 `protobuf:"varint,5,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UndoWritesResponse) Reset() {
+	*x = UndoWritesResponse{}
+	mi := &file_memory_service_v1_admin_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UndoWritesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UndoWritesResponse) ProtoMessage() {}
+
+func (x *UndoWritesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_admin_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UndoWritesResponse.ProtoReflect.Descriptor instead.
+func (*UndoWritesResponse) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *UndoWritesResponse) GetRemovedCount() int64 {
+	if x != nil {
+		return x.RemovedCount
+	}
+	return 0
+}
+
+func (x *UndoWritesResponse) GetRestoredCount() int64 {
+	if x != nil {
+		return x.RestoredCount
+	}
+	return 0
+}
+
+func (x *UndoWritesResponse) GetUnrestorableCount() int64 {
+	if x != nil {
+		return x.UnrestorableCount
+	}
+	return 0
+}
+
+func (x *UndoWritesResponse) GetUnrestorableIds() []string {
+	if x != nil {
+		return x.UnrestorableIds
+	}
+	return nil
+}
+
+func (x *UndoWritesResponse) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 var File_memory_service_v1_admin_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_admin_proto_rawDesc = "" +
@@ -1238,7 +1426,23 @@ const file_memory_service_v1_admin_proto_rawDesc = "" +
 	"\x0fReembedResponse\x12#\n" +
 	"\rpending_count\x18\x01 \x01(\x03R\fpendingCount\x12'\n" +
 	"\x0fembedding_model\x18\x02 \x01(\tR\x0eembeddingModel\x12\x1a\n" +
-	"\brevision\x18\x03 \x01(\x03R\brevision2\x8e\x05\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\"\xf7\x01\n" +
+	"\x11UndoWritesRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x16\n" +
+	"\x06writer\x18\x02 \x01(\tR\x06writer\x12#\n" +
+	"\rcredential_id\x18\x03 \x01(\tR\fcredentialId\x12\x1d\n" +
+	"\n" +
+	"any_writer\x18\x04 \x01(\bR\tanyWriter\x120\n" +
+	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x17\n" +
+	"\adry_run\x18\x06 \x01(\bR\x06dryRun\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\a \x01(\tR\trequestId\"\xd6\x01\n" +
+	"\x12UndoWritesResponse\x12#\n" +
+	"\rremoved_count\x18\x01 \x01(\x03R\fremovedCount\x12%\n" +
+	"\x0erestored_count\x18\x02 \x01(\x03R\rrestoredCount\x12-\n" +
+	"\x12unrestorable_count\x18\x03 \x01(\x03R\x11unrestorableCount\x12)\n" +
+	"\x10unrestorable_ids\x18\x04 \x03(\tR\x0funrestorableIds\x12\x1a\n" +
+	"\brevision\x18\x05 \x01(\x03R\brevision2\xe9\x05\n" +
 	"\fAdminService\x12P\n" +
 	"\aGetInfo\x12!.memory_service.v1.GetInfoRequest\x1a\".memory_service.v1.GetInfoResponse\x12e\n" +
 	"\x0eListNamespaces\x12(.memory_service.v1.ListNamespacesRequest\x1a).memory_service.v1.ListNamespacesResponse\x12n\n" +
@@ -1246,7 +1450,9 @@ const file_memory_service_v1_admin_proto_rawDesc = "" +
 	"\x0fDeleteNamespace\x12).memory_service.v1.DeleteNamespaceRequest\x1a*.memory_service.v1.DeleteNamespaceResponse\x12J\n" +
 	"\x05Flush\x12\x1f.memory_service.v1.FlushRequest\x1a .memory_service.v1.FlushResponse\x12M\n" +
 	"\x06Backup\x12 .memory_service.v1.BackupRequest\x1a!.memory_service.v1.BackupResponse\x12P\n" +
-	"\aReembed\x12!.memory_service.v1.ReembedRequest\x1a\".memory_service.v1.ReembedResponseb\x06proto3"
+	"\aReembed\x12!.memory_service.v1.ReembedRequest\x1a\".memory_service.v1.ReembedResponse\x12Y\n" +
+	"\n" +
+	"UndoWrites\x12$.memory_service.v1.UndoWritesRequest\x1a%.memory_service.v1.UndoWritesResponseb\x06proto3"
 
 var (
 	file_memory_service_v1_admin_proto_rawDescOnce sync.Once
@@ -1260,7 +1466,7 @@ func file_memory_service_v1_admin_proto_rawDescGZIP() []byte {
 	return file_memory_service_v1_admin_proto_rawDescData
 }
 
-var file_memory_service_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_memory_service_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_memory_service_v1_admin_proto_goTypes = []any{
 	(*GetInfoRequest)(nil),            // 0: memory_service.v1.GetInfoRequest
 	(*GetInfoResponse)(nil),           // 1: memory_service.v1.GetInfoResponse
@@ -1279,39 +1485,44 @@ var file_memory_service_v1_admin_proto_goTypes = []any{
 	(*BackupResponse)(nil),            // 14: memory_service.v1.BackupResponse
 	(*ReembedRequest)(nil),            // 15: memory_service.v1.ReembedRequest
 	(*ReembedResponse)(nil),           // 16: memory_service.v1.ReembedResponse
-	nil,                               // 17: memory_service.v1.GetInfoResponse.LimitsEntry
-	(*timestamppb.Timestamp)(nil),     // 18: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),       // 19: google.protobuf.Duration
+	(*UndoWritesRequest)(nil),         // 17: memory_service.v1.UndoWritesRequest
+	(*UndoWritesResponse)(nil),        // 18: memory_service.v1.UndoWritesResponse
+	nil,                               // 19: memory_service.v1.GetInfoResponse.LimitsEntry
+	(*timestamppb.Timestamp)(nil),     // 20: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),       // 21: google.protobuf.Duration
 }
 var file_memory_service_v1_admin_proto_depIdxs = []int32{
-	18, // 0: memory_service.v1.GetInfoResponse.start_time:type_name -> google.protobuf.Timestamp
-	17, // 1: memory_service.v1.GetInfoResponse.limits:type_name -> memory_service.v1.GetInfoResponse.LimitsEntry
+	20, // 0: memory_service.v1.GetInfoResponse.start_time:type_name -> google.protobuf.Timestamp
+	19, // 1: memory_service.v1.GetInfoResponse.limits:type_name -> memory_service.v1.GetInfoResponse.LimitsEntry
 	2,  // 2: memory_service.v1.GetInfoResponse.backup:type_name -> memory_service.v1.BackupProgress
 	5,  // 3: memory_service.v1.ListNamespacesResponse.namespaces:type_name -> memory_service.v1.NamespaceSummary
-	18, // 4: memory_service.v1.NamespaceSummary.create_time:type_name -> google.protobuf.Timestamp
-	18, // 5: memory_service.v1.GetNamespaceStatsResponse.create_time:type_name -> google.protobuf.Timestamp
+	20, // 4: memory_service.v1.NamespaceSummary.create_time:type_name -> google.protobuf.Timestamp
+	20, // 5: memory_service.v1.GetNamespaceStatsResponse.create_time:type_name -> google.protobuf.Timestamp
 	8,  // 6: memory_service.v1.GetNamespaceStatsResponse.index:type_name -> memory_service.v1.IndexStats
-	19, // 7: memory_service.v1.FlushResponse.duration:type_name -> google.protobuf.Duration
-	19, // 8: memory_service.v1.BackupResponse.duration:type_name -> google.protobuf.Duration
-	0,  // 9: memory_service.v1.AdminService.GetInfo:input_type -> memory_service.v1.GetInfoRequest
-	3,  // 10: memory_service.v1.AdminService.ListNamespaces:input_type -> memory_service.v1.ListNamespacesRequest
-	6,  // 11: memory_service.v1.AdminService.GetNamespaceStats:input_type -> memory_service.v1.GetNamespaceStatsRequest
-	9,  // 12: memory_service.v1.AdminService.DeleteNamespace:input_type -> memory_service.v1.DeleteNamespaceRequest
-	11, // 13: memory_service.v1.AdminService.Flush:input_type -> memory_service.v1.FlushRequest
-	13, // 14: memory_service.v1.AdminService.Backup:input_type -> memory_service.v1.BackupRequest
-	15, // 15: memory_service.v1.AdminService.Reembed:input_type -> memory_service.v1.ReembedRequest
-	1,  // 16: memory_service.v1.AdminService.GetInfo:output_type -> memory_service.v1.GetInfoResponse
-	4,  // 17: memory_service.v1.AdminService.ListNamespaces:output_type -> memory_service.v1.ListNamespacesResponse
-	7,  // 18: memory_service.v1.AdminService.GetNamespaceStats:output_type -> memory_service.v1.GetNamespaceStatsResponse
-	10, // 19: memory_service.v1.AdminService.DeleteNamespace:output_type -> memory_service.v1.DeleteNamespaceResponse
-	12, // 20: memory_service.v1.AdminService.Flush:output_type -> memory_service.v1.FlushResponse
-	14, // 21: memory_service.v1.AdminService.Backup:output_type -> memory_service.v1.BackupResponse
-	16, // 22: memory_service.v1.AdminService.Reembed:output_type -> memory_service.v1.ReembedResponse
-	16, // [16:23] is the sub-list for method output_type
-	9,  // [9:16] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	21, // 7: memory_service.v1.FlushResponse.duration:type_name -> google.protobuf.Duration
+	21, // 8: memory_service.v1.BackupResponse.duration:type_name -> google.protobuf.Duration
+	20, // 9: memory_service.v1.UndoWritesRequest.since:type_name -> google.protobuf.Timestamp
+	0,  // 10: memory_service.v1.AdminService.GetInfo:input_type -> memory_service.v1.GetInfoRequest
+	3,  // 11: memory_service.v1.AdminService.ListNamespaces:input_type -> memory_service.v1.ListNamespacesRequest
+	6,  // 12: memory_service.v1.AdminService.GetNamespaceStats:input_type -> memory_service.v1.GetNamespaceStatsRequest
+	9,  // 13: memory_service.v1.AdminService.DeleteNamespace:input_type -> memory_service.v1.DeleteNamespaceRequest
+	11, // 14: memory_service.v1.AdminService.Flush:input_type -> memory_service.v1.FlushRequest
+	13, // 15: memory_service.v1.AdminService.Backup:input_type -> memory_service.v1.BackupRequest
+	15, // 16: memory_service.v1.AdminService.Reembed:input_type -> memory_service.v1.ReembedRequest
+	17, // 17: memory_service.v1.AdminService.UndoWrites:input_type -> memory_service.v1.UndoWritesRequest
+	1,  // 18: memory_service.v1.AdminService.GetInfo:output_type -> memory_service.v1.GetInfoResponse
+	4,  // 19: memory_service.v1.AdminService.ListNamespaces:output_type -> memory_service.v1.ListNamespacesResponse
+	7,  // 20: memory_service.v1.AdminService.GetNamespaceStats:output_type -> memory_service.v1.GetNamespaceStatsResponse
+	10, // 21: memory_service.v1.AdminService.DeleteNamespace:output_type -> memory_service.v1.DeleteNamespaceResponse
+	12, // 22: memory_service.v1.AdminService.Flush:output_type -> memory_service.v1.FlushResponse
+	14, // 23: memory_service.v1.AdminService.Backup:output_type -> memory_service.v1.BackupResponse
+	16, // 24: memory_service.v1.AdminService.Reembed:output_type -> memory_service.v1.ReembedResponse
+	18, // 25: memory_service.v1.AdminService.UndoWrites:output_type -> memory_service.v1.UndoWritesResponse
+	18, // [18:26] is the sub-list for method output_type
+	10, // [10:18] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_admin_proto_init() }
@@ -1325,7 +1536,7 @@ func file_memory_service_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_admin_proto_rawDesc), len(file_memory_service_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ const (
 	AdminService_Flush_FullMethodName             = "/memory_service.v1.AdminService/Flush"
 	AdminService_Backup_FullMethodName            = "/memory_service.v1.AdminService/Backup"
 	AdminService_Reembed_FullMethodName           = "/memory_service.v1.AdminService/Reembed"
+	AdminService_UndoWrites_FullMethodName        = "/memory_service.v1.AdminService/UndoWrites"
 )
 
 // AdminServiceClient is the client API for AdminService service.
@@ -57,6 +58,11 @@ type AdminServiceClient interface {
 	// One that is of this embedder already is left alone. May be retried. Errors: NAMESPACE_NOT_FOUND,
 	// EMBEDDER_REQUIRED, EMBEDDER_UNAVAILABLE (nothing was begun).
 	Reembed(ctx context.Context, in *ReembedRequest, opts ...grpc.CallOption) (*ReembedResponse, error)
+	// UndoWrites takes back what somebody wrote to a namespace since a time: items and states that they
+	// added are removed, and what they replaced gets back the version before, as a change of its own. It
+	// works in steps, each of them atomic, while the server serves; one that was interrupted goes on when
+	// it is repeated. What they deleted cannot come back: forgetting is final.
+	UndoWrites(ctx context.Context, in *UndoWritesRequest, opts ...grpc.CallOption) (*UndoWritesResponse, error)
 }
 
 type adminServiceClient struct {
@@ -137,6 +143,16 @@ func (c *adminServiceClient) Reembed(ctx context.Context, in *ReembedRequest, op
 	return out, nil
 }
 
+func (c *adminServiceClient) UndoWrites(ctx context.Context, in *UndoWritesRequest, opts ...grpc.CallOption) (*UndoWritesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UndoWritesResponse)
+	err := c.cc.Invoke(ctx, AdminService_UndoWrites_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServiceServer is the server API for AdminService service.
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
@@ -166,6 +182,11 @@ type AdminServiceServer interface {
 	// One that is of this embedder already is left alone. May be retried. Errors: NAMESPACE_NOT_FOUND,
 	// EMBEDDER_REQUIRED, EMBEDDER_UNAVAILABLE (nothing was begun).
 	Reembed(context.Context, *ReembedRequest) (*ReembedResponse, error)
+	// UndoWrites takes back what somebody wrote to a namespace since a time: items and states that they
+	// added are removed, and what they replaced gets back the version before, as a change of its own. It
+	// works in steps, each of them atomic, while the server serves; one that was interrupted goes on when
+	// it is repeated. What they deleted cannot come back: forgetting is final.
+	UndoWrites(context.Context, *UndoWritesRequest) (*UndoWritesResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
 }
 
@@ -196,6 +217,9 @@ func (UnimplementedAdminServiceServer) Backup(context.Context, *BackupRequest) (
 }
 func (UnimplementedAdminServiceServer) Reembed(context.Context, *ReembedRequest) (*ReembedResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Reembed not implemented")
+}
+func (UnimplementedAdminServiceServer) UndoWrites(context.Context, *UndoWritesRequest) (*UndoWritesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UndoWrites not implemented")
 }
 func (UnimplementedAdminServiceServer) mustEmbedUnimplementedAdminServiceServer() {}
 func (UnimplementedAdminServiceServer) testEmbeddedByValue()                      {}
@@ -344,6 +368,24 @@ func _AdminService_Reembed_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_UndoWrites_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UndoWritesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).UndoWrites(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_UndoWrites_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).UndoWrites(ctx, req.(*UndoWritesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // AdminService_ServiceDesc is the grpc.ServiceDesc for AdminService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -378,6 +420,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Reembed",
 			Handler:    _AdminService_Reembed_Handler,
+		},
+		{
+			MethodName: "UndoWrites",
+			Handler:    _AdminService_UndoWrites_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

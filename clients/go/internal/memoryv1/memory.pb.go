@@ -95,6 +95,79 @@ func (ItemKind) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{0}
 }
 
+// SourceKind tells where the content of an item comes from.
+type SourceKind int32
+
+const (
+	// Not said, and the content does not tell: a text or data of a caller of which nothing is known.
+	SourceKind_SOURCE_KIND_UNSPECIFIED SourceKind = 0
+	// A human said it. Implied by ROLE_USER.
+	SourceKind_SOURCE_KIND_USER SourceKind = 1
+	// An agent, or its model, said it. Implied by ROLE_ASSISTANT.
+	SourceKind_SOURCE_KIND_AGENT SourceKind = 2
+	// A tool returned it. Implied by ROLE_TOOL and by a tool_call_result.
+	SourceKind_SOURCE_KIND_TOOL SourceKind = 3
+	// It was read on the web.
+	SourceKind_SOURCE_KIND_WEB SourceKind = 4
+	// It stands in a document. Implied for those of KnowledgeService.
+	SourceKind_SOURCE_KIND_DOCUMENT SourceKind = 5
+	// It was made of other items: a reflection, a memory that was extracted or consolidated.
+	SourceKind_SOURCE_KIND_DERIVED SourceKind = 6
+	// It was imported by somebody who does not administer the server.
+	SourceKind_SOURCE_KIND_IMPORT SourceKind = 7
+)
+
+// Enum value maps for SourceKind.
+var (
+	SourceKind_name = map[int32]string{
+		0: "SOURCE_KIND_UNSPECIFIED",
+		1: "SOURCE_KIND_USER",
+		2: "SOURCE_KIND_AGENT",
+		3: "SOURCE_KIND_TOOL",
+		4: "SOURCE_KIND_WEB",
+		5: "SOURCE_KIND_DOCUMENT",
+		6: "SOURCE_KIND_DERIVED",
+		7: "SOURCE_KIND_IMPORT",
+	}
+	SourceKind_value = map[string]int32{
+		"SOURCE_KIND_UNSPECIFIED": 0,
+		"SOURCE_KIND_USER":        1,
+		"SOURCE_KIND_AGENT":       2,
+		"SOURCE_KIND_TOOL":        3,
+		"SOURCE_KIND_WEB":         4,
+		"SOURCE_KIND_DOCUMENT":    5,
+		"SOURCE_KIND_DERIVED":     6,
+		"SOURCE_KIND_IMPORT":      7,
+	}
+)
+
+func (x SourceKind) Enum() *SourceKind {
+	p := new(SourceKind)
+	*p = x
+	return p
+}
+
+func (x SourceKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SourceKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_memory_service_v1_memory_proto_enumTypes[1].Descriptor()
+}
+
+func (SourceKind) Type() protoreflect.EnumType {
+	return &file_memory_service_v1_memory_proto_enumTypes[1]
+}
+
+func (x SourceKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SourceKind.Descriptor instead.
+func (SourceKind) EnumDescriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{1}
+}
+
 // Role of the one who speaks.
 type Role int32
 
@@ -140,11 +213,11 @@ func (x Role) String() string {
 }
 
 func (Role) Descriptor() protoreflect.EnumDescriptor {
-	return file_memory_service_v1_memory_proto_enumTypes[1].Descriptor()
+	return file_memory_service_v1_memory_proto_enumTypes[2].Descriptor()
 }
 
 func (Role) Type() protoreflect.EnumType {
-	return &file_memory_service_v1_memory_proto_enumTypes[1]
+	return &file_memory_service_v1_memory_proto_enumTypes[2]
 }
 
 func (x Role) Number() protoreflect.EnumNumber {
@@ -153,7 +226,7 @@ func (x Role) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Role.Descriptor instead.
 func (Role) EnumDescriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{1}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{2}
 }
 
 // OnDuplicate tells what becomes of an imported item whose id exists already.
@@ -198,11 +271,11 @@ func (x OnDuplicate) String() string {
 }
 
 func (OnDuplicate) Descriptor() protoreflect.EnumDescriptor {
-	return file_memory_service_v1_memory_proto_enumTypes[2].Descriptor()
+	return file_memory_service_v1_memory_proto_enumTypes[3].Descriptor()
 }
 
 func (OnDuplicate) Type() protoreflect.EnumType {
-	return &file_memory_service_v1_memory_proto_enumTypes[2]
+	return &file_memory_service_v1_memory_proto_enumTypes[3]
 }
 
 func (x OnDuplicate) Number() protoreflect.EnumNumber {
@@ -211,7 +284,7 @@ func (x OnDuplicate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OnDuplicate.Descriptor instead.
 func (OnDuplicate) EnumDescriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{2}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{3}
 }
 
 // RetrieveMode tells by what a query is answered.
@@ -256,11 +329,11 @@ func (x RetrieveMode) String() string {
 }
 
 func (RetrieveMode) Descriptor() protoreflect.EnumDescriptor {
-	return file_memory_service_v1_memory_proto_enumTypes[3].Descriptor()
+	return file_memory_service_v1_memory_proto_enumTypes[4].Descriptor()
 }
 
 func (RetrieveMode) Type() protoreflect.EnumType {
-	return &file_memory_service_v1_memory_proto_enumTypes[3]
+	return &file_memory_service_v1_memory_proto_enumTypes[4]
 }
 
 func (x RetrieveMode) Number() protoreflect.EnumNumber {
@@ -269,7 +342,7 @@ func (x RetrieveMode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RetrieveMode.Descriptor instead.
 func (RetrieveMode) EnumDescriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{3}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{4}
 }
 
 // DegradationReason tells what could not be done.
@@ -334,11 +407,11 @@ func (x DegradationReason) String() string {
 }
 
 func (DegradationReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_memory_service_v1_memory_proto_enumTypes[4].Descriptor()
+	return file_memory_service_v1_memory_proto_enumTypes[5].Descriptor()
 }
 
 func (DegradationReason) Type() protoreflect.EnumType {
-	return &file_memory_service_v1_memory_proto_enumTypes[4]
+	return &file_memory_service_v1_memory_proto_enumTypes[5]
 }
 
 func (x DegradationReason) Number() protoreflect.EnumNumber {
@@ -347,7 +420,7 @@ func (x DegradationReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DegradationReason.Descriptor instead.
 func (DegradationReason) EnumDescriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{4}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{5}
 }
 
 // ChangeType tells what happened.
@@ -415,11 +488,11 @@ func (x ChangeType) String() string {
 }
 
 func (ChangeType) Descriptor() protoreflect.EnumDescriptor {
-	return file_memory_service_v1_memory_proto_enumTypes[5].Descriptor()
+	return file_memory_service_v1_memory_proto_enumTypes[6].Descriptor()
 }
 
 func (ChangeType) Type() protoreflect.EnumType {
-	return &file_memory_service_v1_memory_proto_enumTypes[5]
+	return &file_memory_service_v1_memory_proto_enumTypes[6]
 }
 
 func (x ChangeType) Number() protoreflect.EnumNumber {
@@ -428,7 +501,7 @@ func (x ChangeType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeType.Descriptor instead.
 func (ChangeType) EnumDescriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{5}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{6}
 }
 
 // MemoryItem is one thing remembered: a message, what a tool returned, a text or structured data.
@@ -476,7 +549,11 @@ type MemoryItem struct {
 	// only. Empty: nothing. At most 64 KiB.
 	FacetJson string `protobuf:"bytes,16,opt,name=facet_json,json=facetJson,proto3" json:"facet_json,omitempty"`
 	// importance of the item, 0 to 1, for searches that weigh it. Unset: 0.5 counts.
-	Importance    *float64 `protobuf:"fixed64,17,opt,name=importance,proto3,oneof" json:"importance,omitempty"`
+	Importance *float64 `protobuf:"fixed64,17,opt,name=importance,proto3,oneof" json:"importance,omitempty"`
+	// provenance tells who wrote this version of the item, where its content comes from, and how far it
+	// is trusted. When added: what its writer says of it. Unset in a response: nobody with a name wrote
+	// it and nothing was said, so that its trust is 1.
+	Provenance    *Provenance `protobuf:"bytes,18,opt,name=provenance,proto3" json:"provenance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -645,6 +722,13 @@ func (x *MemoryItem) GetImportance() float64 {
 	return 0
 }
 
+func (x *MemoryItem) GetProvenance() *Provenance {
+	if x != nil {
+		return x.Provenance
+	}
+	return nil
+}
+
 type isMemoryItem_Content interface {
 	isMemoryItem_Content()
 }
@@ -677,6 +761,123 @@ func (*MemoryItem_Text) isMemoryItem_Content() {}
 
 func (*MemoryItem_Data) isMemoryItem_Content() {}
 
+// Provenance tells where a version of an item comes from. It is never changed; an update writes another
+// version, with a provenance of its own. A writer may say `source`, `source_uri`, `parent_ids`, `model`
+// and `trust`; the rest is set by the server, and taken from the request in Import only, where the
+// caller has the role of an administrator.
+type Provenance struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// writer is the name that the credential of the call has. Empty: it had none.
+	Writer string `protobuf:"bytes,1,opt,name=writer,proto3" json:"writer,omitempty"`
+	// credential_id of the credential. Empty: it had none.
+	CredentialId string `protobuf:"bytes,2,opt,name=credential_id,json=credentialId,proto3" json:"credential_id,omitempty"`
+	// source of the content. Unspecified when added: what the content tells, see SourceKind.
+	Source SourceKind `protobuf:"varint,3,opt,name=source,proto3,enum=memory_service.v1.SourceKind" json:"source,omitempty"`
+	// source_uri is where the content was found, such as the address of a page. Never opened by the
+	// server. Empty: not said. At most 2 KiB, without control characters.
+	SourceUri string `protobuf:"bytes,4,opt,name=source_uri,json=sourceUri,proto3" json:"source_uri,omitempty"`
+	// parent_ids are the items of the same namespace that this one was made of. In an import they are
+	// kept as they are; else each has to exist. Empty: none. At most 100.
+	ParentIds []string `protobuf:"bytes,5,rep,name=parent_ids,json=parentIds,proto3" json:"parent_ids,omitempty"`
+	// model that made the content out of its parents, such as "openai:gpt-5". Empty: none, or not
+	// said. At most 1 KiB.
+	Model string `protobuf:"bytes,6,opt,name=model,proto3" json:"model,omitempty"`
+	// trust in the content, 0 to 1: the least of what the credential may give, what the writer says, and
+	// the trust of every parent. An update that takes anything over from the version before is trusted no
+	// more than that. Unset when added: the writer does not lower it.
+	Trust *float64 `protobuf:"fixed64,7,opt,name=trust,proto3,oneof" json:"trust,omitempty"`
+	// write_time of the version, by the server's clock. Set by the server. UTC.
+	WriteTime     *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=write_time,json=writeTime,proto3" json:"write_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Provenance) Reset() {
+	*x = Provenance{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Provenance) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Provenance) ProtoMessage() {}
+
+func (x *Provenance) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Provenance.ProtoReflect.Descriptor instead.
+func (*Provenance) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Provenance) GetWriter() string {
+	if x != nil {
+		return x.Writer
+	}
+	return ""
+}
+
+func (x *Provenance) GetCredentialId() string {
+	if x != nil {
+		return x.CredentialId
+	}
+	return ""
+}
+
+func (x *Provenance) GetSource() SourceKind {
+	if x != nil {
+		return x.Source
+	}
+	return SourceKind_SOURCE_KIND_UNSPECIFIED
+}
+
+func (x *Provenance) GetSourceUri() string {
+	if x != nil {
+		return x.SourceUri
+	}
+	return ""
+}
+
+func (x *Provenance) GetParentIds() []string {
+	if x != nil {
+		return x.ParentIds
+	}
+	return nil
+}
+
+func (x *Provenance) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *Provenance) GetTrust() float64 {
+	if x != nil && x.Trust != nil {
+		return *x.Trust
+	}
+	return 0
+}
+
+func (x *Provenance) GetWriteTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.WriteTime
+	}
+	return nil
+}
+
 // Embedding is a vector.
 type Embedding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -689,7 +890,7 @@ type Embedding struct {
 
 func (x *Embedding) Reset() {
 	*x = Embedding{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[1]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -701,7 +902,7 @@ func (x *Embedding) String() string {
 func (*Embedding) ProtoMessage() {}
 
 func (x *Embedding) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[1]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -714,7 +915,7 @@ func (x *Embedding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Embedding.ProtoReflect.Descriptor instead.
 func (*Embedding) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{1}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Embedding) GetValues() []float32 {
@@ -745,7 +946,7 @@ type ChatMessage struct {
 
 func (x *ChatMessage) Reset() {
 	*x = ChatMessage{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[2]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -757,7 +958,7 @@ func (x *ChatMessage) String() string {
 func (*ChatMessage) ProtoMessage() {}
 
 func (x *ChatMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[2]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -770,7 +971,7 @@ func (x *ChatMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatMessage.ProtoReflect.Descriptor instead.
 func (*ChatMessage) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{2}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ChatMessage) GetMessageId() string {
@@ -828,7 +1029,7 @@ type Model struct {
 
 func (x *Model) Reset() {
 	*x = Model{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[3]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -840,7 +1041,7 @@ func (x *Model) String() string {
 func (*Model) ProtoMessage() {}
 
 func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[3]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -853,7 +1054,7 @@ func (x *Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Model.ProtoReflect.Descriptor instead.
 func (*Model) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{3}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Model) GetProvider() string {
@@ -889,7 +1090,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[4]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -901,7 +1102,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[4]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -914,7 +1115,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{4}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Part) GetPart() isPart_Part {
@@ -1027,7 +1228,7 @@ type BinaryPart struct {
 
 func (x *BinaryPart) Reset() {
 	*x = BinaryPart{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[5]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1039,7 +1240,7 @@ func (x *BinaryPart) String() string {
 func (*BinaryPart) ProtoMessage() {}
 
 func (x *BinaryPart) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[5]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1052,7 +1253,7 @@ func (x *BinaryPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BinaryPart.ProtoReflect.Descriptor instead.
 func (*BinaryPart) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{5}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BinaryPart) GetName() string {
@@ -1105,7 +1306,7 @@ type ToolCall struct {
 
 func (x *ToolCall) Reset() {
 	*x = ToolCall{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[6]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1117,7 +1318,7 @@ func (x *ToolCall) String() string {
 func (*ToolCall) ProtoMessage() {}
 
 func (x *ToolCall) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[6]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1130,7 +1331,7 @@ func (x *ToolCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCall.ProtoReflect.Descriptor instead.
 func (*ToolCall) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{6}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ToolCall) GetToolCallId() string {
@@ -1171,7 +1372,7 @@ type ToolCallResult struct {
 
 func (x *ToolCallResult) Reset() {
 	*x = ToolCallResult{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[7]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1183,7 +1384,7 @@ func (x *ToolCallResult) String() string {
 func (*ToolCallResult) ProtoMessage() {}
 
 func (x *ToolCallResult) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[7]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1196,7 +1397,7 @@ func (x *ToolCallResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallResult.ProtoReflect.Descriptor instead.
 func (*ToolCallResult) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{7}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ToolCallResult) GetToolCallId() string {
@@ -1244,7 +1445,7 @@ type AddRequest struct {
 
 func (x *AddRequest) Reset() {
 	*x = AddRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[8]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1256,7 +1457,7 @@ func (x *AddRequest) String() string {
 func (*AddRequest) ProtoMessage() {}
 
 func (x *AddRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[8]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1269,7 +1470,7 @@ func (x *AddRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddRequest.ProtoReflect.Descriptor instead.
 func (*AddRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{8}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AddRequest) GetNamespace() string {
@@ -1308,7 +1509,7 @@ type AddResponse struct {
 
 func (x *AddResponse) Reset() {
 	*x = AddResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[9]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +1521,7 @@ func (x *AddResponse) String() string {
 func (*AddResponse) ProtoMessage() {}
 
 func (x *AddResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[9]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +1534,7 @@ func (x *AddResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddResponse.ProtoReflect.Descriptor instead.
 func (*AddResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{9}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AddResponse) GetItem() *MemoryItem {
@@ -1372,7 +1573,7 @@ type BatchAddRequest struct {
 
 func (x *BatchAddRequest) Reset() {
 	*x = BatchAddRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[10]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1384,7 +1585,7 @@ func (x *BatchAddRequest) String() string {
 func (*BatchAddRequest) ProtoMessage() {}
 
 func (x *BatchAddRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[10]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1397,7 +1598,7 @@ func (x *BatchAddRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchAddRequest.ProtoReflect.Descriptor instead.
 func (*BatchAddRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{10}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *BatchAddRequest) GetNamespace() string {
@@ -1437,7 +1638,7 @@ type BatchAddResponse struct {
 
 func (x *BatchAddResponse) Reset() {
 	*x = BatchAddResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[11]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1449,7 +1650,7 @@ func (x *BatchAddResponse) String() string {
 func (*BatchAddResponse) ProtoMessage() {}
 
 func (x *BatchAddResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[11]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1462,7 +1663,7 @@ func (x *BatchAddResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchAddResponse.ProtoReflect.Descriptor instead.
 func (*BatchAddResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{11}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *BatchAddResponse) GetItems() []*MemoryItem {
@@ -1505,7 +1706,7 @@ type ImportRequest struct {
 
 func (x *ImportRequest) Reset() {
 	*x = ImportRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[12]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1718,7 @@ func (x *ImportRequest) String() string {
 func (*ImportRequest) ProtoMessage() {}
 
 func (x *ImportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[12]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1731,7 @@ func (x *ImportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportRequest.ProtoReflect.Descriptor instead.
 func (*ImportRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{12}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ImportRequest) GetNamespace() string {
@@ -1582,7 +1783,7 @@ type ImportResponse struct {
 
 func (x *ImportResponse) Reset() {
 	*x = ImportResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[13]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1594,7 +1795,7 @@ func (x *ImportResponse) String() string {
 func (*ImportResponse) ProtoMessage() {}
 
 func (x *ImportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[13]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1607,7 +1808,7 @@ func (x *ImportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportResponse.ProtoReflect.Descriptor instead.
 func (*ImportResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{13}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ImportResponse) GetImportedCount() int64 {
@@ -1708,14 +1909,19 @@ type RetrieveOptions struct {
 	Rerank bool `protobuf:"varint,20,opt,name=rerank,proto3" json:"rerank,omitempty"`
 	// record_usage counts each result of this page as used once, for searches that weigh usage. False:
 	// nothing is counted.
-	RecordUsage   bool `protobuf:"varint,21,opt,name=record_usage,json=recordUsage,proto3" json:"record_usage,omitempty"`
+	RecordUsage bool `protobuf:"varint,21,opt,name=record_usage,json=recordUsage,proto3" json:"record_usage,omitempty"`
+	// min_trust that the items have, 0 to 1. Unset: any.
+	MinTrust *float64 `protobuf:"fixed64,22,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
+	// sources that the items have one of; SOURCE_KIND_UNSPECIFIED stands for those of which it is not
+	// known. Empty: any.
+	Sources       []SourceKind `protobuf:"varint,23,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RetrieveOptions) Reset() {
 	*x = RetrieveOptions{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[14]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1727,7 +1933,7 @@ func (x *RetrieveOptions) String() string {
 func (*RetrieveOptions) ProtoMessage() {}
 
 func (x *RetrieveOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[14]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1740,7 +1946,7 @@ func (x *RetrieveOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveOptions.ProtoReflect.Descriptor instead.
 func (*RetrieveOptions) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{14}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RetrieveOptions) GetLimit() int32 {
@@ -1890,6 +2096,20 @@ func (x *RetrieveOptions) GetRecordUsage() bool {
 	return false
 }
 
+func (x *RetrieveOptions) GetMinTrust() float64 {
+	if x != nil && x.MinTrust != nil {
+		return *x.MinTrust
+	}
+	return 0
+}
+
+func (x *RetrieveOptions) GetSources() []SourceKind {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
 // ScoreWeights tell how much counts in the score of a result. They are relative: the score is divided
 // by the sum of the weights that apply. Each must be finite and 0 or more, and one of them above 0.
 type ScoreWeights struct {
@@ -1912,7 +2132,7 @@ type ScoreWeights struct {
 
 func (x *ScoreWeights) Reset() {
 	*x = ScoreWeights{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[15]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1924,7 +2144,7 @@ func (x *ScoreWeights) String() string {
 func (*ScoreWeights) ProtoMessage() {}
 
 func (x *ScoreWeights) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[15]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1937,7 +2157,7 @@ func (x *ScoreWeights) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScoreWeights.ProtoReflect.Descriptor instead.
 func (*ScoreWeights) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{15}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ScoreWeights) GetLexical() float64 {
@@ -1995,7 +2215,7 @@ type RetrieveRequest struct {
 
 func (x *RetrieveRequest) Reset() {
 	*x = RetrieveRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[16]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2007,7 +2227,7 @@ func (x *RetrieveRequest) String() string {
 func (*RetrieveRequest) ProtoMessage() {}
 
 func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[16]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2020,7 +2240,7 @@ func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveRequest.ProtoReflect.Descriptor instead.
 func (*RetrieveRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{16}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RetrieveRequest) GetNamespace() string {
@@ -2056,7 +2276,7 @@ type RetrieveResponse struct {
 
 func (x *RetrieveResponse) Reset() {
 	*x = RetrieveResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[17]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2068,7 +2288,7 @@ func (x *RetrieveResponse) String() string {
 func (*RetrieveResponse) ProtoMessage() {}
 
 func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[17]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2081,7 +2301,7 @@ func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveResponse.ProtoReflect.Descriptor instead.
 func (*RetrieveResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{17}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RetrieveResponse) GetResults() []*RetrieveResult {
@@ -2144,7 +2364,7 @@ type RetrieveResult struct {
 
 func (x *RetrieveResult) Reset() {
 	*x = RetrieveResult{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[18]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2156,7 +2376,7 @@ func (x *RetrieveResult) String() string {
 func (*RetrieveResult) ProtoMessage() {}
 
 func (x *RetrieveResult) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[18]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2169,7 +2389,7 @@ func (x *RetrieveResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveResult.ProtoReflect.Descriptor instead.
 func (*RetrieveResult) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{18}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RetrieveResult) GetItem() *MemoryItem {
@@ -2218,7 +2438,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[19]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2230,7 +2450,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[19]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2243,7 +2463,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{19}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Explanation) GetContributions() []*Contribution {
@@ -2276,7 +2496,7 @@ type Contribution struct {
 
 func (x *Contribution) Reset() {
 	*x = Contribution{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[20]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2288,7 +2508,7 @@ func (x *Contribution) String() string {
 func (*Contribution) ProtoMessage() {}
 
 func (x *Contribution) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[20]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2301,7 +2521,7 @@ func (x *Contribution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Contribution.ProtoReflect.Descriptor instead.
 func (*Contribution) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{20}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Contribution) GetChannel() string {
@@ -2352,7 +2572,7 @@ type Degradation struct {
 
 func (x *Degradation) Reset() {
 	*x = Degradation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[21]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2364,7 +2584,7 @@ func (x *Degradation) String() string {
 func (*Degradation) ProtoMessage() {}
 
 func (x *Degradation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[21]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2377,7 +2597,7 @@ func (x *Degradation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Degradation.ProtoReflect.Descriptor instead.
 func (*Degradation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{21}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Degradation) GetReason() DegradationReason {
@@ -2409,7 +2629,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[22]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2421,7 +2641,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[22]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2434,7 +2654,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{22}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetRequest) GetNamespace() string {
@@ -2469,7 +2689,7 @@ type GetResponse struct {
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[23]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2481,7 +2701,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[23]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2494,7 +2714,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{23}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetResponse) GetItem() *MemoryItem {
@@ -2530,14 +2750,18 @@ type ListRequest struct {
 	IncludeEmbedding bool `protobuf:"varint,10,opt,name=include_embedding,json=includeEmbedding,proto3" json:"include_embedding,omitempty"`
 	// kinds that the items have one of; ITEM_KIND_UNSPECIFIED stands for plain items. Empty: those of a
 	// conversation.
-	Kinds         []ItemKind `protobuf:"varint,11,rep,packed,name=kinds,proto3,enum=memory_service.v1.ItemKind" json:"kinds,omitempty"`
+	Kinds []ItemKind `protobuf:"varint,11,rep,packed,name=kinds,proto3,enum=memory_service.v1.ItemKind" json:"kinds,omitempty"`
+	// min_trust that the items have, 0 to 1. Unset: any.
+	MinTrust *float64 `protobuf:"fixed64,12,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
+	// sources that the items have one of, as in RetrieveOptions. Empty: any.
+	Sources       []SourceKind `protobuf:"varint,13,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[24]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2549,7 +2773,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[24]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2562,7 +2786,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{24}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListRequest) GetNamespace() string {
@@ -2642,6 +2866,20 @@ func (x *ListRequest) GetKinds() []ItemKind {
 	return nil
 }
 
+func (x *ListRequest) GetMinTrust() float64 {
+	if x != nil && x.MinTrust != nil {
+		return *x.MinTrust
+	}
+	return 0
+}
+
+func (x *ListRequest) GetSources() []SourceKind {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
 // ListResponse is one page of items.
 type ListResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2657,7 +2895,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[25]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2669,7 +2907,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[25]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2682,7 +2920,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{25}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListResponse) GetItems() []*MemoryItem {
@@ -2730,7 +2968,7 @@ type UpdateRequest struct {
 
 func (x *UpdateRequest) Reset() {
 	*x = UpdateRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[26]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2742,7 +2980,7 @@ func (x *UpdateRequest) String() string {
 func (*UpdateRequest) ProtoMessage() {}
 
 func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[26]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2755,7 +2993,7 @@ func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{26}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *UpdateRequest) GetNamespace() string {
@@ -2808,7 +3046,7 @@ type UpdateResponse struct {
 
 func (x *UpdateResponse) Reset() {
 	*x = UpdateResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2820,7 +3058,7 @@ func (x *UpdateResponse) String() string {
 func (*UpdateResponse) ProtoMessage() {}
 
 func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2833,7 +3071,7 @@ func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateResponse.ProtoReflect.Descriptor instead.
 func (*UpdateResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{27}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *UpdateResponse) GetItem() *MemoryItem {
@@ -2874,7 +3112,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2886,7 +3124,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2899,7 +3137,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{28}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DeleteRequest) GetNamespace() string {
@@ -2941,7 +3179,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2953,7 +3191,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2966,7 +3204,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{29}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DeleteResponse) GetRevision() int64 {
@@ -2989,7 +3227,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3001,7 +3239,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3014,7 +3252,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{30}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ResetRequest) GetNamespace() string {
@@ -3046,7 +3284,7 @@ type ResetResponse struct {
 
 func (x *ResetResponse) Reset() {
 	*x = ResetResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3058,7 +3296,7 @@ func (x *ResetResponse) String() string {
 func (*ResetResponse) ProtoMessage() {}
 
 func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3071,7 +3309,7 @@ func (x *ResetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
 func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{31}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ResetResponse) GetRemovedCount() int64 {
@@ -3111,7 +3349,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3123,7 +3361,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3136,7 +3374,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{32}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WatchRequest) GetNamespace() string {
@@ -3173,7 +3411,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3185,7 +3423,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3198,7 +3436,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{33}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WatchResponse) GetChange() *Change {
@@ -3237,7 +3475,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3249,7 +3487,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3262,7 +3500,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{34}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Change) GetType() ChangeType {
@@ -3322,7 +3560,7 @@ type ExportRequest struct {
 
 func (x *ExportRequest) Reset() {
 	*x = ExportRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3334,7 +3572,7 @@ func (x *ExportRequest) String() string {
 func (*ExportRequest) ProtoMessage() {}
 
 func (x *ExportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3347,7 +3585,7 @@ func (x *ExportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportRequest.ProtoReflect.Descriptor instead.
 func (*ExportRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{35}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExportRequest) GetNamespace() string {
@@ -3389,7 +3627,7 @@ type ExportResponse struct {
 
 func (x *ExportResponse) Reset() {
 	*x = ExportResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3401,7 +3639,7 @@ func (x *ExportResponse) String() string {
 func (*ExportResponse) ProtoMessage() {}
 
 func (x *ExportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3414,7 +3652,7 @@ func (x *ExportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportResponse.ProtoReflect.Descriptor instead.
 func (*ExportResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{36}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ExportResponse) GetRecord() isExportResponse_Record {
@@ -3471,7 +3709,7 @@ var File_memory_service_v1_memory_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\n" +
-	"\x1ememory_service/v1/memory.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dmemory_service/v1/state.proto\"\x92\a\n" +
+	"\x1ememory_service/v1/memory.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dmemory_service/v1/state.proto\"\xd1\a\n" +
 	"\n" +
 	"MemoryItem\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
@@ -3498,12 +3736,29 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"facet_json\x18\x10 \x01(\tR\tfacetJson\x12#\n" +
 	"\n" +
 	"importance\x18\x11 \x01(\x01H\x01R\n" +
-	"importance\x88\x01\x01\x1a9\n" +
+	"importance\x88\x01\x01\x12=\n" +
+	"\n" +
+	"provenance\x18\x12 \x01(\v2\x1d.memory_service.v1.ProvenanceR\n" +
+	"provenance\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\t\n" +
 	"\acontentB\r\n" +
-	"\v_importance\"#\n" +
+	"\v_importance\"\xb4\x02\n" +
+	"\n" +
+	"Provenance\x12\x16\n" +
+	"\x06writer\x18\x01 \x01(\tR\x06writer\x12#\n" +
+	"\rcredential_id\x18\x02 \x01(\tR\fcredentialId\x125\n" +
+	"\x06source\x18\x03 \x01(\x0e2\x1d.memory_service.v1.SourceKindR\x06source\x12\x1d\n" +
+	"\n" +
+	"source_uri\x18\x04 \x01(\tR\tsourceUri\x12\x1d\n" +
+	"\n" +
+	"parent_ids\x18\x05 \x03(\tR\tparentIds\x12\x14\n" +
+	"\x05model\x18\x06 \x01(\tR\x05model\x12\x19\n" +
+	"\x05trust\x18\a \x01(\x01H\x00R\x05trust\x88\x01\x01\x129\n" +
+	"\n" +
+	"write_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\twriteTimeB\b\n" +
+	"\x06_trust\"#\n" +
 	"\tEmbedding\x12\x16\n" +
 	"\x06values\x18\x01 \x03(\x02R\x06values\"\x97\x02\n" +
 	"\vChatMessage\x12\x1d\n" +
@@ -3577,7 +3832,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x14imported_state_count\x18\x03 \x01(\x03R\x12importedStateCount\x12.\n" +
 	"\x13skipped_state_count\x18\x04 \x01(\x03R\x11skippedStateCount\x12\x1a\n" +
 	"\brevision\x18\x05 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x06 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xe1\a\n" +
+	"\bdegraded\x18\x06 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xca\b\n" +
 	"\x0fRetrieveOptions\x12\x19\n" +
 	"\x05limit\x18\x01 \x01(\x05H\x00R\x05limit\x88\x01\x01\x12\x1d\n" +
 	"\n" +
@@ -3605,14 +3860,18 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\n" +
 	"max_tokens\x18\x13 \x01(\x05H\x02R\tmaxTokens\x88\x01\x01\x12\x16\n" +
 	"\x06rerank\x18\x14 \x01(\bR\x06rerank\x12!\n" +
-	"\frecord_usage\x18\x15 \x01(\bR\vrecordUsage\x1a9\n" +
+	"\frecord_usage\x18\x15 \x01(\bR\vrecordUsage\x12 \n" +
+	"\tmin_trust\x18\x16 \x01(\x01H\x03R\bminTrust\x88\x01\x01\x127\n" +
+	"\asources\x18\x17 \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\b\n" +
 	"\x06_limitB\f\n" +
 	"\n" +
 	"_min_scoreB\r\n" +
-	"\v_max_tokens\"\xf8\x01\n" +
+	"\v_max_tokensB\f\n" +
+	"\n" +
+	"_min_trust\"\xf8\x01\n" +
 	"\fScoreWeights\x12\x1d\n" +
 	"\alexical\x18\x01 \x01(\x01H\x00R\alexical\x88\x01\x01\x12\x1b\n" +
 	"\x06vector\x18\x02 \x01(\x01H\x01R\x06vector\x88\x01\x01\x12\x18\n" +
@@ -3658,7 +3917,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12+\n" +
 	"\x11include_embedding\x18\x03 \x01(\bR\x10includeEmbedding\"@\n" +
 	"\vGetResponse\x121\n" +
-	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\"\x92\x04\n" +
+	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\"\xfb\x04\n" +
 	"\vListRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -3674,10 +3933,14 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\fnewest_first\x18\t \x01(\bR\vnewestFirst\x12+\n" +
 	"\x11include_embedding\x18\n" +
 	" \x01(\bR\x10includeEmbedding\x121\n" +
-	"\x05kinds\x18\v \x03(\x0e2\x1b.memory_service.v1.ItemKindR\x05kinds\x1a9\n" +
+	"\x05kinds\x18\v \x03(\x0e2\x1b.memory_service.v1.ItemKindR\x05kinds\x12 \n" +
+	"\tmin_trust\x18\f \x01(\x01H\x00R\bminTrust\x88\x01\x01\x127\n" +
+	"\asources\x18\r \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x87\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
+	"\n" +
+	"_min_trust\"\x87\x01\n" +
 	"\fListResponse\x123\n" +
 	"\x05items\x18\x01 \x03(\v2\x1d.memory_service.v1.MemoryItemR\x05items\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
@@ -3743,7 +4006,17 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x14ITEM_KIND_REFLECTION\x10\x03\x12\x19\n" +
 	"\x15ITEM_KIND_USER_MEMORY\x10\x04\x12\x16\n" +
 	"\x12ITEM_KIND_DOCUMENT\x10\x05\x12\x16\n" +
-	"\x12ITEM_KIND_FRAGMENT\x10\x06*_\n" +
+	"\x12ITEM_KIND_FRAGMENT\x10\x06*\xcc\x01\n" +
+	"\n" +
+	"SourceKind\x12\x1b\n" +
+	"\x17SOURCE_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10SOURCE_KIND_USER\x10\x01\x12\x15\n" +
+	"\x11SOURCE_KIND_AGENT\x10\x02\x12\x14\n" +
+	"\x10SOURCE_KIND_TOOL\x10\x03\x12\x13\n" +
+	"\x0fSOURCE_KIND_WEB\x10\x04\x12\x18\n" +
+	"\x14SOURCE_KIND_DOCUMENT\x10\x05\x12\x17\n" +
+	"\x13SOURCE_KIND_DERIVED\x10\x06\x12\x16\n" +
+	"\x12SOURCE_KIND_IMPORT\x10\a*_\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vROLE_SYSTEM\x10\x01\x12\r\n" +
@@ -3807,156 +4080,163 @@ func file_memory_service_v1_memory_proto_rawDescGZIP() []byte {
 	return file_memory_service_v1_memory_proto_rawDescData
 }
 
-var file_memory_service_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_memory_service_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_memory_service_v1_memory_proto_goTypes = []any{
 	(ItemKind)(0),                 // 0: memory_service.v1.ItemKind
-	(Role)(0),                     // 1: memory_service.v1.Role
-	(OnDuplicate)(0),              // 2: memory_service.v1.OnDuplicate
-	(RetrieveMode)(0),             // 3: memory_service.v1.RetrieveMode
-	(DegradationReason)(0),        // 4: memory_service.v1.DegradationReason
-	(ChangeType)(0),               // 5: memory_service.v1.ChangeType
-	(*MemoryItem)(nil),            // 6: memory_service.v1.MemoryItem
-	(*Embedding)(nil),             // 7: memory_service.v1.Embedding
-	(*ChatMessage)(nil),           // 8: memory_service.v1.ChatMessage
-	(*Model)(nil),                 // 9: memory_service.v1.Model
-	(*Part)(nil),                  // 10: memory_service.v1.Part
-	(*BinaryPart)(nil),            // 11: memory_service.v1.BinaryPart
-	(*ToolCall)(nil),              // 12: memory_service.v1.ToolCall
-	(*ToolCallResult)(nil),        // 13: memory_service.v1.ToolCallResult
-	(*AddRequest)(nil),            // 14: memory_service.v1.AddRequest
-	(*AddResponse)(nil),           // 15: memory_service.v1.AddResponse
-	(*BatchAddRequest)(nil),       // 16: memory_service.v1.BatchAddRequest
-	(*BatchAddResponse)(nil),      // 17: memory_service.v1.BatchAddResponse
-	(*ImportRequest)(nil),         // 18: memory_service.v1.ImportRequest
-	(*ImportResponse)(nil),        // 19: memory_service.v1.ImportResponse
-	(*RetrieveOptions)(nil),       // 20: memory_service.v1.RetrieveOptions
-	(*ScoreWeights)(nil),          // 21: memory_service.v1.ScoreWeights
-	(*RetrieveRequest)(nil),       // 22: memory_service.v1.RetrieveRequest
-	(*RetrieveResponse)(nil),      // 23: memory_service.v1.RetrieveResponse
-	(*RetrieveResult)(nil),        // 24: memory_service.v1.RetrieveResult
-	(*Explanation)(nil),           // 25: memory_service.v1.Explanation
-	(*Contribution)(nil),          // 26: memory_service.v1.Contribution
-	(*Degradation)(nil),           // 27: memory_service.v1.Degradation
-	(*GetRequest)(nil),            // 28: memory_service.v1.GetRequest
-	(*GetResponse)(nil),           // 29: memory_service.v1.GetResponse
-	(*ListRequest)(nil),           // 30: memory_service.v1.ListRequest
-	(*ListResponse)(nil),          // 31: memory_service.v1.ListResponse
-	(*UpdateRequest)(nil),         // 32: memory_service.v1.UpdateRequest
-	(*UpdateResponse)(nil),        // 33: memory_service.v1.UpdateResponse
-	(*DeleteRequest)(nil),         // 34: memory_service.v1.DeleteRequest
-	(*DeleteResponse)(nil),        // 35: memory_service.v1.DeleteResponse
-	(*ResetRequest)(nil),          // 36: memory_service.v1.ResetRequest
-	(*ResetResponse)(nil),         // 37: memory_service.v1.ResetResponse
-	(*WatchRequest)(nil),          // 38: memory_service.v1.WatchRequest
-	(*WatchResponse)(nil),         // 39: memory_service.v1.WatchResponse
-	(*Change)(nil),                // 40: memory_service.v1.Change
-	(*ExportRequest)(nil),         // 41: memory_service.v1.ExportRequest
-	(*ExportResponse)(nil),        // 42: memory_service.v1.ExportResponse
-	nil,                           // 43: memory_service.v1.MemoryItem.LabelsEntry
-	nil,                           // 44: memory_service.v1.RetrieveOptions.LabelsEntry
-	nil,                           // 45: memory_service.v1.ListRequest.LabelsEntry
-	(*structpb.Struct)(nil),       // 46: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 47: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 48: google.protobuf.Duration
-	(*structpb.Value)(nil),        // 49: google.protobuf.Value
-	(*StateEntry)(nil),            // 50: memory_service.v1.StateEntry
-	(*fieldmaskpb.FieldMask)(nil), // 51: google.protobuf.FieldMask
+	(SourceKind)(0),               // 1: memory_service.v1.SourceKind
+	(Role)(0),                     // 2: memory_service.v1.Role
+	(OnDuplicate)(0),              // 3: memory_service.v1.OnDuplicate
+	(RetrieveMode)(0),             // 4: memory_service.v1.RetrieveMode
+	(DegradationReason)(0),        // 5: memory_service.v1.DegradationReason
+	(ChangeType)(0),               // 6: memory_service.v1.ChangeType
+	(*MemoryItem)(nil),            // 7: memory_service.v1.MemoryItem
+	(*Provenance)(nil),            // 8: memory_service.v1.Provenance
+	(*Embedding)(nil),             // 9: memory_service.v1.Embedding
+	(*ChatMessage)(nil),           // 10: memory_service.v1.ChatMessage
+	(*Model)(nil),                 // 11: memory_service.v1.Model
+	(*Part)(nil),                  // 12: memory_service.v1.Part
+	(*BinaryPart)(nil),            // 13: memory_service.v1.BinaryPart
+	(*ToolCall)(nil),              // 14: memory_service.v1.ToolCall
+	(*ToolCallResult)(nil),        // 15: memory_service.v1.ToolCallResult
+	(*AddRequest)(nil),            // 16: memory_service.v1.AddRequest
+	(*AddResponse)(nil),           // 17: memory_service.v1.AddResponse
+	(*BatchAddRequest)(nil),       // 18: memory_service.v1.BatchAddRequest
+	(*BatchAddResponse)(nil),      // 19: memory_service.v1.BatchAddResponse
+	(*ImportRequest)(nil),         // 20: memory_service.v1.ImportRequest
+	(*ImportResponse)(nil),        // 21: memory_service.v1.ImportResponse
+	(*RetrieveOptions)(nil),       // 22: memory_service.v1.RetrieveOptions
+	(*ScoreWeights)(nil),          // 23: memory_service.v1.ScoreWeights
+	(*RetrieveRequest)(nil),       // 24: memory_service.v1.RetrieveRequest
+	(*RetrieveResponse)(nil),      // 25: memory_service.v1.RetrieveResponse
+	(*RetrieveResult)(nil),        // 26: memory_service.v1.RetrieveResult
+	(*Explanation)(nil),           // 27: memory_service.v1.Explanation
+	(*Contribution)(nil),          // 28: memory_service.v1.Contribution
+	(*Degradation)(nil),           // 29: memory_service.v1.Degradation
+	(*GetRequest)(nil),            // 30: memory_service.v1.GetRequest
+	(*GetResponse)(nil),           // 31: memory_service.v1.GetResponse
+	(*ListRequest)(nil),           // 32: memory_service.v1.ListRequest
+	(*ListResponse)(nil),          // 33: memory_service.v1.ListResponse
+	(*UpdateRequest)(nil),         // 34: memory_service.v1.UpdateRequest
+	(*UpdateResponse)(nil),        // 35: memory_service.v1.UpdateResponse
+	(*DeleteRequest)(nil),         // 36: memory_service.v1.DeleteRequest
+	(*DeleteResponse)(nil),        // 37: memory_service.v1.DeleteResponse
+	(*ResetRequest)(nil),          // 38: memory_service.v1.ResetRequest
+	(*ResetResponse)(nil),         // 39: memory_service.v1.ResetResponse
+	(*WatchRequest)(nil),          // 40: memory_service.v1.WatchRequest
+	(*WatchResponse)(nil),         // 41: memory_service.v1.WatchResponse
+	(*Change)(nil),                // 42: memory_service.v1.Change
+	(*ExportRequest)(nil),         // 43: memory_service.v1.ExportRequest
+	(*ExportResponse)(nil),        // 44: memory_service.v1.ExportResponse
+	nil,                           // 45: memory_service.v1.MemoryItem.LabelsEntry
+	nil,                           // 46: memory_service.v1.RetrieveOptions.LabelsEntry
+	nil,                           // 47: memory_service.v1.ListRequest.LabelsEntry
+	(*structpb.Struct)(nil),       // 48: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 49: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 50: google.protobuf.Duration
+	(*structpb.Value)(nil),        // 51: google.protobuf.Value
+	(*StateEntry)(nil),            // 52: memory_service.v1.StateEntry
+	(*fieldmaskpb.FieldMask)(nil), // 53: google.protobuf.FieldMask
 }
 var file_memory_service_v1_memory_proto_depIdxs = []int32{
-	8,  // 0: memory_service.v1.MemoryItem.chat_message:type_name -> memory_service.v1.ChatMessage
-	13, // 1: memory_service.v1.MemoryItem.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	46, // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
-	47, // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
-	47, // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
-	47, // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
-	43, // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
-	46, // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
-	7,  // 8: memory_service.v1.MemoryItem.embedding:type_name -> memory_service.v1.Embedding
-	48, // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
+	10, // 0: memory_service.v1.MemoryItem.chat_message:type_name -> memory_service.v1.ChatMessage
+	15, // 1: memory_service.v1.MemoryItem.tool_call_result:type_name -> memory_service.v1.ToolCallResult
+	48, // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
+	49, // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
+	49, // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
+	49, // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
+	45, // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
+	48, // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
+	9,  // 8: memory_service.v1.MemoryItem.embedding:type_name -> memory_service.v1.Embedding
+	50, // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
 	0,  // 10: memory_service.v1.MemoryItem.kind:type_name -> memory_service.v1.ItemKind
-	1,  // 11: memory_service.v1.ChatMessage.role:type_name -> memory_service.v1.Role
-	9,  // 12: memory_service.v1.ChatMessage.model:type_name -> memory_service.v1.Model
-	10, // 13: memory_service.v1.ChatMessage.parts:type_name -> memory_service.v1.Part
-	47, // 14: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
-	46, // 15: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
-	11, // 16: memory_service.v1.Part.binary:type_name -> memory_service.v1.BinaryPart
-	12, // 17: memory_service.v1.Part.tool_call:type_name -> memory_service.v1.ToolCall
-	13, // 18: memory_service.v1.Part.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	46, // 19: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
-	49, // 20: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
-	6,  // 21: memory_service.v1.AddRequest.item:type_name -> memory_service.v1.MemoryItem
-	6,  // 22: memory_service.v1.AddResponse.item:type_name -> memory_service.v1.MemoryItem
-	27, // 23: memory_service.v1.AddResponse.degraded:type_name -> memory_service.v1.Degradation
-	6,  // 24: memory_service.v1.BatchAddRequest.items:type_name -> memory_service.v1.MemoryItem
-	6,  // 25: memory_service.v1.BatchAddResponse.items:type_name -> memory_service.v1.MemoryItem
-	27, // 26: memory_service.v1.BatchAddResponse.degraded:type_name -> memory_service.v1.Degradation
-	6,  // 27: memory_service.v1.ImportRequest.items:type_name -> memory_service.v1.MemoryItem
-	50, // 28: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
-	2,  // 29: memory_service.v1.ImportRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
-	27, // 30: memory_service.v1.ImportResponse.degraded:type_name -> memory_service.v1.Degradation
-	7,  // 31: memory_service.v1.RetrieveOptions.query_embedding:type_name -> memory_service.v1.Embedding
-	44, // 32: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
-	47, // 33: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
-	47, // 34: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
-	3,  // 35: memory_service.v1.RetrieveOptions.mode:type_name -> memory_service.v1.RetrieveMode
-	0,  // 36: memory_service.v1.RetrieveOptions.kinds:type_name -> memory_service.v1.ItemKind
-	47, // 37: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
-	21, // 38: memory_service.v1.RetrieveOptions.weights:type_name -> memory_service.v1.ScoreWeights
-	48, // 39: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
-	20, // 40: memory_service.v1.RetrieveRequest.options:type_name -> memory_service.v1.RetrieveOptions
-	24, // 41: memory_service.v1.RetrieveResponse.results:type_name -> memory_service.v1.RetrieveResult
-	27, // 42: memory_service.v1.RetrieveResponse.degraded:type_name -> memory_service.v1.Degradation
-	6,  // 43: memory_service.v1.RetrieveResult.item:type_name -> memory_service.v1.MemoryItem
-	25, // 44: memory_service.v1.RetrieveResult.explanation:type_name -> memory_service.v1.Explanation
-	6,  // 45: memory_service.v1.RetrieveResult.before:type_name -> memory_service.v1.MemoryItem
-	6,  // 46: memory_service.v1.RetrieveResult.after:type_name -> memory_service.v1.MemoryItem
-	26, // 47: memory_service.v1.Explanation.contributions:type_name -> memory_service.v1.Contribution
-	4,  // 48: memory_service.v1.Degradation.reason:type_name -> memory_service.v1.DegradationReason
-	6,  // 49: memory_service.v1.GetResponse.item:type_name -> memory_service.v1.MemoryItem
-	45, // 50: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
-	47, // 51: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
-	47, // 52: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
-	0,  // 53: memory_service.v1.ListRequest.kinds:type_name -> memory_service.v1.ItemKind
-	6,  // 54: memory_service.v1.ListResponse.items:type_name -> memory_service.v1.MemoryItem
-	6,  // 55: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
-	51, // 56: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
-	6,  // 57: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
-	27, // 58: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
-	48, // 59: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
-	40, // 60: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
-	5,  // 61: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
-	6,  // 62: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
-	50, // 63: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
-	6,  // 64: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
-	50, // 65: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
-	14, // 66: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
-	16, // 67: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
-	18, // 68: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
-	22, // 69: memory_service.v1.MemoryService.Retrieve:input_type -> memory_service.v1.RetrieveRequest
-	28, // 70: memory_service.v1.MemoryService.Get:input_type -> memory_service.v1.GetRequest
-	30, // 71: memory_service.v1.MemoryService.List:input_type -> memory_service.v1.ListRequest
-	32, // 72: memory_service.v1.MemoryService.Update:input_type -> memory_service.v1.UpdateRequest
-	34, // 73: memory_service.v1.MemoryService.Delete:input_type -> memory_service.v1.DeleteRequest
-	36, // 74: memory_service.v1.MemoryService.Reset:input_type -> memory_service.v1.ResetRequest
-	38, // 75: memory_service.v1.MemoryService.Watch:input_type -> memory_service.v1.WatchRequest
-	41, // 76: memory_service.v1.MemoryService.Export:input_type -> memory_service.v1.ExportRequest
-	15, // 77: memory_service.v1.MemoryService.Add:output_type -> memory_service.v1.AddResponse
-	17, // 78: memory_service.v1.MemoryService.BatchAdd:output_type -> memory_service.v1.BatchAddResponse
-	19, // 79: memory_service.v1.MemoryService.Import:output_type -> memory_service.v1.ImportResponse
-	23, // 80: memory_service.v1.MemoryService.Retrieve:output_type -> memory_service.v1.RetrieveResponse
-	29, // 81: memory_service.v1.MemoryService.Get:output_type -> memory_service.v1.GetResponse
-	31, // 82: memory_service.v1.MemoryService.List:output_type -> memory_service.v1.ListResponse
-	33, // 83: memory_service.v1.MemoryService.Update:output_type -> memory_service.v1.UpdateResponse
-	35, // 84: memory_service.v1.MemoryService.Delete:output_type -> memory_service.v1.DeleteResponse
-	37, // 85: memory_service.v1.MemoryService.Reset:output_type -> memory_service.v1.ResetResponse
-	39, // 86: memory_service.v1.MemoryService.Watch:output_type -> memory_service.v1.WatchResponse
-	42, // 87: memory_service.v1.MemoryService.Export:output_type -> memory_service.v1.ExportResponse
-	77, // [77:88] is the sub-list for method output_type
-	66, // [66:77] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	8,  // 11: memory_service.v1.MemoryItem.provenance:type_name -> memory_service.v1.Provenance
+	1,  // 12: memory_service.v1.Provenance.source:type_name -> memory_service.v1.SourceKind
+	49, // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
+	2,  // 14: memory_service.v1.ChatMessage.role:type_name -> memory_service.v1.Role
+	11, // 15: memory_service.v1.ChatMessage.model:type_name -> memory_service.v1.Model
+	12, // 16: memory_service.v1.ChatMessage.parts:type_name -> memory_service.v1.Part
+	49, // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
+	48, // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
+	13, // 19: memory_service.v1.Part.binary:type_name -> memory_service.v1.BinaryPart
+	14, // 20: memory_service.v1.Part.tool_call:type_name -> memory_service.v1.ToolCall
+	15, // 21: memory_service.v1.Part.tool_call_result:type_name -> memory_service.v1.ToolCallResult
+	48, // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
+	51, // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
+	7,  // 24: memory_service.v1.AddRequest.item:type_name -> memory_service.v1.MemoryItem
+	7,  // 25: memory_service.v1.AddResponse.item:type_name -> memory_service.v1.MemoryItem
+	29, // 26: memory_service.v1.AddResponse.degraded:type_name -> memory_service.v1.Degradation
+	7,  // 27: memory_service.v1.BatchAddRequest.items:type_name -> memory_service.v1.MemoryItem
+	7,  // 28: memory_service.v1.BatchAddResponse.items:type_name -> memory_service.v1.MemoryItem
+	29, // 29: memory_service.v1.BatchAddResponse.degraded:type_name -> memory_service.v1.Degradation
+	7,  // 30: memory_service.v1.ImportRequest.items:type_name -> memory_service.v1.MemoryItem
+	52, // 31: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
+	3,  // 32: memory_service.v1.ImportRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
+	29, // 33: memory_service.v1.ImportResponse.degraded:type_name -> memory_service.v1.Degradation
+	9,  // 34: memory_service.v1.RetrieveOptions.query_embedding:type_name -> memory_service.v1.Embedding
+	46, // 35: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
+	49, // 36: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
+	49, // 37: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
+	4,  // 38: memory_service.v1.RetrieveOptions.mode:type_name -> memory_service.v1.RetrieveMode
+	0,  // 39: memory_service.v1.RetrieveOptions.kinds:type_name -> memory_service.v1.ItemKind
+	49, // 40: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
+	23, // 41: memory_service.v1.RetrieveOptions.weights:type_name -> memory_service.v1.ScoreWeights
+	1,  // 42: memory_service.v1.RetrieveOptions.sources:type_name -> memory_service.v1.SourceKind
+	50, // 43: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
+	22, // 44: memory_service.v1.RetrieveRequest.options:type_name -> memory_service.v1.RetrieveOptions
+	26, // 45: memory_service.v1.RetrieveResponse.results:type_name -> memory_service.v1.RetrieveResult
+	29, // 46: memory_service.v1.RetrieveResponse.degraded:type_name -> memory_service.v1.Degradation
+	7,  // 47: memory_service.v1.RetrieveResult.item:type_name -> memory_service.v1.MemoryItem
+	27, // 48: memory_service.v1.RetrieveResult.explanation:type_name -> memory_service.v1.Explanation
+	7,  // 49: memory_service.v1.RetrieveResult.before:type_name -> memory_service.v1.MemoryItem
+	7,  // 50: memory_service.v1.RetrieveResult.after:type_name -> memory_service.v1.MemoryItem
+	28, // 51: memory_service.v1.Explanation.contributions:type_name -> memory_service.v1.Contribution
+	5,  // 52: memory_service.v1.Degradation.reason:type_name -> memory_service.v1.DegradationReason
+	7,  // 53: memory_service.v1.GetResponse.item:type_name -> memory_service.v1.MemoryItem
+	47, // 54: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
+	49, // 55: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
+	49, // 56: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
+	0,  // 57: memory_service.v1.ListRequest.kinds:type_name -> memory_service.v1.ItemKind
+	1,  // 58: memory_service.v1.ListRequest.sources:type_name -> memory_service.v1.SourceKind
+	7,  // 59: memory_service.v1.ListResponse.items:type_name -> memory_service.v1.MemoryItem
+	7,  // 60: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
+	53, // 61: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
+	7,  // 62: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
+	29, // 63: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
+	50, // 64: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	42, // 65: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
+	6,  // 66: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
+	7,  // 67: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
+	52, // 68: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
+	7,  // 69: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
+	52, // 70: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
+	16, // 71: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
+	18, // 72: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
+	20, // 73: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
+	24, // 74: memory_service.v1.MemoryService.Retrieve:input_type -> memory_service.v1.RetrieveRequest
+	30, // 75: memory_service.v1.MemoryService.Get:input_type -> memory_service.v1.GetRequest
+	32, // 76: memory_service.v1.MemoryService.List:input_type -> memory_service.v1.ListRequest
+	34, // 77: memory_service.v1.MemoryService.Update:input_type -> memory_service.v1.UpdateRequest
+	36, // 78: memory_service.v1.MemoryService.Delete:input_type -> memory_service.v1.DeleteRequest
+	38, // 79: memory_service.v1.MemoryService.Reset:input_type -> memory_service.v1.ResetRequest
+	40, // 80: memory_service.v1.MemoryService.Watch:input_type -> memory_service.v1.WatchRequest
+	43, // 81: memory_service.v1.MemoryService.Export:input_type -> memory_service.v1.ExportRequest
+	17, // 82: memory_service.v1.MemoryService.Add:output_type -> memory_service.v1.AddResponse
+	19, // 83: memory_service.v1.MemoryService.BatchAdd:output_type -> memory_service.v1.BatchAddResponse
+	21, // 84: memory_service.v1.MemoryService.Import:output_type -> memory_service.v1.ImportResponse
+	25, // 85: memory_service.v1.MemoryService.Retrieve:output_type -> memory_service.v1.RetrieveResponse
+	31, // 86: memory_service.v1.MemoryService.Get:output_type -> memory_service.v1.GetResponse
+	33, // 87: memory_service.v1.MemoryService.List:output_type -> memory_service.v1.ListResponse
+	35, // 88: memory_service.v1.MemoryService.Update:output_type -> memory_service.v1.UpdateResponse
+	37, // 89: memory_service.v1.MemoryService.Delete:output_type -> memory_service.v1.DeleteResponse
+	39, // 90: memory_service.v1.MemoryService.Reset:output_type -> memory_service.v1.ResetResponse
+	41, // 91: memory_service.v1.MemoryService.Watch:output_type -> memory_service.v1.WatchResponse
+	44, // 92: memory_service.v1.MemoryService.Export:output_type -> memory_service.v1.ExportResponse
+	82, // [82:93] is the sub-list for method output_type
+	71, // [71:82] is the sub-list for method input_type
+	71, // [71:71] is the sub-list for extension type_name
+	71, // [71:71] is the sub-list for extension extendee
+	0,  // [0:71] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_memory_proto_init() }
@@ -3971,21 +4251,23 @@ func file_memory_service_v1_memory_proto_init() {
 		(*MemoryItem_Text)(nil),
 		(*MemoryItem_Data)(nil),
 	}
-	file_memory_service_v1_memory_proto_msgTypes[2].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[4].OneofWrappers = []any{
+	file_memory_service_v1_memory_proto_msgTypes[1].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[3].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[5].OneofWrappers = []any{
 		(*Part_Text)(nil),
 		(*Part_Data)(nil),
 		(*Part_Binary)(nil),
 		(*Part_ToolCall)(nil),
 		(*Part_ToolCallResult)(nil),
 	}
-	file_memory_service_v1_memory_proto_msgTypes[5].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[14].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[6].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[15].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[26].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[28].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[32].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[36].OneofWrappers = []any{
+	file_memory_service_v1_memory_proto_msgTypes[16].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[25].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[27].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[29].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[33].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[37].OneofWrappers = []any{
 		(*ExportResponse_Item)(nil),
 		(*ExportResponse_State)(nil),
 	}
@@ -3994,8 +4276,8 @@ func file_memory_service_v1_memory_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_memory_proto_rawDesc), len(file_memory_service_v1_memory_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   40,
+			NumEnums:      7,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

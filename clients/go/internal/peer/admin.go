@@ -18,6 +18,7 @@ var adminAdapters = map[string]adapter{
 	"AdminService/Flush":             flush,
 	"AdminService/Backup":            backup,
 	"AdminService/Reembed":           reembed,
+	"AdminService/UndoWrites":        undoWrites,
 }
 
 func getInfo(client *memory.Client, _ *fields) call {
@@ -103,6 +104,30 @@ func reembed(client *memory.Client, in *fields) call {
 			PendingCount:   begun.PendingCount,
 			EmbeddingModel: begun.EmbeddingModel,
 			Revision:       begun.Revision,
+		}, nil
+	}
+}
+
+func undoWrites(client *memory.Client, in *fields) call {
+	client, options := scoped(client, in), writeOptions(in)
+	undo := memory.UndoOptions{
+		Writer:       in.text("writer"),
+		CredentialID: in.text("credential_id"),
+		AnyWriter:    in.flag("any_writer"),
+		Since:        in.time("since"),
+		DryRun:       in.flag("dry_run"),
+	}
+	return func(ctx context.Context) (proto.Message, error) {
+		done, err := client.UndoWrites(ctx, undo, options...)
+		if err != nil {
+			return nil, err
+		}
+		return &memoryv1.UndoWritesResponse{
+			RemovedCount:      done.RemovedCount,
+			RestoredCount:     done.RestoredCount,
+			UnrestorableCount: done.UnrestorableCount,
+			UnrestorableIds:   done.UnrestorableIDs,
+			Revision:          done.Revision,
 		}, nil
 	}
 }

@@ -24,6 +24,40 @@ func (f *fields) item() *memory.Item {
 		Metadata:   f.object("metadata"),
 		Embedding:  f.embedding("embedding"),
 		Importance: f.optionalFloat("importance"),
+		Provenance: f.child("provenance").provenance(),
+	}
+}
+
+// provenance reads what is said of where an item comes from. Nil: there is none.
+func (f *fields) provenance() *memory.Provenance {
+	if f == nil {
+		return nil
+	}
+	return &memory.Provenance{
+		Writer:       f.text("writer"),
+		CredentialID: f.text("credential_id"),
+		Source:       memory.SourceKind(f.enum("source")),
+		SourceURI:    f.text("source_uri"),
+		ParentIDs:    each(f.texts("parent_ids"), func(id string) memory.MemoryItemId { return memory.MemoryItemId(id) }),
+		Model:        f.text("model"),
+		Trust:        f.optionalFloat("trust"),
+		WriteTime:    f.time("write_time"),
+	}
+}
+
+func provenanceOf(provenance *memory.Provenance) *memoryv1.Provenance {
+	if provenance == nil {
+		return nil
+	}
+	return &memoryv1.Provenance{
+		Writer:       provenance.Writer,
+		CredentialId: provenance.CredentialID,
+		Source:       enumOf[memoryv1.SourceKind](provenance.Source),
+		SourceUri:    provenance.SourceURI,
+		ParentIds:    each(provenance.ParentIDs, func(id memory.MemoryItemId) string { return string(id) }),
+		Model:        provenance.Model,
+		Trust:        provenance.Trust,
+		WriteTime:    timeOf(provenance.WriteTime),
 	}
 }
 
@@ -146,6 +180,7 @@ func itemOf(item *memory.Item) *memoryv1.MemoryItem {
 		Labels:     item.Labels,
 		Metadata:   objectOf(item.Metadata),
 		Importance: item.Importance,
+		Provenance: provenanceOf(item.Provenance),
 		Revision:   item.Revision,
 		FacetJson:  item.FacetJSON,
 	}

@@ -156,6 +156,10 @@ func filterOptions(in *fields) []memory.MemoryRetrieveOption {
 		memory.WithFilter(in.text("filter")),
 		memory.WithKinds(each(in.enums("kinds"), kind)...),
 		memory.WithPageSize(in.number("page_size")),
+		memory.WithSources(each(in.enums("sources"), func(source string) memory.SourceKind { return memory.SourceKind(source) })...),
+	}
+	if trust := in.optionalFloat("min_trust"); trust != nil {
+		options = append(options, memory.WithMinTrust(*trust))
 	}
 	if in.flag("include_embedding") {
 		options = append(options, memory.WithEmbeddings())

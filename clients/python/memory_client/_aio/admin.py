@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from memory_client._aio.transport import Bound
 from memory_client._calls import admin
@@ -15,6 +15,7 @@ from memory_client.models import (
     Reembedding,
     Removed,
     ServerInfo,
+    UndoneWrites,
 )
 
 
@@ -61,6 +62,45 @@ class AdminMethods(Bound):
             Unavailable: The embedder does not answer; nothing was changed.
         """
         return await self._transport.unary(admin.reembed(self._namespace, replace_client_vectors))
+
+    async def undo_writes(
+        self,
+        since: datetime,
+        *,
+        writer: str = "",
+        credential_id: str = "",
+        any_writer: bool = False,
+        dry_run: bool = False,
+        request_id: str | None = None,
+    ) -> UndoneWrites:
+        """Take back what somebody wrote to the client's namespace since a time.
+
+        Items and states that they added are removed, and what they replaced gets back the version before.
+        What they deleted cannot come back. One that was interrupted goes on when it is repeated.
+
+        Args:
+            since: The time from which on they wrote, by the server's clock.
+            writer: Whose writes, as `Provenance.writer` says. Empty: of any name.
+            credential_id: With which credential. Empty: with any.
+            any_writer: Everybody's, also of those without a name; without it `writer` or `credential_id` is
+                required.
+            dry_run: Tell what would be done, and do nothing.
+            request_id: Applied once, however often it is sent. None: a new one for this call.
+
+        Raises:
+            InvalidArgument: It is not said whose writes.
+        """
+        return await self._transport.unary(
+            admin.undo_writes(
+                self._namespace,
+                since,
+                writer=writer,
+                credential_id=credential_id,
+                any_writer=any_writer,
+                dry_run=dry_run,
+                request_id=request_id,
+            )
+        )
 
     async def flush(self, *, timeout_s: float | None = None) -> timedelta:
         """Move the log into the database and save the indexes; return how long it took.

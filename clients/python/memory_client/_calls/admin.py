@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from google.protobuf.wrappers_pb2 import Int32Value, StringValue
 
-from memory_client._calls.call import Call, Page
+from memory_client._calls.call import Call, Page, request_id_or_new
+from memory_client._calls.fields import set_times
 from memory_client._gen.memory_service.v1 import admin_pb2
 from memory_client.convert import time_to
 from memory_client.models import (
@@ -19,6 +20,7 @@ from memory_client.models import (
     Reembedding,
     Removed,
     ServerInfo,
+    UndoneWrites,
 )
 from memory_client.values import duration_to
 
@@ -107,6 +109,39 @@ def reembed(namespace: str, replace_client_vectors: bool) -> Call[Reembedding]:
         )
 
     return Call(_SERVICE + "Reembed", request, admin_pb2.ReembedResponse, read)
+
+
+def undo_writes(
+    namespace: str,
+    since: datetime,
+    *,
+    writer: str,
+    credential_id: str,
+    any_writer: bool,
+    dry_run: bool,
+    request_id: str | None,
+) -> Call[UndoneWrites]:
+    """Call UndoWrites. What changes nothing needs no request id."""
+    request = admin_pb2.UndoWritesRequest(
+        namespace=namespace,
+        writer=writer,
+        credential_id=credential_id,
+        any_writer=any_writer,
+        dry_run=dry_run,
+        request_id=request_id or "" if dry_run else request_id_or_new(request_id),
+    )
+    set_times(request, since=since)
+
+    def read(response: admin_pb2.UndoWritesResponse) -> UndoneWrites:
+        return UndoneWrites(
+            removed_count=response.removed_count,
+            restored_count=response.restored_count,
+            unrestorable_count=response.unrestorable_count,
+            unrestorable_ids=tuple(response.unrestorable_ids),
+            revision=response.revision,
+        )
+
+    return Call(_SERVICE + "UndoWrites", request, admin_pb2.UndoWritesResponse, read)
 
 
 def delete_namespace(namespace: str) -> Call[Removed]:

@@ -19,6 +19,7 @@ from memory_client.convert import (
     new_item_from,
     set_content,
     set_embedding,
+    source_number,
 )
 from memory_client.messages import Content
 from memory_client.models import (
@@ -31,6 +32,7 @@ from memory_client.models import (
     Results,
     RetrieveMode,
     ScoreWeights,
+    SourceKind,
     StateEntry,
     Vector,
 )
@@ -84,6 +86,13 @@ def kind_numbers(kinds: Sequence[ItemKind | str]) -> list[Any]:
     return [kind_number(kind) for kind in kinds]
 
 
+def source_numbers(sources: Sequence[SourceKind | str]) -> list[Any]:
+    """Return the numbers of kinds of sources."""
+    if isinstance(sources, str):
+        raise TypeError("sources: a list of sources is needed, not one of them")
+    return [source_number(source) for source in sources]
+
+
 def retrieve(
     namespace: str,
     query: str | None,
@@ -100,6 +109,8 @@ def retrieve(
     include_embedding: bool,
     kinds: Sequence[ItemKind | str],
     filter: str,
+    min_trust: float | None,
+    sources: Sequence[SourceKind | str],
     now: datetime | None,
     weights: ScoreWeights | None,
     context_window: int,
@@ -119,6 +130,8 @@ def retrieve(
         include_embedding=include_embedding,
         kinds=kind_numbers(kinds),
         filter=filter,
+        min_trust=min_trust,
+        sources=source_numbers(sources),
         weights=_weights_from(weights),
         context_window=context_window,
         max_tokens=max_tokens,
@@ -194,6 +207,8 @@ def list_items(
     include_embedding: bool,
     kinds: Sequence[ItemKind | str],
     filter: str,
+    min_trust: float | None,
+    sources: Sequence[SourceKind | str],
     page_size: int,
 ) -> Call[Page[MemoryItem]]:
     """Call List for its first page."""
@@ -205,6 +220,8 @@ def list_items(
         include_embedding=include_embedding,
         kinds=kind_numbers(kinds),
         filter=filter,
+        min_trust=min_trust,
+        sources=source_numbers(sources),
         page_size=page_size,
     )
     set_times(request, start_time=start_time, end_time=end_time)

@@ -18,10 +18,12 @@ from memory_client.models import (
     ItemKind,
     MemoryItem,
     OnDuplicate,
+    Provenance,
     Removed,
     Results,
     RetrieveMode,
     ScoreWeights,
+    SourceKind,
     StateEntry,
     Vector,
 )
@@ -40,6 +42,7 @@ class MemoryMethods(Bound):
         metadata: Mapping[str, Any] | None = None,
         embedding: Vector | None = None,
         importance: float | None = None,
+        provenance: Provenance | None = None,
         ttl: timedelta | float | None = None,
         expire_time: datetime | None = None,
         create_time: datetime | None = None,
@@ -55,6 +58,7 @@ class MemoryMethods(Bound):
             metadata: JSON values to keep with the item.
             embedding: The content's vector. None: the server embeds the text.
             importance: 0 to 1, for searches that weigh it. None: not said, which counts as 0.5.
+            provenance: Where the content comes from, and how far it is trusted. None: nothing is said.
             ttl: How long the item lives, a timedelta or seconds. None: for ever.
             expire_time: Another way to say it: the moment when the item ceases to exist.
             create_time: When it happened, an aware datetime. None: now.
@@ -79,6 +83,7 @@ class MemoryMethods(Bound):
             metadata=metadata or {},
             embedding=embedding,
             importance=importance,
+            provenance=provenance,
         )
         return self._transport.unary(memory.add(self._namespace, item, request_id))
 
@@ -126,6 +131,8 @@ class MemoryMethods(Bound):
         include_embedding: bool = False,
         kinds: Sequence[ItemKind | str] = (),
         filter: str = "",
+        min_trust: float | None = None,
+        sources: Sequence[SourceKind | str] = (),
         now: datetime | None = None,
         weights: ScoreWeights | None = None,
         context_window: int = 0,
@@ -155,6 +162,8 @@ class MemoryMethods(Bound):
                 messages, responses and reflections.
             filter: An expression over labels, metadata, role, kind and times, such as
                 `labels.topic = "travel" AND NOT metadata.draft = true`: see docs/filters.md.
+            min_trust: Only items that are trusted at least this much, 0 to 1.
+            sources: Only items whose content comes from one of these. Empty: from any.
             now: What "yesterday" in the query is relative to, and from which ages count. None: the time of
                 the call.
             weights: What a score is made of. None: the defaults. Only with a query.
@@ -188,6 +197,8 @@ class MemoryMethods(Bound):
             include_embedding=include_embedding,
             kinds=kinds,
             filter=filter,
+            min_trust=min_trust,
+            sources=sources,
             now=now,
             weights=weights,
             context_window=context_window,
@@ -217,6 +228,8 @@ class MemoryMethods(Bound):
         include_embedding: bool = False,
         kinds: Sequence[ItemKind | str] = (),
         filter: str = "",
+        min_trust: float | None = None,
+        sources: Sequence[SourceKind | str] = (),
         page_size: int = 0,
     ) -> Iterator[MemoryItem]:
         """Yield the items in the order in which they were added, page by page.
@@ -233,6 +246,8 @@ class MemoryMethods(Bound):
             include_embedding=include_embedding,
             kinds=kinds,
             filter=filter,
+            min_trust=min_trust,
+            sources=sources,
             page_size=page_size,
         )
         return self._transport.entries(call)

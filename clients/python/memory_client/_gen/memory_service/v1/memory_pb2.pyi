@@ -21,6 +21,17 @@ class ItemKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ITEM_KIND_DOCUMENT: _ClassVar[ItemKind]
     ITEM_KIND_FRAGMENT: _ClassVar[ItemKind]
 
+class SourceKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SOURCE_KIND_UNSPECIFIED: _ClassVar[SourceKind]
+    SOURCE_KIND_USER: _ClassVar[SourceKind]
+    SOURCE_KIND_AGENT: _ClassVar[SourceKind]
+    SOURCE_KIND_TOOL: _ClassVar[SourceKind]
+    SOURCE_KIND_WEB: _ClassVar[SourceKind]
+    SOURCE_KIND_DOCUMENT: _ClassVar[SourceKind]
+    SOURCE_KIND_DERIVED: _ClassVar[SourceKind]
+    SOURCE_KIND_IMPORT: _ClassVar[SourceKind]
+
 class Role(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     ROLE_UNSPECIFIED: _ClassVar[Role]
@@ -74,6 +85,14 @@ ITEM_KIND_REFLECTION: ItemKind
 ITEM_KIND_USER_MEMORY: ItemKind
 ITEM_KIND_DOCUMENT: ItemKind
 ITEM_KIND_FRAGMENT: ItemKind
+SOURCE_KIND_UNSPECIFIED: SourceKind
+SOURCE_KIND_USER: SourceKind
+SOURCE_KIND_AGENT: SourceKind
+SOURCE_KIND_TOOL: SourceKind
+SOURCE_KIND_WEB: SourceKind
+SOURCE_KIND_DOCUMENT: SourceKind
+SOURCE_KIND_DERIVED: SourceKind
+SOURCE_KIND_IMPORT: SourceKind
 ROLE_UNSPECIFIED: Role
 ROLE_SYSTEM: Role
 ROLE_USER: Role
@@ -108,7 +127,7 @@ CHANGE_TYPE_STATE_EXPIRED: ChangeType
 CHANGE_TYPE_STATE_CLEARED: ChangeType
 
 class MemoryItem(_message.Message):
-    __slots__ = ("id", "session_id", "chat_message", "tool_call_result", "text", "data", "create_time", "update_time", "expire_time", "labels", "metadata", "embedding", "revision", "ttl", "kind", "facet_json", "importance")
+    __slots__ = ("id", "session_id", "chat_message", "tool_call_result", "text", "data", "create_time", "update_time", "expire_time", "labels", "metadata", "embedding", "revision", "ttl", "kind", "facet_json", "importance", "provenance")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -133,6 +152,7 @@ class MemoryItem(_message.Message):
     KIND_FIELD_NUMBER: _ClassVar[int]
     FACET_JSON_FIELD_NUMBER: _ClassVar[int]
     IMPORTANCE_FIELD_NUMBER: _ClassVar[int]
+    PROVENANCE_FIELD_NUMBER: _ClassVar[int]
     id: str
     session_id: str
     chat_message: ChatMessage
@@ -150,7 +170,28 @@ class MemoryItem(_message.Message):
     kind: ItemKind
     facet_json: str
     importance: float
-    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., chat_message: _Optional[_Union[ChatMessage, _Mapping]] = ..., tool_call_result: _Optional[_Union[ToolCallResult, _Mapping]] = ..., text: _Optional[str] = ..., data: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., embedding: _Optional[_Union[Embedding, _Mapping]] = ..., revision: _Optional[int] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., kind: _Optional[_Union[ItemKind, str]] = ..., facet_json: _Optional[str] = ..., importance: _Optional[float] = ...) -> None: ...
+    provenance: Provenance
+    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., chat_message: _Optional[_Union[ChatMessage, _Mapping]] = ..., tool_call_result: _Optional[_Union[ToolCallResult, _Mapping]] = ..., text: _Optional[str] = ..., data: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., embedding: _Optional[_Union[Embedding, _Mapping]] = ..., revision: _Optional[int] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., kind: _Optional[_Union[ItemKind, str]] = ..., facet_json: _Optional[str] = ..., importance: _Optional[float] = ..., provenance: _Optional[_Union[Provenance, _Mapping]] = ...) -> None: ...
+
+class Provenance(_message.Message):
+    __slots__ = ("writer", "credential_id", "source", "source_uri", "parent_ids", "model", "trust", "write_time")
+    WRITER_FIELD_NUMBER: _ClassVar[int]
+    CREDENTIAL_ID_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_URI_FIELD_NUMBER: _ClassVar[int]
+    PARENT_IDS_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    TRUST_FIELD_NUMBER: _ClassVar[int]
+    WRITE_TIME_FIELD_NUMBER: _ClassVar[int]
+    writer: str
+    credential_id: str
+    source: SourceKind
+    source_uri: str
+    parent_ids: _containers.RepeatedScalarFieldContainer[str]
+    model: str
+    trust: float
+    write_time: _timestamp_pb2.Timestamp
+    def __init__(self, writer: _Optional[str] = ..., credential_id: _Optional[str] = ..., source: _Optional[_Union[SourceKind, str]] = ..., source_uri: _Optional[str] = ..., parent_ids: _Optional[_Iterable[str]] = ..., model: _Optional[str] = ..., trust: _Optional[float] = ..., write_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Embedding(_message.Message):
     __slots__ = ("values",)
@@ -301,7 +342,7 @@ class ImportResponse(_message.Message):
     def __init__(self, imported_count: _Optional[int] = ..., skipped_count: _Optional[int] = ..., imported_state_count: _Optional[int] = ..., skipped_state_count: _Optional[int] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ...) -> None: ...
 
 class RetrieveOptions(_message.Message):
-    __slots__ = ("limit", "query_text", "query_embedding", "session_id", "filter", "labels", "start_time", "end_time", "min_score", "mode", "context_window", "explain", "include_embedding", "page_size", "page_token", "kinds", "now", "weights", "max_tokens", "rerank", "record_usage")
+    __slots__ = ("limit", "query_text", "query_embedding", "session_id", "filter", "labels", "start_time", "end_time", "min_score", "mode", "context_window", "explain", "include_embedding", "page_size", "page_token", "kinds", "now", "weights", "max_tokens", "rerank", "record_usage", "min_trust", "sources")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -330,6 +371,8 @@ class RetrieveOptions(_message.Message):
     MAX_TOKENS_FIELD_NUMBER: _ClassVar[int]
     RERANK_FIELD_NUMBER: _ClassVar[int]
     RECORD_USAGE_FIELD_NUMBER: _ClassVar[int]
+    MIN_TRUST_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
     limit: int
     query_text: str
     query_embedding: Embedding
@@ -351,7 +394,9 @@ class RetrieveOptions(_message.Message):
     max_tokens: int
     rerank: bool
     record_usage: bool
-    def __init__(self, limit: _Optional[int] = ..., query_text: _Optional[str] = ..., query_embedding: _Optional[_Union[Embedding, _Mapping]] = ..., session_id: _Optional[str] = ..., filter: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RetrieveMode, str]] = ..., context_window: _Optional[int] = ..., explain: bool = ..., include_embedding: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., now: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., weights: _Optional[_Union[ScoreWeights, _Mapping]] = ..., max_tokens: _Optional[int] = ..., rerank: bool = ..., record_usage: bool = ...) -> None: ...
+    min_trust: float
+    sources: _containers.RepeatedScalarFieldContainer[SourceKind]
+    def __init__(self, limit: _Optional[int] = ..., query_text: _Optional[str] = ..., query_embedding: _Optional[_Union[Embedding, _Mapping]] = ..., session_id: _Optional[str] = ..., filter: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RetrieveMode, str]] = ..., context_window: _Optional[int] = ..., explain: bool = ..., include_embedding: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., now: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., weights: _Optional[_Union[ScoreWeights, _Mapping]] = ..., max_tokens: _Optional[int] = ..., rerank: bool = ..., record_usage: bool = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[SourceKind, str]]] = ...) -> None: ...
 
 class ScoreWeights(_message.Message):
     __slots__ = ("lexical", "vector", "recency", "recency_half_life", "importance", "usage")
@@ -450,7 +495,7 @@ class GetResponse(_message.Message):
     def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ...) -> None: ...
 
 class ListRequest(_message.Message):
-    __slots__ = ("namespace", "page_size", "page_token", "session_id", "labels", "start_time", "end_time", "filter", "newest_first", "include_embedding", "kinds")
+    __slots__ = ("namespace", "page_size", "page_token", "session_id", "labels", "start_time", "end_time", "filter", "newest_first", "include_embedding", "kinds", "min_trust", "sources")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -469,6 +514,8 @@ class ListRequest(_message.Message):
     NEWEST_FIRST_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_EMBEDDING_FIELD_NUMBER: _ClassVar[int]
     KINDS_FIELD_NUMBER: _ClassVar[int]
+    MIN_TRUST_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     page_size: int
     page_token: str
@@ -480,7 +527,9 @@ class ListRequest(_message.Message):
     newest_first: bool
     include_embedding: bool
     kinds: _containers.RepeatedScalarFieldContainer[ItemKind]
-    def __init__(self, namespace: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., filter: _Optional[str] = ..., newest_first: bool = ..., include_embedding: bool = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ...) -> None: ...
+    min_trust: float
+    sources: _containers.RepeatedScalarFieldContainer[SourceKind]
+    def __init__(self, namespace: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., filter: _Optional[str] = ..., newest_first: bool = ..., include_embedding: bool = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[SourceKind, str]]] = ...) -> None: ...
 
 class ListResponse(_message.Message):
     __slots__ = ("items", "next_page_token", "revision")

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file memory_service/v1/admin.proto.
  */
 export const file_memory_service_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tZW1vcnlfc2VydmljZS92MS9hZG1pbi5wcm90bxIRbWVtb3J5X3NlcnZpY2UudjEiEAoOR2V0SW5mb1JlcXVlc3Qi0QIKD0dldEluZm9SZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEg0KBXN0b3JlGAIgASgJEhAKCGVtYmVkZGVyGAMgASgJEhsKE2VtYmVkZGluZ19kaW1lbnNpb24YBCABKAUSCwoDbGxtGAUgASgJEi4KCnN0YXJ0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEj4KBmxpbWl0cxgHIAMoCzIuLm1lbW9yeV9zZXJ2aWNlLnYxLkdldEluZm9SZXNwb25zZS5MaW1pdHNFbnRyeRIxCgZiYWNrdXAYCCABKAsyIS5tZW1vcnlfc2VydmljZS52MS5CYWNrdXBQcm9ncmVzcxIQCghyZXJhbmtlchgJIAEoCRotCgtMaW1pdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIkcKDkJhY2t1cFByb2dyZXNzEgwKBG5hbWUYASABKAkSEgoKZG9uZV9ieXRlcxgCIAEoAxITCgt0b3RhbF9ieXRlcxgDIAEoAyJOChVMaXN0TmFtZXNwYWNlc1JlcXVlc3QSDgoGcHJlZml4GAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImoKFkxpc3ROYW1lc3BhY2VzUmVzcG9uc2USNwoKbmFtZXNwYWNlcxgBIAMoCzIjLm1lbW9yeV9zZXJ2aWNlLnYxLk5hbWVzcGFjZVN1bW1hcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJInwKEE5hbWVzcGFjZVN1bW1hcnkSEQoJbmFtZXNwYWNlGAEgASgJEhIKCml0ZW1fY291bnQYAiABKAMSEAoIcmV2aXNpb24YAyABKAMSLwoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIi0KGEdldE5hbWVzcGFjZVN0YXRzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkirQIKGUdldE5hbWVzcGFjZVN0YXRzUmVzcG9uc2USEQoJbmFtZXNwYWNlGAEgASgJEhAKCHJldmlzaW9uGAIgASgDEhIKCml0ZW1fY291bnQYAyABKAMSEwoLc3RhdGVfY291bnQYBCABKAMSFgoOZW1iZWRkZWRfY291bnQYBSABKAMSGwoTZW1iZWRkaW5nX2RpbWVuc2lvbhgGIAEoBRIXCg9lbWJlZGRpbmdfbW9kZWwYByABKAkSLwoLY3JlYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKBWluZGV4GAkgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuSW5kZXhTdGF0cxIVCg1wZW5kaW5nX2NvdW50GAogASgDIn0KCkluZGV4U3RhdHMSDgoGbG9hZGVkGAEgASgIEgwKBGtpbmQYAiABKAkSEwoLZ3JhcGhfY291bnQYAyABKAMSEwoLZXhhY3RfY291bnQYBCABKAMSFAoMbWVtb3J5X2J5dGVzGAUgASgDEhEKCWVmX3NlYXJjaBgGIAEoBSIrChZEZWxldGVOYW1lc3BhY2VSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCSJSChdEZWxldGVOYW1lc3BhY2VSZXNwb25zZRIaChJyZW1vdmVkX2l0ZW1fY291bnQYASABKAMSGwoTcmVtb3ZlZF9zdGF0ZV9jb3VudBgCIAEoAyIOCgxGbHVzaFJlcXVlc3QiPAoNRmx1c2hSZXNwb25zZRIrCghkdXJhdGlvbhgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIdCg1CYWNrdXBSZXF1ZXN0EgwKBG5hbWUYASABKAkingEKDkJhY2t1cFJlc3BvbnNlEgwKBG5hbWUYASABKAkSEgoKc2l6ZV9ieXRlcxgCIAEoAxIQCghjaGVja3N1bRgDIAEoCRIXCg9uYW1lc3BhY2VfY291bnQYBCABKAMSEgoKaXRlbV9jb3VudBgFIAEoAxIrCghkdXJhdGlvbhgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJDCg5SZWVtYmVkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSHgoWcmVwbGFjZV9jbGllbnRfdmVjdG9ycxgCIAEoCCJTCg9SZWVtYmVkUmVzcG9uc2USFQoNcGVuZGluZ19jb3VudBgBIAEoAxIXCg9lbWJlZGRpbmdfbW9kZWwYAiABKAkSEAoIcmV2aXNpb24YAyABKAMyjgUKDEFkbWluU2VydmljZRJQCgdHZXRJbmZvEiEubWVtb3J5X3NlcnZpY2UudjEuR2V0SW5mb1JlcXVlc3QaIi5tZW1vcnlfc2VydmljZS52MS5HZXRJbmZvUmVzcG9uc2USZQoOTGlzdE5hbWVzcGFjZXMSKC5tZW1vcnlfc2VydmljZS52MS5MaXN0TmFtZXNwYWNlc1JlcXVlc3QaKS5tZW1vcnlfc2VydmljZS52MS5MaXN0TmFtZXNwYWNlc1Jlc3BvbnNlEm4KEUdldE5hbWVzcGFjZVN0YXRzEisubWVtb3J5X3NlcnZpY2UudjEuR2V0TmFtZXNwYWNlU3RhdHNSZXF1ZXN0GiwubWVtb3J5X3NlcnZpY2UudjEuR2V0TmFtZXNwYWNlU3RhdHNSZXNwb25zZRJoCg9EZWxldGVOYW1lc3BhY2USKS5tZW1vcnlfc2VydmljZS52MS5EZWxldGVOYW1lc3BhY2VSZXF1ZXN0GioubWVtb3J5X3NlcnZpY2UudjEuRGVsZXRlTmFtZXNwYWNlUmVzcG9uc2USSgoFRmx1c2gSHy5tZW1vcnlfc2VydmljZS52MS5GbHVzaFJlcXVlc3QaIC5tZW1vcnlfc2VydmljZS52MS5GbHVzaFJlc3BvbnNlEk0KBkJhY2t1cBIgLm1lbW9yeV9zZXJ2aWNlLnYxLkJhY2t1cFJlcXVlc3QaIS5tZW1vcnlfc2VydmljZS52MS5CYWNrdXBSZXNwb25zZRJQCgdSZWVtYmVkEiEubWVtb3J5X3NlcnZpY2UudjEuUmVlbWJlZFJlcXVlc3QaIi5tZW1vcnlfc2VydmljZS52MS5SZWVtYmVkUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("Ch1tZW1vcnlfc2VydmljZS92MS9hZG1pbi5wcm90bxIRbWVtb3J5X3NlcnZpY2UudjEiEAoOR2V0SW5mb1JlcXVlc3Qi0QIKD0dldEluZm9SZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEg0KBXN0b3JlGAIgASgJEhAKCGVtYmVkZGVyGAMgASgJEhsKE2VtYmVkZGluZ19kaW1lbnNpb24YBCABKAUSCwoDbGxtGAUgASgJEi4KCnN0YXJ0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEj4KBmxpbWl0cxgHIAMoCzIuLm1lbW9yeV9zZXJ2aWNlLnYxLkdldEluZm9SZXNwb25zZS5MaW1pdHNFbnRyeRIxCgZiYWNrdXAYCCABKAsyIS5tZW1vcnlfc2VydmljZS52MS5CYWNrdXBQcm9ncmVzcxIQCghyZXJhbmtlchgJIAEoCRotCgtMaW1pdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIkcKDkJhY2t1cFByb2dyZXNzEgwKBG5hbWUYASABKAkSEgoKZG9uZV9ieXRlcxgCIAEoAxITCgt0b3RhbF9ieXRlcxgDIAEoAyJOChVMaXN0TmFtZXNwYWNlc1JlcXVlc3QSDgoGcHJlZml4GAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImoKFkxpc3ROYW1lc3BhY2VzUmVzcG9uc2USNwoKbmFtZXNwYWNlcxgBIAMoCzIjLm1lbW9yeV9zZXJ2aWNlLnYxLk5hbWVzcGFjZVN1bW1hcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJInwKEE5hbWVzcGFjZVN1bW1hcnkSEQoJbmFtZXNwYWNlGAEgASgJEhIKCml0ZW1fY291bnQYAiABKAMSEAoIcmV2aXNpb24YAyABKAMSLwoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIi0KGEdldE5hbWVzcGFjZVN0YXRzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkirQIKGUdldE5hbWVzcGFjZVN0YXRzUmVzcG9uc2USEQoJbmFtZXNwYWNlGAEgASgJEhAKCHJldmlzaW9uGAIgASgDEhIKCml0ZW1fY291bnQYAyABKAMSEwoLc3RhdGVfY291bnQYBCABKAMSFgoOZW1iZWRkZWRfY291bnQYBSABKAMSGwoTZW1iZWRkaW5nX2RpbWVuc2lvbhgGIAEoBRIXCg9lbWJlZGRpbmdfbW9kZWwYByABKAkSLwoLY3JlYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKBWluZGV4GAkgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuSW5kZXhTdGF0cxIVCg1wZW5kaW5nX2NvdW50GAogASgDIn0KCkluZGV4U3RhdHMSDgoGbG9hZGVkGAEgASgIEgwKBGtpbmQYAiABKAkSEwoLZ3JhcGhfY291bnQYAyABKAMSEwoLZXhhY3RfY291bnQYBCABKAMSFAoMbWVtb3J5X2J5dGVzGAUgASgDEhEKCWVmX3NlYXJjaBgGIAEoBSIrChZEZWxldGVOYW1lc3BhY2VSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCSJSChdEZWxldGVOYW1lc3BhY2VSZXNwb25zZRIaChJyZW1vdmVkX2l0ZW1fY291bnQYASABKAMSGwoTcmVtb3ZlZF9zdGF0ZV9jb3VudBgCIAEoAyIOCgxGbHVzaFJlcXVlc3QiPAoNRmx1c2hSZXNwb25zZRIrCghkdXJhdGlvbhgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIdCg1CYWNrdXBSZXF1ZXN0EgwKBG5hbWUYASABKAkingEKDkJhY2t1cFJlc3BvbnNlEgwKBG5hbWUYASABKAkSEgoKc2l6ZV9ieXRlcxgCIAEoAxIQCghjaGVja3N1bRgDIAEoCRIXCg9uYW1lc3BhY2VfY291bnQYBCABKAMSEgoKaXRlbV9jb3VudBgFIAEoAxIrCghkdXJhdGlvbhgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJDCg5SZWVtYmVkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSHgoWcmVwbGFjZV9jbGllbnRfdmVjdG9ycxgCIAEoCCJTCg9SZWVtYmVkUmVzcG9uc2USFQoNcGVuZGluZ19jb3VudBgBIAEoAxIXCg9lbWJlZGRpbmdfbW9kZWwYAiABKAkSEAoIcmV2aXNpb24YAyABKAMisQEKEVVuZG9Xcml0ZXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIOCgZ3cml0ZXIYAiABKAkSFQoNY3JlZGVudGlhbF9pZBgDIAEoCRISCgphbnlfd3JpdGVyGAQgASgIEikKBXNpbmNlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdkcnlfcnVuGAYgASgIEhIKCnJlcXVlc3RfaWQYByABKAkiiwEKElVuZG9Xcml0ZXNSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDEhYKDnJlc3RvcmVkX2NvdW50GAIgASgDEhoKEnVucmVzdG9yYWJsZV9jb3VudBgDIAEoAxIYChB1bnJlc3RvcmFibGVfaWRzGAQgAygJEhAKCHJldmlzaW9uGAUgASgDMukFCgxBZG1pblNlcnZpY2USUAoHR2V0SW5mbxIhLm1lbW9yeV9zZXJ2aWNlLnYxLkdldEluZm9SZXF1ZXN0GiIubWVtb3J5X3NlcnZpY2UudjEuR2V0SW5mb1Jlc3BvbnNlEmUKDkxpc3ROYW1lc3BhY2VzEigubWVtb3J5X3NlcnZpY2UudjEuTGlzdE5hbWVzcGFjZXNSZXF1ZXN0GikubWVtb3J5X3NlcnZpY2UudjEuTGlzdE5hbWVzcGFjZXNSZXNwb25zZRJuChFHZXROYW1lc3BhY2VTdGF0cxIrLm1lbW9yeV9zZXJ2aWNlLnYxLkdldE5hbWVzcGFjZVN0YXRzUmVxdWVzdBosLm1lbW9yeV9zZXJ2aWNlLnYxLkdldE5hbWVzcGFjZVN0YXRzUmVzcG9uc2USaAoPRGVsZXRlTmFtZXNwYWNlEikubWVtb3J5X3NlcnZpY2UudjEuRGVsZXRlTmFtZXNwYWNlUmVxdWVzdBoqLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZU5hbWVzcGFjZVJlc3BvbnNlEkoKBUZsdXNoEh8ubWVtb3J5X3NlcnZpY2UudjEuRmx1c2hSZXF1ZXN0GiAubWVtb3J5X3NlcnZpY2UudjEuRmx1c2hSZXNwb25zZRJNCgZCYWNrdXASIC5tZW1vcnlfc2VydmljZS52MS5CYWNrdXBSZXF1ZXN0GiEubWVtb3J5X3NlcnZpY2UudjEuQmFja3VwUmVzcG9uc2USUAoHUmVlbWJlZBIhLm1lbW9yeV9zZXJ2aWNlLnYxLlJlZW1iZWRSZXF1ZXN0GiIubWVtb3J5X3NlcnZpY2UudjEuUmVlbWJlZFJlc3BvbnNlElkKClVuZG9Xcml0ZXMSJC5tZW1vcnlfc2VydmljZS52MS5VbmRvV3JpdGVzUmVxdWVzdBolLm1lbW9yeV9zZXJ2aWNlLnYxLlVuZG9Xcml0ZXNSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * GetInfoRequest has nothing to say.
@@ -638,6 +638,124 @@ export const ReembedResponseSchema: GenMessage<ReembedResponse> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_admin, 16);
 
 /**
+ * UndoWritesRequest tells whose writes are to be taken back.
+ *
+ * @generated from message memory_service.v1.UndoWritesRequest
+ */
+export type UndoWritesRequest = Message<"memory_service.v1.UndoWritesRequest"> & {
+  /**
+   * namespace to work on. Required. One that was never written to has nothing to undo.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * writer whose writes they are, as in Provenance. Empty: of any name; then credential_id is
+   * required, or any_writer. At most 1 KiB.
+   *
+   * @generated from field: string writer = 2;
+   */
+  writer: string;
+
+  /**
+   * credential_id of the credential that they were written with, as in Provenance. Empty: any.
+   *
+   * @generated from field: string credential_id = 3;
+   */
+  credentialId: string;
+
+  /**
+   * any_writer takes back what anybody wrote, also without a name. Not together with writer or
+   * credential_id. False: one of these is required.
+   *
+   * @generated from field: bool any_writer = 4;
+   */
+  anyWriter: boolean;
+
+  /**
+   * since is the time from which on they were written, by the server's clock. Required.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 5;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * dry_run tells what would be done, and does nothing. False: it is done.
+   *
+   * @generated from field: bool dry_run = 6;
+   */
+  dryRun: boolean;
+
+  /**
+   * request_id makes a retry safe, as in AddRequest. Not together with dry_run.
+   *
+   * @generated from field: string request_id = 7;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message memory_service.v1.UndoWritesRequest.
+ * Use `create(UndoWritesRequestSchema)` to create a new message.
+ */
+export const UndoWritesRequestSchema: GenMessage<UndoWritesRequest> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_admin, 17);
+
+/**
+ * UndoWritesResponse tells what was taken back.
+ *
+ * @generated from message memory_service.v1.UndoWritesResponse
+ */
+export type UndoWritesResponse = Message<"memory_service.v1.UndoWritesResponse"> & {
+  /**
+   * removed_count is how many items and states were removed.
+   *
+   * @generated from field: int64 removed_count = 1;
+   */
+  removedCount: bigint;
+
+  /**
+   * restored_count is how many items and states got back the version before.
+   *
+   * @generated from field: int64 restored_count = 2;
+   */
+  restoredCount: bigint;
+
+  /**
+   * unrestorable_count is how much cannot be undone: items and states that they deleted, those of which
+   * the version before is no longer kept (they stay as they are), those that somebody has changed since
+   * without changing the content, and documents that they replaced (which are removed: their former
+   * fragments are gone).
+   *
+   * @generated from field: int64 unrestorable_count = 3;
+   */
+  unrestorableCount: bigint;
+
+  /**
+   * unrestorable_ids are ids of the items, and keys of the states, among them that still exist or
+   * existed until now. At most 100.
+   *
+   * @generated from field: repeated string unrestorable_ids = 4;
+   */
+  unrestorableIds: string[];
+
+  /**
+   * revision of the namespace afterwards.
+   *
+   * @generated from field: int64 revision = 5;
+   */
+  revision: bigint;
+};
+
+/**
+ * Describes the message memory_service.v1.UndoWritesResponse.
+ * Use `create(UndoWritesResponseSchema)` to create a new message.
+ */
+export const UndoWritesResponseSchema: GenMessage<UndoWritesResponse> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_admin, 18);
+
+/**
  * AdminService tells what a server is and holds, and looks after its data.
  *
  * Example: grpcurl -plaintext localhost:50051 memory_service.v1.AdminService/GetInfo
@@ -721,6 +839,19 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof ReembedRequestSchema;
     output: typeof ReembedResponseSchema;
+  },
+  /**
+   * UndoWrites takes back what somebody wrote to a namespace since a time: items and states that they
+   * added are removed, and what they replaced gets back the version before, as a change of its own. It
+   * works in steps, each of them atomic, while the server serves; one that was interrupted goes on when
+   * it is repeated. What they deleted cannot come back: forgetting is final.
+   *
+   * @generated from rpc memory_service.v1.AdminService.UndoWrites
+   */
+  undoWrites: {
+    methodKind: "unary";
+    input: typeof UndoWritesRequestSchema;
+    output: typeof UndoWritesResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_memory_service_v1_admin, 0);

@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file memory_service/v1/memory.proto.
  */
 export const file_memory_service_v1_memory: GenFile = /*@__PURE__*/
-  fileDesc("Ch5tZW1vcnlfc2VydmljZS92MS9tZW1vcnkucHJvdG8SEW1lbW9yeV9zZXJ2aWNlLnYxIuEFCgpNZW1vcnlJdGVtEgoKAmlkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSNgoMY2hhdF9tZXNzYWdlGAMgASgLMh4ubWVtb3J5X3NlcnZpY2UudjEuQ2hhdE1lc3NhZ2VIABI9ChB0b29sX2NhbGxfcmVzdWx0GAQgASgLMiEubWVtb3J5X3NlcnZpY2UudjEuVG9vbENhbGxSZXN1bHRIABIOCgR0ZXh0GAUgASgJSAASJwoEZGF0YRgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RIABIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI5CgZsYWJlbHMYCiADKAsyKS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtLkxhYmVsc0VudHJ5EikKCG1ldGFkYXRhGAsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIvCgllbWJlZGRpbmcYDCABKAsyHC5tZW1vcnlfc2VydmljZS52MS5FbWJlZGRpbmcSEAoIcmV2aXNpb24YDSABKAMSJgoDdHRsGA4gASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEikKBGtpbmQYDyABKA4yGy5tZW1vcnlfc2VydmljZS52MS5JdGVtS2luZBISCgpmYWNldF9qc29uGBAgASgJEhcKCmltcG9ydGFuY2UYESABKAFIAYgBARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgkKB2NvbnRlbnRCDQoLX2ltcG9ydGFuY2UiGwoJRW1iZWRkaW5nEg4KBnZhbHVlcxgBIAMoAiLmAQoLQ2hhdE1lc3NhZ2USEgoKbWVzc2FnZV9pZBgBIAEoCRIlCgRyb2xlGAIgASgOMhcubWVtb3J5X3NlcnZpY2UudjEuUm9sZRIRCgRuYW1lGAMgASgJSACIAQESJwoFbW9kZWwYBCABKAsyGC5tZW1vcnlfc2VydmljZS52MS5Nb2RlbBImCgVwYXJ0cxgFIAMoCzIXLm1lbW9yeV9zZXJ2aWNlLnYxLlBhcnQSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgcKBV9uYW1lIiUKBU1vZGVsEhAKCHByb3ZpZGVyGAEgASgJEgoKAmlkGAIgASgJIukBCgRQYXJ0Eg4KBHRleHQYASABKAlIABInCgRkYXRhGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEi8KBmJpbmFyeRgDIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLkJpbmFyeVBhcnRIABIwCgl0b29sX2NhbGwYBCABKAsyGy5tZW1vcnlfc2VydmljZS52MS5Ub29sQ2FsbEgAEj0KEHRvb2xfY2FsbF9yZXN1bHQYBSABKAsyIS5tZW1vcnlfc2VydmljZS52MS5Ub29sQ2FsbFJlc3VsdEgAQgYKBHBhcnQilgEKCkJpbmFyeVBhcnQSEQoEbmFtZRgBIAEoCUgAiAEBEhAKA3VybBgCIAEoCUgBiAEBEhEKCW1pbWVfdHlwZRgDIAEoCRIPCgdjb250ZW50GAQgASgMEhsKDmNvbnRlbnRfbGVuZ3RoGAUgASgDSAKIAQFCBwoFX25hbWVCBgoEX3VybEIRCg9fY29udGVudF9sZW5ndGgiWgoIVG9vbENhbGwSFAoMdG9vbF9jYWxsX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSKgoJYXJndW1lbnRzGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJuCg5Ub29sQ2FsbFJlc3VsdBIUCgx0b29sX2NhbGxfaWQYASABKAkSDAoEbmFtZRgCIAEoCRImCgZyZXN1bHQYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEAoIaXNfZXJyb3IYBCABKAgiYAoKQWRkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSKwoEaXRlbRgCIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SEgoKcmVxdWVzdF9pZBgDIAEoCSJ+CgtBZGRSZXNwb25zZRIrCgRpdGVtGAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRIQCghyZXZpc2lvbhgCIAEoAxIwCghkZWdyYWRlZBgDIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uImYKD0JhdGNoQWRkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSLAoFaXRlbXMYAiADKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhIKCnJlcXVlc3RfaWQYAyABKAkihAEKEEJhdGNoQWRkUmVzcG9uc2USLAoFaXRlbXMYASADKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhAKCHJldmlzaW9uGAIgASgDEjAKCGRlZ3JhZGVkGAMgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24itQEKDUltcG9ydFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEiwKBWl0ZW1zGAIgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRItCgZzdGF0ZXMYAyADKAsyHS5tZW1vcnlfc2VydmljZS52MS5TdGF0ZUVudHJ5EjQKDG9uX2R1cGxpY2F0ZRgEIAEoDjIeLm1lbW9yeV9zZXJ2aWNlLnYxLk9uRHVwbGljYXRlIr4BCg5JbXBvcnRSZXNwb25zZRIWCg5pbXBvcnRlZF9jb3VudBgBIAEoAxIVCg1za2lwcGVkX2NvdW50GAIgASgDEhwKFGltcG9ydGVkX3N0YXRlX2NvdW50GAMgASgDEhsKE3NraXBwZWRfc3RhdGVfY291bnQYBCABKAMSEAoIcmV2aXNpb24YBSABKAMSMAoIZGVncmFkZWQYBiADKAsyHi5tZW1vcnlfc2VydmljZS52MS5EZWdyYWRhdGlvbiKABgoPUmV0cmlldmVPcHRpb25zEhIKBWxpbWl0GAEgASgFSACIAQESEgoKcXVlcnlfdGV4dBgCIAEoCRI1Cg9xdWVyeV9lbWJlZGRpbmcYAyABKAsyHC5tZW1vcnlfc2VydmljZS52MS5FbWJlZGRpbmcSEgoKc2Vzc2lvbl9pZBgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSPgoGbGFiZWxzGAYgAygLMi4ubWVtb3J5X3NlcnZpY2UudjEuUmV0cmlldmVPcHRpb25zLkxhYmVsc0VudHJ5Ei4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCgltaW5fc2NvcmUYCSABKAFIAYgBARItCgRtb2RlGAogASgOMh8ubWVtb3J5X3NlcnZpY2UudjEuUmV0cmlldmVNb2RlEhYKDmNvbnRleHRfd2luZG93GAsgASgFEg8KB2V4cGxhaW4YDCABKAgSGQoRaW5jbHVkZV9lbWJlZGRpbmcYDSABKAgSEQoJcGFnZV9zaXplGA4gASgFEhIKCnBhZ2VfdG9rZW4YDyABKAkSKgoFa2luZHMYECADKA4yGy5tZW1vcnlfc2VydmljZS52MS5JdGVtS2luZBInCgNub3cYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKB3dlaWdodHMYEiABKAsyHy5tZW1vcnlfc2VydmljZS52MS5TY29yZVdlaWdodHMSFwoKbWF4X3Rva2VucxgTIAEoBUgCiAEBEg4KBnJlcmFuaxgUIAEoCBIUCgxyZWNvcmRfdXNhZ2UYFSABKAgaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIICgZfbGltaXRCDAoKX21pbl9zY29yZUINCgtfbWF4X3Rva2VucyK6AQoMU2NvcmVXZWlnaHRzEhQKB2xleGljYWwYASABKAFIAIgBARITCgZ2ZWN0b3IYAiABKAFIAYgBARIPCgdyZWNlbmN5GAMgASgBEjQKEXJlY2VuY3lfaGFsZl9saWZlGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhIKCmltcG9ydGFuY2UYBSABKAESDQoFdXNhZ2UYBiABKAFCCgoIX2xleGljYWxCCQoHX3ZlY3RvciJZCg9SZXRyaWV2ZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEjMKB29wdGlvbnMYAiABKAsyIi5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZU9wdGlvbnMiuAEKEFJldHJpZXZlUmVzcG9uc2USMgoHcmVzdWx0cxgBIAMoCzIhLm1lbW9yeV9zZXJ2aWNlLnYxLlJldHJpZXZlUmVzdWx0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIwCghkZWdyYWRlZBgDIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uEhAKCHJldmlzaW9uGAQgASgDEhMKC3Rva2VuX2NvdW50GAUgASgFIt4BCg5SZXRyaWV2ZVJlc3VsdBIrCgRpdGVtGAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRINCgVzY29yZRgCIAEoARIzCgtleHBsYW5hdGlvbhgDIAEoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkV4cGxhbmF0aW9uEi0KBmJlZm9yZRgEIAMoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SLAoFYWZ0ZXIYBSADKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtIkUKC0V4cGxhbmF0aW9uEjYKDWNvbnRyaWJ1dGlvbnMYASADKAsyHy5tZW1vcnlfc2VydmljZS52MS5Db250cmlidXRpb24iZwoMQ29udHJpYnV0aW9uEg8KB2NoYW5uZWwYASABKAkSEQoJcmF3X3Njb3JlGAIgASgBEg4KBndlaWdodBgDIAEoARINCgVzY2FsZRgEIAEoARIUCgxjb250cmlidXRpb24YBSABKAEiVAoLRGVncmFkYXRpb24SNAoGcmVhc29uGAEgASgOMiQubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb25SZWFzb24SDwoHbWVzc2FnZRgCIAEoCSJGCgpHZXRSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIKCgJpZBgCIAEoCRIZChFpbmNsdWRlX2VtYmVkZGluZxgDIAEoCCI6CgtHZXRSZXNwb25zZRIrCgRpdGVtGAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbSKRAwoLTGlzdFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJEhIKCnNlc3Npb25faWQYBCABKAkSOgoGbGFiZWxzGAUgAygLMioubWVtb3J5X3NlcnZpY2UudjEuTGlzdFJlcXVlc3QuTGFiZWxzRW50cnkSLgoKc3RhcnRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBmZpbHRlchgIIAEoCRIUCgxuZXdlc3RfZmlyc3QYCSABKAgSGQoRaW5jbHVkZV9lbWJlZGRpbmcYCiABKAgSKgoFa2luZHMYCyADKA4yGy5tZW1vcnlfc2VydmljZS52MS5JdGVtS2luZBotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImcKDExpc3RSZXNwb25zZRIsCgVpdGVtcxgBIAMoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhAKCHJldmlzaW9uGAMgASgDIsoBCg1VcGRhdGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIrCgRpdGVtGAIgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRIvCgt1cGRhdGVfbWFzaxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sSHgoRZXhwZWN0ZWRfcmV2aXNpb24YBCABKANIAIgBARISCgpyZXF1ZXN0X2lkGAUgASgJQhQKEl9leHBlY3RlZF9yZXZpc2lvbiKBAQoOVXBkYXRlUmVzcG9uc2USKwoEaXRlbRgBIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SEAoIcmV2aXNpb24YAiABKAMSMAoIZGVncmFkZWQYAyADKAsyHi5tZW1vcnlfc2VydmljZS52MS5EZWdyYWRhdGlvbiJ4Cg1EZWxldGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIKCgJpZBgCIAEoCRIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoA0gAiAEBEhIKCnJlcXVlc3RfaWQYBCABKAlCFAoSX2V4cGVjdGVkX3JldmlzaW9uIiIKDkRlbGV0ZVJlc3BvbnNlEhAKCHJldmlzaW9uGAEgASgDIjUKDFJlc2V0UmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSJVCg1SZXNldFJlc3BvbnNlEhUKDXJlbW92ZWRfY291bnQYASABKAMSGwoTcmVtb3ZlZF9zdGF0ZV9jb3VudBgCIAEoAxIQCghyZXZpc2lvbhgDIAEoAyKIAQoMV2F0Y2hSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIbCg5hZnRlcl9yZXZpc2lvbhgCIAEoA0gAiAEBEjUKEmhlYXJ0YmVhdF9pbnRlcnZhbBgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIRCg9fYWZ0ZXJfcmV2aXNpb24iTAoNV2F0Y2hSZXNwb25zZRIpCgZjaGFuZ2UYASABKAsyGS5tZW1vcnlfc2VydmljZS52MS5DaGFuZ2USEAoIcmV2aXNpb24YAiABKAMixgEKBkNoYW5nZRIrCgR0eXBlGAEgASgOMh0ubWVtb3J5X3NlcnZpY2UudjEuQ2hhbmdlVHlwZRIQCghyZXZpc2lvbhgCIAEoAxIPCgdpdGVtX2lkGAMgASgJEisKBGl0ZW0YBCABKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhEKCXN0YXRlX2tleRgFIAEoCRIsCgVzdGF0ZRgGIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLlN0YXRlRW50cnkiVQoNRXhwb3J0UmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFgoOYWZ0ZXJfcmV2aXNpb24YAiABKAMSGQoRaW5jbHVkZV9lbWJlZGRpbmcYAyABKAgiiwEKDkV4cG9ydFJlc3BvbnNlEi0KBGl0ZW0YASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtSAASLgoFc3RhdGUYAiABKAsyHS5tZW1vcnlfc2VydmljZS52MS5TdGF0ZUVudHJ5SAASEAoIcmV2aXNpb24YAyABKANCCAoGcmVjb3JkKrkBCghJdGVtS2luZBIZChVJVEVNX0tJTkRfVU5TUEVDSUZJRUQQABIVChFJVEVNX0tJTkRfTUVTU0FHRRABEhYKEklURU1fS0lORF9SRVNQT05TRRACEhgKFElURU1fS0lORF9SRUZMRUNUSU9OEAMSGQoVSVRFTV9LSU5EX1VTRVJfTUVNT1JZEAQSFgoSSVRFTV9LSU5EX0RPQ1VNRU5UEAUSFgoSSVRFTV9LSU5EX0ZSQUdNRU5UEAYqXwoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASDwoLUk9MRV9TWVNURU0QARINCglST0xFX1VTRVIQAhISCg5ST0xFX0FTU0lTVEFOVBADEg0KCVJPTEVfVE9PTBAEKnMKC09uRHVwbGljYXRlEhwKGE9OX0RVUExJQ0FURV9VTlNQRUNJRklFRBAAEhUKEU9OX0RVUExJQ0FURV9GQUlMEAESFQoRT05fRFVQTElDQVRFX1NLSVAQAhIYChRPTl9EVVBMSUNBVEVfUkVQTEFDRRADKnwKDFJldHJpZXZlTW9kZRIdChlSRVRSSUVWRV9NT0RFX1VOU1BFQ0lGSUVEEAASGAoUUkVUUklFVkVfTU9ERV9IWUJSSUQQARIYChRSRVRSSUVWRV9NT0RFX1ZFQ1RPUhACEhkKFVJFVFJJRVZFX01PREVfTEVYSUNBTBADKvICChFEZWdyYWRhdGlvblJlYXNvbhIiCh5ERUdSQURBVElPTl9SRUFTT05fVU5TUEVDSUZJRUQQABIiCh5ERUdSQURBVElPTl9SRUFTT05fTk9fRU1CRURERVIQARIrCidERUdSQURBVElPTl9SRUFTT05fRU1CRURERVJfVU5BVkFJTEFCTEUQAhImCiJERUdSQURBVElPTl9SRUFTT05fRk9SRUlHTl9WRUNUT1JTEAMSHQoZREVHUkFEQVRJT05fUkVBU09OX05PX0xMTRAEEiYKIkRFR1JBREFUSU9OX1JFQVNPTl9MTE1fVU5BVkFJTEFCTEUQBRIoCiRERUdSQURBVElPTl9SRUFTT05fRU1CRURESU5HX1BFTkRJTkcQBhIiCh5ERUdSQURBVElPTl9SRUFTT05fTk9fUkVSQU5LRVIQBxIrCidERUdSQURBVElPTl9SRUFTT05fUkVSQU5LRVJfVU5BVkFJTEFCTEUQCCqwAgoKQ2hhbmdlVHlwZRIbChdDSEFOR0VfVFlQRV9VTlNQRUNJRklFRBAAEhoKFkNIQU5HRV9UWVBFX0lURU1fQURERUQQARIcChhDSEFOR0VfVFlQRV9JVEVNX1VQREFURUQQAhIcChhDSEFOR0VfVFlQRV9JVEVNX0RFTEVURUQQAxIcChhDSEFOR0VfVFlQRV9JVEVNX0VYUElSRUQQBBIVChFDSEFOR0VfVFlQRV9SRVNFVBAFEhsKF0NIQU5HRV9UWVBFX1NUQVRFX1NBVkVEEAYSHQoZQ0hBTkdFX1RZUEVfU1RBVEVfREVMRVRFRBAHEh0KGUNIQU5HRV9UWVBFX1NUQVRFX0VYUElSRUQQCBIdChlDSEFOR0VfVFlQRV9TVEFURV9DTEVBUkVEEAky6AYKDU1lbW9yeVNlcnZpY2USRAoDQWRkEh0ubWVtb3J5X3NlcnZpY2UudjEuQWRkUmVxdWVzdBoeLm1lbW9yeV9zZXJ2aWNlLnYxLkFkZFJlc3BvbnNlElMKCEJhdGNoQWRkEiIubWVtb3J5X3NlcnZpY2UudjEuQmF0Y2hBZGRSZXF1ZXN0GiMubWVtb3J5X3NlcnZpY2UudjEuQmF0Y2hBZGRSZXNwb25zZRJPCgZJbXBvcnQSIC5tZW1vcnlfc2VydmljZS52MS5JbXBvcnRSZXF1ZXN0GiEubWVtb3J5X3NlcnZpY2UudjEuSW1wb3J0UmVzcG9uc2UoARJTCghSZXRyaWV2ZRIiLm1lbW9yeV9zZXJ2aWNlLnYxLlJldHJpZXZlUmVxdWVzdBojLm1lbW9yeV9zZXJ2aWNlLnYxLlJldHJpZXZlUmVzcG9uc2USRAoDR2V0Eh0ubWVtb3J5X3NlcnZpY2UudjEuR2V0UmVxdWVzdBoeLm1lbW9yeV9zZXJ2aWNlLnYxLkdldFJlc3BvbnNlEkcKBExpc3QSHi5tZW1vcnlfc2VydmljZS52MS5MaXN0UmVxdWVzdBofLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3RSZXNwb25zZRJNCgZVcGRhdGUSIC5tZW1vcnlfc2VydmljZS52MS5VcGRhdGVSZXF1ZXN0GiEubWVtb3J5X3NlcnZpY2UudjEuVXBkYXRlUmVzcG9uc2USTQoGRGVsZXRlEiAubWVtb3J5X3NlcnZpY2UudjEuRGVsZXRlUmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZVJlc3BvbnNlEkoKBVJlc2V0Eh8ubWVtb3J5X3NlcnZpY2UudjEuUmVzZXRSZXF1ZXN0GiAubWVtb3J5X3NlcnZpY2UudjEuUmVzZXRSZXNwb25zZRJMCgVXYXRjaBIfLm1lbW9yeV9zZXJ2aWNlLnYxLldhdGNoUmVxdWVzdBogLm1lbW9yeV9zZXJ2aWNlLnYxLldhdGNoUmVzcG9uc2UwARJPCgZFeHBvcnQSIC5tZW1vcnlfc2VydmljZS52MS5FeHBvcnRSZXF1ZXN0GiEubWVtb3J5X3NlcnZpY2UudjEuRXhwb3J0UmVzcG9uc2UwAWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_memory_service_v1_state]);
+  fileDesc("Ch5tZW1vcnlfc2VydmljZS92MS9tZW1vcnkucHJvdG8SEW1lbW9yeV9zZXJ2aWNlLnYxIpQGCgpNZW1vcnlJdGVtEgoKAmlkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSNgoMY2hhdF9tZXNzYWdlGAMgASgLMh4ubWVtb3J5X3NlcnZpY2UudjEuQ2hhdE1lc3NhZ2VIABI9ChB0b29sX2NhbGxfcmVzdWx0GAQgASgLMiEubWVtb3J5X3NlcnZpY2UudjEuVG9vbENhbGxSZXN1bHRIABIOCgR0ZXh0GAUgASgJSAASJwoEZGF0YRgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RIABIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI5CgZsYWJlbHMYCiADKAsyKS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtLkxhYmVsc0VudHJ5EikKCG1ldGFkYXRhGAsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIvCgllbWJlZGRpbmcYDCABKAsyHC5tZW1vcnlfc2VydmljZS52MS5FbWJlZGRpbmcSEAoIcmV2aXNpb24YDSABKAMSJgoDdHRsGA4gASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEikKBGtpbmQYDyABKA4yGy5tZW1vcnlfc2VydmljZS52MS5JdGVtS2luZBISCgpmYWNldF9qc29uGBAgASgJEhcKCmltcG9ydGFuY2UYESABKAFIAYgBARIxCgpwcm92ZW5hbmNlGBIgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuUHJvdmVuYW5jZRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgkKB2NvbnRlbnRCDQoLX2ltcG9ydGFuY2Ui5wEKClByb3ZlbmFuY2USDgoGd3JpdGVyGAEgASgJEhUKDWNyZWRlbnRpYWxfaWQYAiABKAkSLQoGc291cmNlGAMgASgOMh0ubWVtb3J5X3NlcnZpY2UudjEuU291cmNlS2luZBISCgpzb3VyY2VfdXJpGAQgASgJEhIKCnBhcmVudF9pZHMYBSADKAkSDQoFbW9kZWwYBiABKAkSEgoFdHJ1c3QYByABKAFIAIgBARIuCgp3cml0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIICgZfdHJ1c3QiGwoJRW1iZWRkaW5nEg4KBnZhbHVlcxgBIAMoAiLmAQoLQ2hhdE1lc3NhZ2USEgoKbWVzc2FnZV9pZBgBIAEoCRIlCgRyb2xlGAIgASgOMhcubWVtb3J5X3NlcnZpY2UudjEuUm9sZRIRCgRuYW1lGAMgASgJSACIAQESJwoFbW9kZWwYBCABKAsyGC5tZW1vcnlfc2VydmljZS52MS5Nb2RlbBImCgVwYXJ0cxgFIAMoCzIXLm1lbW9yeV9zZXJ2aWNlLnYxLlBhcnQSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgcKBV9uYW1lIiUKBU1vZGVsEhAKCHByb3ZpZGVyGAEgASgJEgoKAmlkGAIgASgJIukBCgRQYXJ0Eg4KBHRleHQYASABKAlIABInCgRkYXRhGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEi8KBmJpbmFyeRgDIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLkJpbmFyeVBhcnRIABIwCgl0b29sX2NhbGwYBCABKAsyGy5tZW1vcnlfc2VydmljZS52MS5Ub29sQ2FsbEgAEj0KEHRvb2xfY2FsbF9yZXN1bHQYBSABKAsyIS5tZW1vcnlfc2VydmljZS52MS5Ub29sQ2FsbFJlc3VsdEgAQgYKBHBhcnQilgEKCkJpbmFyeVBhcnQSEQoEbmFtZRgBIAEoCUgAiAEBEhAKA3VybBgCIAEoCUgBiAEBEhEKCW1pbWVfdHlwZRgDIAEoCRIPCgdjb250ZW50GAQgASgMEhsKDmNvbnRlbnRfbGVuZ3RoGAUgASgDSAKIAQFCBwoFX25hbWVCBgoEX3VybEIRCg9fY29udGVudF9sZW5ndGgiWgoIVG9vbENhbGwSFAoMdG9vbF9jYWxsX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSKgoJYXJndW1lbnRzGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJuCg5Ub29sQ2FsbFJlc3VsdBIUCgx0b29sX2NhbGxfaWQYASABKAkSDAoEbmFtZRgCIAEoCRImCgZyZXN1bHQYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEAoIaXNfZXJyb3IYBCABKAgiYAoKQWRkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSKwoEaXRlbRgCIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SEgoKcmVxdWVzdF9pZBgDIAEoCSJ+CgtBZGRSZXNwb25zZRIrCgRpdGVtGAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRIQCghyZXZpc2lvbhgCIAEoAxIwCghkZWdyYWRlZBgDIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uImYKD0JhdGNoQWRkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSLAoFaXRlbXMYAiADKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhIKCnJlcXVlc3RfaWQYAyABKAkihAEKEEJhdGNoQWRkUmVzcG9uc2USLAoFaXRlbXMYASADKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhAKCHJldmlzaW9uGAIgASgDEjAKCGRlZ3JhZGVkGAMgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24itQEKDUltcG9ydFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEiwKBWl0ZW1zGAIgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRItCgZzdGF0ZXMYAyADKAsyHS5tZW1vcnlfc2VydmljZS52MS5TdGF0ZUVudHJ5EjQKDG9uX2R1cGxpY2F0ZRgEIAEoDjIeLm1lbW9yeV9zZXJ2aWNlLnYxLk9uRHVwbGljYXRlIr4BCg5JbXBvcnRSZXNwb25zZRIWCg5pbXBvcnRlZF9jb3VudBgBIAEoAxIVCg1za2lwcGVkX2NvdW50GAIgASgDEhwKFGltcG9ydGVkX3N0YXRlX2NvdW50GAMgASgDEhsKE3NraXBwZWRfc3RhdGVfY291bnQYBCABKAMSEAoIcmV2aXNpb24YBSABKAMSMAoIZGVncmFkZWQYBiADKAsyHi5tZW1vcnlfc2VydmljZS52MS5EZWdyYWRhdGlvbiLWBgoPUmV0cmlldmVPcHRpb25zEhIKBWxpbWl0GAEgASgFSACIAQESEgoKcXVlcnlfdGV4dBgCIAEoCRI1Cg9xdWVyeV9lbWJlZGRpbmcYAyABKAsyHC5tZW1vcnlfc2VydmljZS52MS5FbWJlZGRpbmcSEgoKc2Vzc2lvbl9pZBgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSPgoGbGFiZWxzGAYgAygLMi4ubWVtb3J5X3NlcnZpY2UudjEuUmV0cmlldmVPcHRpb25zLkxhYmVsc0VudHJ5Ei4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCgltaW5fc2NvcmUYCSABKAFIAYgBARItCgRtb2RlGAogASgOMh8ubWVtb3J5X3NlcnZpY2UudjEuUmV0cmlldmVNb2RlEhYKDmNvbnRleHRfd2luZG93GAsgASgFEg8KB2V4cGxhaW4YDCABKAgSGQoRaW5jbHVkZV9lbWJlZGRpbmcYDSABKAgSEQoJcGFnZV9zaXplGA4gASgFEhIKCnBhZ2VfdG9rZW4YDyABKAkSKgoFa2luZHMYECADKA4yGy5tZW1vcnlfc2VydmljZS52MS5JdGVtS2luZBInCgNub3cYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKB3dlaWdodHMYEiABKAsyHy5tZW1vcnlfc2VydmljZS52MS5TY29yZVdlaWdodHMSFwoKbWF4X3Rva2VucxgTIAEoBUgCiAEBEg4KBnJlcmFuaxgUIAEoCBIUCgxyZWNvcmRfdXNhZ2UYFSABKAgSFgoJbWluX3RydXN0GBYgASgBSAOIAQESLgoHc291cmNlcxgXIAMoDjIdLm1lbW9yeV9zZXJ2aWNlLnYxLlNvdXJjZUtpbmQaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIICgZfbGltaXRCDAoKX21pbl9zY29yZUINCgtfbWF4X3Rva2Vuc0IMCgpfbWluX3RydXN0IroBCgxTY29yZVdlaWdodHMSFAoHbGV4aWNhbBgBIAEoAUgAiAEBEhMKBnZlY3RvchgCIAEoAUgBiAEBEg8KB3JlY2VuY3kYAyABKAESNAoRcmVjZW5jeV9oYWxmX2xpZmUYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEgoKaW1wb3J0YW5jZRgFIAEoARINCgV1c2FnZRgGIAEoAUIKCghfbGV4aWNhbEIJCgdfdmVjdG9yIlkKD1JldHJpZXZlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSMwoHb3B0aW9ucxgCIAEoCzIiLm1lbW9yeV9zZXJ2aWNlLnYxLlJldHJpZXZlT3B0aW9ucyK4AQoQUmV0cmlldmVSZXNwb25zZRIyCgdyZXN1bHRzGAEgAygLMiEubWVtb3J5X3NlcnZpY2UudjEuUmV0cmlldmVSZXN1bHQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEjAKCGRlZ3JhZGVkGAMgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24SEAoIcmV2aXNpb24YBCABKAMSEwoLdG9rZW5fY291bnQYBSABKAUi3gEKDlJldHJpZXZlUmVzdWx0EisKBGl0ZW0YASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEg0KBXNjb3JlGAIgASgBEjMKC2V4cGxhbmF0aW9uGAMgASgLMh4ubWVtb3J5X3NlcnZpY2UudjEuRXhwbGFuYXRpb24SLQoGYmVmb3JlGAQgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRIsCgVhZnRlchgFIAMoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0iRQoLRXhwbGFuYXRpb24SNgoNY29udHJpYnV0aW9ucxgBIAMoCzIfLm1lbW9yeV9zZXJ2aWNlLnYxLkNvbnRyaWJ1dGlvbiJnCgxDb250cmlidXRpb24SDwoHY2hhbm5lbBgBIAEoCRIRCglyYXdfc2NvcmUYAiABKAESDgoGd2VpZ2h0GAMgASgBEg0KBXNjYWxlGAQgASgBEhQKDGNvbnRyaWJ1dGlvbhgFIAEoASJUCgtEZWdyYWRhdGlvbhI0CgZyZWFzb24YASABKA4yJC5tZW1vcnlfc2VydmljZS52MS5EZWdyYWRhdGlvblJlYXNvbhIPCgdtZXNzYWdlGAIgASgJIkYKCkdldFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEgoKAmlkGAIgASgJEhkKEWluY2x1ZGVfZW1iZWRkaW5nGAMgASgIIjoKC0dldFJlc3BvbnNlEisKBGl0ZW0YASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtIucDCgtMaXN0UmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkSEgoKc2Vzc2lvbl9pZBgEIAEoCRI6CgZsYWJlbHMYBSADKAsyKi5tZW1vcnlfc2VydmljZS52MS5MaXN0UmVxdWVzdC5MYWJlbHNFbnRyeRIuCgpzdGFydF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGZmlsdGVyGAggASgJEhQKDG5ld2VzdF9maXJzdBgJIAEoCBIZChFpbmNsdWRlX2VtYmVkZGluZxgKIAEoCBIqCgVraW5kcxgLIAMoDjIbLm1lbW9yeV9zZXJ2aWNlLnYxLkl0ZW1LaW5kEhYKCW1pbl90cnVzdBgMIAEoAUgAiAEBEi4KB3NvdXJjZXMYDSADKA4yHS5tZW1vcnlfc2VydmljZS52MS5Tb3VyY2VLaW5kGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDAoKX21pbl90cnVzdCJnCgxMaXN0UmVzcG9uc2USLAoFaXRlbXMYASADKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIQCghyZXZpc2lvbhgDIAEoAyLKAQoNVXBkYXRlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSKwoEaXRlbRgCIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SLwoLdXBkYXRlX21hc2sYAyABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEh4KEWV4cGVjdGVkX3JldmlzaW9uGAQgASgDSACIAQESEgoKcmVxdWVzdF9pZBgFIAEoCUIUChJfZXhwZWN0ZWRfcmV2aXNpb24igQEKDlVwZGF0ZVJlc3BvbnNlEisKBGl0ZW0YASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhAKCHJldmlzaW9uGAIgASgDEjAKCGRlZ3JhZGVkGAMgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24ieAoNRGVsZXRlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSCgoCaWQYAiABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YAyABKANIAIgBARISCgpyZXF1ZXN0X2lkGAQgASgJQhQKEl9leHBlY3RlZF9yZXZpc2lvbiIiCg5EZWxldGVSZXNwb25zZRIQCghyZXZpc2lvbhgBIAEoAyI1CgxSZXNldFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiVQoNUmVzZXRSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDEhsKE3JlbW92ZWRfc3RhdGVfY291bnQYAiABKAMSEAoIcmV2aXNpb24YAyABKAMiiAEKDFdhdGNoUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSGwoOYWZ0ZXJfcmV2aXNpb24YAiABKANIAIgBARI1ChJoZWFydGJlYXRfaW50ZXJ2YWwYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CEQoPX2FmdGVyX3JldmlzaW9uIkwKDVdhdGNoUmVzcG9uc2USKQoGY2hhbmdlGAEgASgLMhkubWVtb3J5X3NlcnZpY2UudjEuQ2hhbmdlEhAKCHJldmlzaW9uGAIgASgDIsYBCgZDaGFuZ2USKwoEdHlwZRgBIAEoDjIdLm1lbW9yeV9zZXJ2aWNlLnYxLkNoYW5nZVR5cGUSEAoIcmV2aXNpb24YAiABKAMSDwoHaXRlbV9pZBgDIAEoCRIrCgRpdGVtGAQgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRIRCglzdGF0ZV9rZXkYBSABKAkSLAoFc3RhdGUYBiABKAsyHS5tZW1vcnlfc2VydmljZS52MS5TdGF0ZUVudHJ5IlUKDUV4cG9ydFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhYKDmFmdGVyX3JldmlzaW9uGAIgASgDEhkKEWluY2x1ZGVfZW1iZWRkaW5nGAMgASgIIosBCg5FeHBvcnRSZXNwb25zZRItCgRpdGVtGAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbUgAEi4KBXN0YXRlGAIgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuU3RhdGVFbnRyeUgAEhAKCHJldmlzaW9uGAMgASgDQggKBnJlY29yZCq5AQoISXRlbUtpbmQSGQoVSVRFTV9LSU5EX1VOU1BFQ0lGSUVEEAASFQoRSVRFTV9LSU5EX01FU1NBR0UQARIWChJJVEVNX0tJTkRfUkVTUE9OU0UQAhIYChRJVEVNX0tJTkRfUkVGTEVDVElPThADEhkKFUlURU1fS0lORF9VU0VSX01FTU9SWRAEEhYKEklURU1fS0lORF9ET0NVTUVOVBAFEhYKEklURU1fS0lORF9GUkFHTUVOVBAGKswBCgpTb3VyY2VLaW5kEhsKF1NPVVJDRV9LSU5EX1VOU1BFQ0lGSUVEEAASFAoQU09VUkNFX0tJTkRfVVNFUhABEhUKEVNPVVJDRV9LSU5EX0FHRU5UEAISFAoQU09VUkNFX0tJTkRfVE9PTBADEhMKD1NPVVJDRV9LSU5EX1dFQhAEEhgKFFNPVVJDRV9LSU5EX0RPQ1VNRU5UEAUSFwoTU09VUkNFX0tJTkRfREVSSVZFRBAGEhYKElNPVVJDRV9LSU5EX0lNUE9SVBAHKl8KBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg8KC1JPTEVfU1lTVEVNEAESDQoJUk9MRV9VU0VSEAISEgoOUk9MRV9BU1NJU1RBTlQQAxINCglST0xFX1RPT0wQBCpzCgtPbkR1cGxpY2F0ZRIcChhPTl9EVVBMSUNBVEVfVU5TUEVDSUZJRUQQABIVChFPTl9EVVBMSUNBVEVfRkFJTBABEhUKEU9OX0RVUExJQ0FURV9TS0lQEAISGAoUT05fRFVQTElDQVRFX1JFUExBQ0UQAyp8CgxSZXRyaWV2ZU1vZGUSHQoZUkVUUklFVkVfTU9ERV9VTlNQRUNJRklFRBAAEhgKFFJFVFJJRVZFX01PREVfSFlCUklEEAESGAoUUkVUUklFVkVfTU9ERV9WRUNUT1IQAhIZChVSRVRSSUVWRV9NT0RFX0xFWElDQUwQAyryAgoRRGVncmFkYXRpb25SZWFzb24SIgoeREVHUkFEQVRJT05fUkVBU09OX1VOU1BFQ0lGSUVEEAASIgoeREVHUkFEQVRJT05fUkVBU09OX05PX0VNQkVEREVSEAESKwonREVHUkFEQVRJT05fUkVBU09OX0VNQkVEREVSX1VOQVZBSUxBQkxFEAISJgoiREVHUkFEQVRJT05fUkVBU09OX0ZPUkVJR05fVkVDVE9SUxADEh0KGURFR1JBREFUSU9OX1JFQVNPTl9OT19MTE0QBBImCiJERUdSQURBVElPTl9SRUFTT05fTExNX1VOQVZBSUxBQkxFEAUSKAokREVHUkFEQVRJT05fUkVBU09OX0VNQkVERElOR19QRU5ESU5HEAYSIgoeREVHUkFEQVRJT05fUkVBU09OX05PX1JFUkFOS0VSEAcSKwonREVHUkFEQVRJT05fUkVBU09OX1JFUkFOS0VSX1VOQVZBSUxBQkxFEAgqsAIKCkNoYW5nZVR5cGUSGwoXQ0hBTkdFX1RZUEVfVU5TUEVDSUZJRUQQABIaChZDSEFOR0VfVFlQRV9JVEVNX0FEREVEEAESHAoYQ0hBTkdFX1RZUEVfSVRFTV9VUERBVEVEEAISHAoYQ0hBTkdFX1RZUEVfSVRFTV9ERUxFVEVEEAMSHAoYQ0hBTkdFX1RZUEVfSVRFTV9FWFBJUkVEEAQSFQoRQ0hBTkdFX1RZUEVfUkVTRVQQBRIbChdDSEFOR0VfVFlQRV9TVEFURV9TQVZFRBAGEh0KGUNIQU5HRV9UWVBFX1NUQVRFX0RFTEVURUQQBxIdChlDSEFOR0VfVFlQRV9TVEFURV9FWFBJUkVEEAgSHQoZQ0hBTkdFX1RZUEVfU1RBVEVfQ0xFQVJFRBAJMugGCg1NZW1vcnlTZXJ2aWNlEkQKA0FkZBIdLm1lbW9yeV9zZXJ2aWNlLnYxLkFkZFJlcXVlc3QaHi5tZW1vcnlfc2VydmljZS52MS5BZGRSZXNwb25zZRJTCghCYXRjaEFkZBIiLm1lbW9yeV9zZXJ2aWNlLnYxLkJhdGNoQWRkUmVxdWVzdBojLm1lbW9yeV9zZXJ2aWNlLnYxLkJhdGNoQWRkUmVzcG9uc2USTwoGSW1wb3J0EiAubWVtb3J5X3NlcnZpY2UudjEuSW1wb3J0UmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLkltcG9ydFJlc3BvbnNlKAESUwoIUmV0cmlldmUSIi5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZVJlcXVlc3QaIy5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZVJlc3BvbnNlEkQKA0dldBIdLm1lbW9yeV9zZXJ2aWNlLnYxLkdldFJlcXVlc3QaHi5tZW1vcnlfc2VydmljZS52MS5HZXRSZXNwb25zZRJHCgRMaXN0Eh4ubWVtb3J5X3NlcnZpY2UudjEuTGlzdFJlcXVlc3QaHy5tZW1vcnlfc2VydmljZS52MS5MaXN0UmVzcG9uc2USTQoGVXBkYXRlEiAubWVtb3J5X3NlcnZpY2UudjEuVXBkYXRlUmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLlVwZGF0ZVJlc3BvbnNlEk0KBkRlbGV0ZRIgLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZVJlcXVlc3QaIS5tZW1vcnlfc2VydmljZS52MS5EZWxldGVSZXNwb25zZRJKCgVSZXNldBIfLm1lbW9yeV9zZXJ2aWNlLnYxLlJlc2V0UmVxdWVzdBogLm1lbW9yeV9zZXJ2aWNlLnYxLlJlc2V0UmVzcG9uc2USTAoFV2F0Y2gSHy5tZW1vcnlfc2VydmljZS52MS5XYXRjaFJlcXVlc3QaIC5tZW1vcnlfc2VydmljZS52MS5XYXRjaFJlc3BvbnNlMAESTwoGRXhwb3J0EiAubWVtb3J5X3NlcnZpY2UudjEuRXhwb3J0UmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLkV4cG9ydFJlc3BvbnNlMAFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_memory_service_v1_state]);
 
 /**
  * MemoryItem is one thing remembered: a message, what a tool returned, a text or structured data.
@@ -159,6 +159,15 @@ export type MemoryItem = Message<"memory_service.v1.MemoryItem"> & {
    * @generated from field: optional double importance = 17;
    */
   importance?: number | undefined;
+
+  /**
+   * provenance tells who wrote this version of the item, where its content comes from, and how far it
+   * is trusted. When added: what its writer says of it. Unset in a response: nobody with a name wrote
+   * it and nothing was said, so that its trust is 1.
+   *
+   * @generated from field: memory_service.v1.Provenance provenance = 18;
+   */
+  provenance?: Provenance | undefined;
 };
 
 /**
@@ -167,6 +176,84 @@ export type MemoryItem = Message<"memory_service.v1.MemoryItem"> & {
  */
 export const MemoryItemSchema: GenMessage<MemoryItem> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 0);
+
+/**
+ * Provenance tells where a version of an item comes from. It is never changed; an update writes another
+ * version, with a provenance of its own. A writer may say `source`, `source_uri`, `parent_ids`, `model`
+ * and `trust`; the rest is set by the server, and taken from the request in Import only, where the
+ * caller has the role of an administrator.
+ *
+ * @generated from message memory_service.v1.Provenance
+ */
+export type Provenance = Message<"memory_service.v1.Provenance"> & {
+  /**
+   * writer is the name that the credential of the call has. Empty: it had none.
+   *
+   * @generated from field: string writer = 1;
+   */
+  writer: string;
+
+  /**
+   * credential_id of the credential. Empty: it had none.
+   *
+   * @generated from field: string credential_id = 2;
+   */
+  credentialId: string;
+
+  /**
+   * source of the content. Unspecified when added: what the content tells, see SourceKind.
+   *
+   * @generated from field: memory_service.v1.SourceKind source = 3;
+   */
+  source: SourceKind;
+
+  /**
+   * source_uri is where the content was found, such as the address of a page. Never opened by the
+   * server. Empty: not said. At most 2 KiB, without control characters.
+   *
+   * @generated from field: string source_uri = 4;
+   */
+  sourceUri: string;
+
+  /**
+   * parent_ids are the items of the same namespace that this one was made of. In an import they are
+   * kept as they are; else each has to exist. Empty: none. At most 100.
+   *
+   * @generated from field: repeated string parent_ids = 5;
+   */
+  parentIds: string[];
+
+  /**
+   * model that made the content out of its parents, such as "openai:gpt-5". Empty: none, or not
+   * said. At most 1 KiB.
+   *
+   * @generated from field: string model = 6;
+   */
+  model: string;
+
+  /**
+   * trust in the content, 0 to 1: the least of what the credential may give, what the writer says, and
+   * the trust of every parent. An update that takes anything over from the version before is trusted no
+   * more than that. Unset when added: the writer does not lower it.
+   *
+   * @generated from field: optional double trust = 7;
+   */
+  trust?: number | undefined;
+
+  /**
+   * write_time of the version, by the server's clock. Set by the server. UTC.
+   *
+   * @generated from field: google.protobuf.Timestamp write_time = 8;
+   */
+  writeTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message memory_service.v1.Provenance.
+ * Use `create(ProvenanceSchema)` to create a new message.
+ */
+export const ProvenanceSchema: GenMessage<Provenance> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_memory, 1);
 
 /**
  * Embedding is a vector.
@@ -188,7 +275,7 @@ export type Embedding = Message<"memory_service.v1.Embedding"> & {
  * Use `create(EmbeddingSchema)` to create a new message.
  */
 export const EmbeddingSchema: GenMessage<Embedding> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 1);
+  messageDesc(file_memory_service_v1_memory, 2);
 
 /**
  * ChatMessage is a message of a conversation with all its parts.
@@ -244,7 +331,7 @@ export type ChatMessage = Message<"memory_service.v1.ChatMessage"> & {
  * Use `create(ChatMessageSchema)` to create a new message.
  */
 export const ChatMessageSchema: GenMessage<ChatMessage> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 2);
+  messageDesc(file_memory_service_v1_memory, 3);
 
 /**
  * Model names a language model.
@@ -272,7 +359,7 @@ export type Model = Message<"memory_service.v1.Model"> & {
  * Use `create(ModelSchema)` to create a new message.
  */
 export const ModelSchema: GenMessage<Model> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 3);
+  messageDesc(file_memory_service_v1_memory, 4);
 
 /**
  * Part is one piece of a message.
@@ -333,7 +420,7 @@ export type Part = Message<"memory_service.v1.Part"> & {
  * Use `create(PartSchema)` to create a new message.
  */
 export const PartSchema: GenMessage<Part> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 4);
+  messageDesc(file_memory_service_v1_memory, 5);
 
 /**
  * BinaryPart is a file, an image or a sound, or a reference to one.
@@ -382,7 +469,7 @@ export type BinaryPart = Message<"memory_service.v1.BinaryPart"> & {
  * Use `create(BinaryPartSchema)` to create a new message.
  */
 export const BinaryPartSchema: GenMessage<BinaryPart> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 5);
+  messageDesc(file_memory_service_v1_memory, 6);
 
 /**
  * ToolCall asks for a tool to be called.
@@ -417,7 +504,7 @@ export type ToolCall = Message<"memory_service.v1.ToolCall"> & {
  * Use `create(ToolCallSchema)` to create a new message.
  */
 export const ToolCallSchema: GenMessage<ToolCall> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 6);
+  messageDesc(file_memory_service_v1_memory, 7);
 
 /**
  * ToolCallResult is what a tool returned.
@@ -459,7 +546,7 @@ export type ToolCallResult = Message<"memory_service.v1.ToolCallResult"> & {
  * Use `create(ToolCallResultSchema)` to create a new message.
  */
 export const ToolCallResultSchema: GenMessage<ToolCallResult> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 7);
+  messageDesc(file_memory_service_v1_memory, 8);
 
 /**
  * AddRequest asks for an item to be written.
@@ -496,7 +583,7 @@ export type AddRequest = Message<"memory_service.v1.AddRequest"> & {
  * Use `create(AddRequestSchema)` to create a new message.
  */
 export const AddRequestSchema: GenMessage<AddRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 8);
+  messageDesc(file_memory_service_v1_memory, 9);
 
 /**
  * AddResponse tells what was written.
@@ -531,7 +618,7 @@ export type AddResponse = Message<"memory_service.v1.AddResponse"> & {
  * Use `create(AddResponseSchema)` to create a new message.
  */
 export const AddResponseSchema: GenMessage<AddResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 9);
+  messageDesc(file_memory_service_v1_memory, 10);
 
 /**
  * BatchAddRequest asks for several items to be written, all or none.
@@ -566,7 +653,7 @@ export type BatchAddRequest = Message<"memory_service.v1.BatchAddRequest"> & {
  * Use `create(BatchAddRequestSchema)` to create a new message.
  */
 export const BatchAddRequestSchema: GenMessage<BatchAddRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 10);
+  messageDesc(file_memory_service_v1_memory, 11);
 
 /**
  * BatchAddResponse tells what was written.
@@ -602,7 +689,7 @@ export type BatchAddResponse = Message<"memory_service.v1.BatchAddResponse"> & {
  * Use `create(BatchAddResponseSchema)` to create a new message.
  */
 export const BatchAddResponseSchema: GenMessage<BatchAddResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 11);
+  messageDesc(file_memory_service_v1_memory, 12);
 
 /**
  * ImportRequest is one batch of an import.
@@ -646,7 +733,7 @@ export type ImportRequest = Message<"memory_service.v1.ImportRequest"> & {
  * Use `create(ImportRequestSchema)` to create a new message.
  */
 export const ImportRequestSchema: GenMessage<ImportRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 12);
+  messageDesc(file_memory_service_v1_memory, 13);
 
 /**
  * ImportResponse tells what an import wrote.
@@ -702,7 +789,7 @@ export type ImportResponse = Message<"memory_service.v1.ImportResponse"> & {
  * Use `create(ImportResponseSchema)` to create a new message.
  */
 export const ImportResponseSchema: GenMessage<ImportResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 13);
+  messageDesc(file_memory_service_v1_memory, 14);
 
 /**
  * RetrieveOptions tell what is wanted.
@@ -868,6 +955,21 @@ export type RetrieveOptions = Message<"memory_service.v1.RetrieveOptions"> & {
    * @generated from field: bool record_usage = 21;
    */
   recordUsage: boolean;
+
+  /**
+   * min_trust that the items have, 0 to 1. Unset: any.
+   *
+   * @generated from field: optional double min_trust = 22;
+   */
+  minTrust?: number | undefined;
+
+  /**
+   * sources that the items have one of; SOURCE_KIND_UNSPECIFIED stands for those of which it is not
+   * known. Empty: any.
+   *
+   * @generated from field: repeated memory_service.v1.SourceKind sources = 23;
+   */
+  sources: SourceKind[];
 };
 
 /**
@@ -875,7 +977,7 @@ export type RetrieveOptions = Message<"memory_service.v1.RetrieveOptions"> & {
  * Use `create(RetrieveOptionsSchema)` to create a new message.
  */
 export const RetrieveOptionsSchema: GenMessage<RetrieveOptions> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 14);
+  messageDesc(file_memory_service_v1_memory, 15);
 
 /**
  * ScoreWeights tell how much counts in the score of a result. They are relative: the score is divided
@@ -932,7 +1034,7 @@ export type ScoreWeights = Message<"memory_service.v1.ScoreWeights"> & {
  * Use `create(ScoreWeightsSchema)` to create a new message.
  */
 export const ScoreWeightsSchema: GenMessage<ScoreWeights> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 15);
+  messageDesc(file_memory_service_v1_memory, 16);
 
 /**
  * RetrieveRequest asks for items.
@@ -960,7 +1062,7 @@ export type RetrieveRequest = Message<"memory_service.v1.RetrieveRequest"> & {
  * Use `create(RetrieveRequestSchema)` to create a new message.
  */
 export const RetrieveRequestSchema: GenMessage<RetrieveRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 16);
+  messageDesc(file_memory_service_v1_memory, 17);
 
 /**
  * RetrieveResponse is one page of results.
@@ -1009,7 +1111,7 @@ export type RetrieveResponse = Message<"memory_service.v1.RetrieveResponse"> & {
  * Use `create(RetrieveResponseSchema)` to create a new message.
  */
 export const RetrieveResponseSchema: GenMessage<RetrieveResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 17);
+  messageDesc(file_memory_service_v1_memory, 18);
 
 /**
  * RetrieveResult is one item found.
@@ -1064,7 +1166,7 @@ export type RetrieveResult = Message<"memory_service.v1.RetrieveResult"> & {
  * Use `create(RetrieveResultSchema)` to create a new message.
  */
 export const RetrieveResultSchema: GenMessage<RetrieveResult> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 18);
+  messageDesc(file_memory_service_v1_memory, 19);
 
 /**
  * Explanation tells how a score came about.
@@ -1085,7 +1187,7 @@ export type Explanation = Message<"memory_service.v1.Explanation"> & {
  * Use `create(ExplanationSchema)` to create a new message.
  */
 export const ExplanationSchema: GenMessage<Explanation> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 19);
+  messageDesc(file_memory_service_v1_memory, 20);
 
 /**
  * Contribution is the share of one channel in a score.
@@ -1138,7 +1240,7 @@ export type Contribution = Message<"memory_service.v1.Contribution"> & {
  * Use `create(ContributionSchema)` to create a new message.
  */
 export const ContributionSchema: GenMessage<Contribution> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 20);
+  messageDesc(file_memory_service_v1_memory, 21);
 
 /**
  * Degradation is something that the server could not do for an answer.
@@ -1166,7 +1268,7 @@ export type Degradation = Message<"memory_service.v1.Degradation"> & {
  * Use `create(DegradationSchema)` to create a new message.
  */
 export const DegradationSchema: GenMessage<Degradation> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 21);
+  messageDesc(file_memory_service_v1_memory, 22);
 
 /**
  * GetRequest asks for one item.
@@ -1201,7 +1303,7 @@ export type GetRequest = Message<"memory_service.v1.GetRequest"> & {
  * Use `create(GetRequestSchema)` to create a new message.
  */
 export const GetRequestSchema: GenMessage<GetRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 22);
+  messageDesc(file_memory_service_v1_memory, 23);
 
 /**
  * GetResponse is the item.
@@ -1222,7 +1324,7 @@ export type GetResponse = Message<"memory_service.v1.GetResponse"> & {
  * Use `create(GetResponseSchema)` to create a new message.
  */
 export const GetResponseSchema: GenMessage<GetResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 23);
+  messageDesc(file_memory_service_v1_memory, 24);
 
 /**
  * ListRequest asks for items in the order in which they were added.
@@ -1308,6 +1410,20 @@ export type ListRequest = Message<"memory_service.v1.ListRequest"> & {
    * @generated from field: repeated memory_service.v1.ItemKind kinds = 11;
    */
   kinds: ItemKind[];
+
+  /**
+   * min_trust that the items have, 0 to 1. Unset: any.
+   *
+   * @generated from field: optional double min_trust = 12;
+   */
+  minTrust?: number | undefined;
+
+  /**
+   * sources that the items have one of, as in RetrieveOptions. Empty: any.
+   *
+   * @generated from field: repeated memory_service.v1.SourceKind sources = 13;
+   */
+  sources: SourceKind[];
 };
 
 /**
@@ -1315,7 +1431,7 @@ export type ListRequest = Message<"memory_service.v1.ListRequest"> & {
  * Use `create(ListRequestSchema)` to create a new message.
  */
 export const ListRequestSchema: GenMessage<ListRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 24);
+  messageDesc(file_memory_service_v1_memory, 25);
 
 /**
  * ListResponse is one page of items.
@@ -1350,7 +1466,7 @@ export type ListResponse = Message<"memory_service.v1.ListResponse"> & {
  * Use `create(ListResponseSchema)` to create a new message.
  */
 export const ListResponseSchema: GenMessage<ListResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 25);
+  messageDesc(file_memory_service_v1_memory, 26);
 
 /**
  * UpdateRequest asks for an item to be changed.
@@ -1404,7 +1520,7 @@ export type UpdateRequest = Message<"memory_service.v1.UpdateRequest"> & {
  * Use `create(UpdateRequestSchema)` to create a new message.
  */
 export const UpdateRequestSchema: GenMessage<UpdateRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 26);
+  messageDesc(file_memory_service_v1_memory, 27);
 
 /**
  * UpdateResponse tells what was written.
@@ -1439,7 +1555,7 @@ export type UpdateResponse = Message<"memory_service.v1.UpdateResponse"> & {
  * Use `create(UpdateResponseSchema)` to create a new message.
  */
 export const UpdateResponseSchema: GenMessage<UpdateResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 27);
+  messageDesc(file_memory_service_v1_memory, 28);
 
 /**
  * DeleteRequest asks for an item to be removed.
@@ -1481,7 +1597,7 @@ export type DeleteRequest = Message<"memory_service.v1.DeleteRequest"> & {
  * Use `create(DeleteRequestSchema)` to create a new message.
  */
 export const DeleteRequestSchema: GenMessage<DeleteRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 28);
+  messageDesc(file_memory_service_v1_memory, 29);
 
 /**
  * DeleteResponse confirms the removal.
@@ -1502,7 +1618,7 @@ export type DeleteResponse = Message<"memory_service.v1.DeleteResponse"> & {
  * Use `create(DeleteResponseSchema)` to create a new message.
  */
 export const DeleteResponseSchema: GenMessage<DeleteResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 29);
+  messageDesc(file_memory_service_v1_memory, 30);
 
 /**
  * ResetRequest asks for everything of a namespace to be removed.
@@ -1530,7 +1646,7 @@ export type ResetRequest = Message<"memory_service.v1.ResetRequest"> & {
  * Use `create(ResetRequestSchema)` to create a new message.
  */
 export const ResetRequestSchema: GenMessage<ResetRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 30);
+  messageDesc(file_memory_service_v1_memory, 31);
 
 /**
  * ResetResponse confirms the removal.
@@ -1565,7 +1681,7 @@ export type ResetResponse = Message<"memory_service.v1.ResetResponse"> & {
  * Use `create(ResetResponseSchema)` to create a new message.
  */
 export const ResetResponseSchema: GenMessage<ResetResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 31);
+  messageDesc(file_memory_service_v1_memory, 32);
 
 /**
  * WatchRequest asks for the changes of a namespace.
@@ -1601,7 +1717,7 @@ export type WatchRequest = Message<"memory_service.v1.WatchRequest"> & {
  * Use `create(WatchRequestSchema)` to create a new message.
  */
 export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 32);
+  messageDesc(file_memory_service_v1_memory, 33);
 
 /**
  * WatchResponse is one change, or a heartbeat.
@@ -1629,7 +1745,7 @@ export type WatchResponse = Message<"memory_service.v1.WatchResponse"> & {
  * Use `create(WatchResponseSchema)` to create a new message.
  */
 export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 33);
+  messageDesc(file_memory_service_v1_memory, 34);
 
 /**
  * Change is one change of a namespace.
@@ -1686,7 +1802,7 @@ export type Change = Message<"memory_service.v1.Change"> & {
  * Use `create(ChangeSchema)` to create a new message.
  */
 export const ChangeSchema: GenMessage<Change> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 34);
+  messageDesc(file_memory_service_v1_memory, 35);
 
 /**
  * ExportRequest asks for the contents of a namespace.
@@ -1721,7 +1837,7 @@ export type ExportRequest = Message<"memory_service.v1.ExportRequest"> & {
  * Use `create(ExportRequestSchema)` to create a new message.
  */
 export const ExportRequestSchema: GenMessage<ExportRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 35);
+  messageDesc(file_memory_service_v1_memory, 36);
 
 /**
  * ExportResponse is one record of an export.
@@ -1765,7 +1881,7 @@ export type ExportResponse = Message<"memory_service.v1.ExportResponse"> & {
  * Use `create(ExportResponseSchema)` to create a new message.
  */
 export const ExportResponseSchema: GenMessage<ExportResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 36);
+  messageDesc(file_memory_service_v1_memory, 37);
 
 /**
  * ItemKind tells which service an item is of, and what it is there.
@@ -1831,6 +1947,75 @@ export const ItemKindSchema: GenEnum<ItemKind> = /*@__PURE__*/
   enumDesc(file_memory_service_v1_memory, 0);
 
 /**
+ * SourceKind tells where the content of an item comes from.
+ *
+ * @generated from enum memory_service.v1.SourceKind
+ */
+export enum SourceKind {
+  /**
+   * Not said, and the content does not tell: a text or data of a caller of which nothing is known.
+   *
+   * @generated from enum value: SOURCE_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * A human said it. Implied by ROLE_USER.
+   *
+   * @generated from enum value: SOURCE_KIND_USER = 1;
+   */
+  USER = 1,
+
+  /**
+   * An agent, or its model, said it. Implied by ROLE_ASSISTANT.
+   *
+   * @generated from enum value: SOURCE_KIND_AGENT = 2;
+   */
+  AGENT = 2,
+
+  /**
+   * A tool returned it. Implied by ROLE_TOOL and by a tool_call_result.
+   *
+   * @generated from enum value: SOURCE_KIND_TOOL = 3;
+   */
+  TOOL = 3,
+
+  /**
+   * It was read on the web.
+   *
+   * @generated from enum value: SOURCE_KIND_WEB = 4;
+   */
+  WEB = 4,
+
+  /**
+   * It stands in a document. Implied for those of KnowledgeService.
+   *
+   * @generated from enum value: SOURCE_KIND_DOCUMENT = 5;
+   */
+  DOCUMENT = 5,
+
+  /**
+   * It was made of other items: a reflection, a memory that was extracted or consolidated.
+   *
+   * @generated from enum value: SOURCE_KIND_DERIVED = 6;
+   */
+  DERIVED = 6,
+
+  /**
+   * It was imported by somebody who does not administer the server.
+   *
+   * @generated from enum value: SOURCE_KIND_IMPORT = 7;
+   */
+  IMPORT = 7,
+}
+
+/**
+ * Describes the enum memory_service.v1.SourceKind.
+ */
+export const SourceKindSchema: GenEnum<SourceKind> = /*@__PURE__*/
+  enumDesc(file_memory_service_v1_memory, 1);
+
+/**
  * Role of the one who speaks.
  *
  * @generated from enum memory_service.v1.Role
@@ -1876,7 +2061,7 @@ export enum Role {
  * Describes the enum memory_service.v1.Role.
  */
 export const RoleSchema: GenEnum<Role> = /*@__PURE__*/
-  enumDesc(file_memory_service_v1_memory, 1);
+  enumDesc(file_memory_service_v1_memory, 2);
 
 /**
  * OnDuplicate tells what becomes of an imported item whose id exists already.
@@ -1918,7 +2103,7 @@ export enum OnDuplicate {
  * Describes the enum memory_service.v1.OnDuplicate.
  */
 export const OnDuplicateSchema: GenEnum<OnDuplicate> = /*@__PURE__*/
-  enumDesc(file_memory_service_v1_memory, 2);
+  enumDesc(file_memory_service_v1_memory, 3);
 
 /**
  * RetrieveMode tells by what a query is answered.
@@ -1960,7 +2145,7 @@ export enum RetrieveMode {
  * Describes the enum memory_service.v1.RetrieveMode.
  */
 export const RetrieveModeSchema: GenEnum<RetrieveMode> = /*@__PURE__*/
-  enumDesc(file_memory_service_v1_memory, 3);
+  enumDesc(file_memory_service_v1_memory, 4);
 
 /**
  * DegradationReason tells what could not be done.
@@ -2037,7 +2222,7 @@ export enum DegradationReason {
  * Describes the enum memory_service.v1.DegradationReason.
  */
 export const DegradationReasonSchema: GenEnum<DegradationReason> = /*@__PURE__*/
-  enumDesc(file_memory_service_v1_memory, 4);
+  enumDesc(file_memory_service_v1_memory, 5);
 
 /**
  * ChangeType tells what happened.
@@ -2120,7 +2305,7 @@ export enum ChangeType {
  * Describes the enum memory_service.v1.ChangeType.
  */
 export const ChangeTypeSchema: GenEnum<ChangeType> = /*@__PURE__*/
-  enumDesc(file_memory_service_v1_memory, 5);
+  enumDesc(file_memory_service_v1_memory, 6);
 
 /**
  * MemoryService keeps what was said and what tools returned, and finds it again.

@@ -1,0 +1,153 @@
+"""Who wrote an item, out of what, and how far that is trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import msgspec
+
+from memory_service.caller import Caller, Role, present_caller
+from memory_service.clock import now_us
+from memory_service.errors import InvalidArgument
+from memory_service.records import (
+    UNATTRIBUTED,
+    Item,
+    ItemDraft,
+    Provenance,
+    ProvenanceDraft,
+    RequestKey,
+    SourceKind,
+    StateWrite,
+)
+from memory_service.stores.base import Store
+
+_PARENTS_KEPT_MAX = 100
+
+
+def provenance_of_caller() -> Provenance | None:
+    """Return the provenance of what the present caller writes and says nothing of."""
+    return _of_caller(present_caller())
+
+
+@lru_cache(256)
+def _of_caller(caller: Caller) -> Provenance | None:
+    return _kept(Provenance(caller.name, caller.credential_id, trust=caller.trust))
+
+
+def _kept(provenance: Provenance) -> Provenance | None:
+    """Return a provenance as it is kept: what says nothing takes no space."""
+    return None if provenance == UNATTRIBUTED else provenance
+
+
+def attribute_states(states: Sequence[StateWrite]) -> None:
+    """Note on states who writes them."""
+    own = provenance_of_caller()
+    for state in states:
+        state.provenance = own
+
+
+def of_update(current: Item, *, whole: bool, content: bool) -> Provenance | None:
+    """Return the provenance of the next version of an item, that the present caller writes.
+
+    What takes over anything of the version before is trusted no more than it: else its writer would be
+    trusted by another's correction of a label. `whole`: nothing is taken over. With the content goes what is
+    said of it: `content` tells whether it is another.
+    """
+    caller = present_caller()
+    before = current.provenance or UNATTRIBUTED
+    if whole or current.provenance is None:
+        return _of_caller(caller)
+    said = Provenance() if content else before
+    return _kept(
+        Provenance(
+            caller.name, caller.credential_id, said.source, said.source_uri, said.parent_ids, said.model,
+            min(caller.trust, before.trust),
+        )
+    )  # fmt: skip
+
+
+class Attribution:
+    """Tells the provenance of new items."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def of_drafts(
+        self, namespace: str, drafts: Sequence[ItemDraft], fields: Sequence[str], request: RequestKey | None
+    ) -> list[Provenance | None]:
+        """Return the provenance of items that the present caller writes. Raises InvalidArgument.
+
+        A parent is an item of the namespace, or one before in the same batch. One that there is not is
+        refused: its trust is not known, and a reader could not look at it.
+        """
+        own = provenance_of_caller()
+        if all(draft.provenance is None for draft in drafts):
+            return [own] * len(drafts)
+        trusts = await self._trusts(namespace, drafts)
+        found: list[Provenance | None] = []
+        for name, draft in zip(fields, drafts, strict=True):
+            said = draft.provenance
+            try:
+                provenance = own if said is None else _attributed(f"{name}.provenance", said, trusts)
+            except InvalidArgument:
+                if request is None or await self._store.find_receipt(namespace, request) is None:
+                    raise
+                # It was applied before: the parent is gone since, and the answer is the one it had.
+                provenance = own
+            found.append(provenance)
+            if draft.id:
+                trusts[draft.id] = (provenance or UNATTRIBUTED).trust
+        return found
+
+    async def _trusts(self, namespace: str, drafts: Sequence[ItemDraft]) -> dict[str, float]:
+        """Return how far the parents that there are already are trusted."""
+        wanted = [
+            parent
+            for d in drafts
+            if d.provenance and not d.provenance.imported
+            for parent in d.provenance.parent_ids
+        ]
+        if not wanted:
+            return {}
+        now = now_us()
+        items = await self._store.get_items(namespace, list(dict.fromkeys(wanted)))
+        return {key: item.trust for key, item in items.items() if not item.expired(now)}
+
+
+def _attributed(field: str, said: ProvenanceDraft, trusts: dict[str, float]) -> Provenance | None:
+    caller = present_caller()
+    if said.imported:
+        return _imported(said, caller)
+    known = [parent for parent in said.parent_ids if parent in trusts]
+    if not said.lenient and len(known) < len(said.parent_ids):
+        at = next(n for n, parent in enumerate(said.parent_ids) if parent not in trusts)
+        raise InvalidArgument(f"{field}.parent_ids[{at}]", "is no item of the namespace")
+    least = min((trusts[parent] for parent in known), default=1.0)
+    trust = min(caller.trust, least, 1.0 if said.trust is None else said.trust)
+    return _kept(
+        Provenance(
+            caller.name, caller.credential_id, said.source, said.source_uri, tuple(known[:_PARENTS_KEPT_MAX]),
+            said.model, trust,
+        )
+    )  # fmt: skip
+
+
+def _imported(said: ProvenanceDraft, caller: Caller) -> Provenance | None:
+    """Return the provenance of an item of an import.
+
+    Who administers the server restores what was exported, so they keep it. What others bring is a claim:
+    it is theirs, came by an import, and is trusted no more than they are and the claim says.
+    """
+    claimed = said.claimed
+    if Role.ADMIN in caller.roles:
+        if claimed is None:
+            return _of_caller(caller)
+        written = None if claimed.write_us is None else min(claimed.write_us, now_us())
+        trust = min(caller.trust, claimed.trust)
+        return _kept(msgspec.structs.replace(claimed, write_us=written, trust=trust))
+    known = claimed or UNATTRIBUTED
+    return Provenance(
+        caller.name, caller.credential_id, SourceKind.IMPORT, known.source_uri, known.parent_ids, known.model,
+        min(caller.trust, known.trust),
+    )  # fmt: skip

@@ -1,0 +1,106 @@
+"""Taking back what somebody wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from memory_service.domain.checks import Checks
+from memory_service.domain.embedding import TextEmbedding
+from memory_service.errors import InvalidArgument
+from memory_service.records import Receipt, RequestKey, UndoStep, WritesBy
+from memory_service.stores.base import Store
+
+# Nobody waits longer for a step than for a large batch of items.
+_AT_ONCE = 200
+_IDS_MAX = 100
+
+P = TypeVar("P", int, str)
+
+
+@dataclass(slots=True)
+class Undone:
+    """What was taken back, or would be."""
+
+    removed_count: int = 0
+    restored_count: int = 0
+    unrestorable_count: int = 0
+    unrestorable: list[str] = field(default_factory=list)
+    revision: int = 0
+
+    def add(self, step: UndoStep) -> None:
+        """Add what a step did."""
+        self.removed_count += step.removed_count
+        self.restored_count += step.restored_count
+        self.unrestorable_count += len(step.unrestorable)
+        self.unrestorable += step.unrestorable[: _IDS_MAX - len(self.unrestorable)]
+
+
+class Undo:
+    """Undoes writes, step by step."""
+
+    def __init__(self, store: Store, embedding: TextEmbedding, checks: Checks) -> None:
+        self._store = store
+        self._embedding = embedding
+        self._checks = checks
+
+    async def undo_writes(
+        self, namespace: str, by: WritesBy, *, dry_run: bool, request: RequestKey | None
+    ) -> Undone:
+        """Take back what somebody wrote; see `UndoStore`."""
+        self._check(namespace, by, request)
+        if request is not None:
+            if dry_run:
+                raise InvalidArgument("dry_run", "cannot be given together with request_id")
+            if (earlier := await self._store.find_receipt(namespace, request)) is not None:
+                return _of(earlier)
+        done = Undone()
+        if await self._store.namespace(namespace) is None:
+            return done
+        done.unrestorable_count = await self._store.count_removals(namespace, by)
+
+        async def items(after: int) -> UndoStep:
+            return await self._store.undo_items(namespace, by, after, _AT_ONCE, dry_run=dry_run)
+
+        async def states(after: str) -> UndoStep:
+            return await self._store.undo_states(namespace, by, after, _AT_ONCE, dry_run=dry_run)
+
+        await _all(items, 0, done)
+        await _all(states, "", done)
+        if request is not None:
+            receipt = Receipt(0, removed_count=done.removed_count, restored_count=done.restored_count)
+            receipt.unrestorable_count = done.unrestorable_count
+            await self._store.record_undo(namespace, receipt, request)
+        info = await self._store.namespace(namespace)
+        if info is not None:
+            done.revision = info.revision
+            if info.pending_count:
+                self._embedding.waiting.add(namespace)
+        return done
+
+    def _check(self, namespace: str, by: WritesBy, request: RequestKey | None) -> None:
+        self._checks.namespace(namespace)
+        bytes_max = self._checks.limits.name_bytes_max
+        self._checks.name("writer", by.writer or "", bytes_max, required=False)
+        self._checks.name("credential_id", by.credential_id or "", bytes_max, required=False)
+        if request is not None:
+            self._checks.request_id(request.id)
+
+
+async def _all(step: Callable[[P], Awaitable[UndoStep]], first: P, done: Undone) -> None:
+    """Do all steps. What changes is no longer found, so the place to go on is a place, not a count."""
+    after = first
+    while True:
+        did = await step(after)
+        done.add(did)
+        if did.following is None:
+            return
+        after = did.following  # type: ignore[assignment]
+
+
+def _of(receipt: Receipt) -> Undone:
+    """Return the answer to a request that was applied before."""
+    return Undone(
+        receipt.removed_count, receipt.restored_count, receipt.unrestorable_count, revision=receipt.revision
+    )

@@ -1,0 +1,62 @@
+"""Provenance: protobuf and ours, both directions side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memory_service.errors import InvalidArgument
+from memory_service.records import Item, Provenance, ProvenanceDraft, SourceKind
+from memory_service.server.values import fill_time, to_us
+from memory_service.v1 import memory_pb2 as pb
+
+
+def to_sources(field: str, numbers: Sequence[int]) -> frozenset[SourceKind]:
+    """Return the sources that a caller asks for."""
+    return frozenset(_source(field, number) for number in numbers)
+
+
+def _source(field: str, number: int) -> SourceKind:
+    try:
+        return SourceKind(number)
+    except ValueError as error:
+        raise InvalidArgument(field, str(error)) from None
+
+
+def to_said(field: str, provenance: pb.Provenance) -> ProvenanceDraft:
+    """Return what a writer says of an item; what the server sets is not looked at."""
+    return ProvenanceDraft(
+        _source(f"{field}.source", provenance.source),
+        provenance.source_uri,
+        tuple(dict.fromkeys(provenance.parent_ids)),
+        provenance.model,
+        provenance.trust if provenance.HasField("trust") else None,
+    )
+
+
+def to_claimed(field: str, item: pb.MemoryItem) -> ProvenanceDraft:
+    """Return what an export says of an item: all of it."""
+    if not item.HasField("provenance"):
+        return ProvenanceDraft(imported=True)
+    message = item.provenance
+    claimed = Provenance(
+        message.writer,
+        message.credential_id,
+        _source(f"{field}.provenance.source", message.source),
+        message.source_uri,
+        tuple(dict.fromkeys(message.parent_ids)),
+        message.model,
+        message.trust if message.HasField("trust") else 1.0,
+        to_us(f"{field}.provenance.write_time", message.write_time)
+        if message.HasField("write_time")
+        else None,
+    )
+    return ProvenanceDraft(imported=True, claimed=claimed)
+
+
+def fill_provenance(target: pb.Provenance, item: Item, known: Provenance) -> None:
+    """Set the provenance of an item."""
+    target.writer, target.credential_id = known.writer, known.credential_id
+    target.source = int(item.source)  # type: ignore[assignment]
+    target.source_uri, target.model, target.trust = known.source_uri, known.model, known.trust
+    target.parent_ids.extend(known.parent_ids)
+    fill_time(target.write_time, item.update_us if known.write_us is None else known.write_us)

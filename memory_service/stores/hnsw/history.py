@@ -1,0 +1,89 @@
+"""Versions that others took the place of, and who deleted what: what an undo needs beside the records.
+
+Nothing of it outlives what it is about: with an item or a state go its versions, with a namespace all of it.
+"""
+
+from __future__ import annotations
+
+from memory_service.caller import Caller
+from memory_service.clock import now_us
+from memory_service.stores.hnsw.ledger import Book, Ledger
+from memory_service.stores.hnsw.schema import key_of, keys_of
+from memory_service.stores.sqlite import Connection
+
+Remover = Caller
+"""Who deletes something."""
+
+_ITEM_COLUMNS = (
+    "key, revision, session_id, create_us, update_us, expire_us, labels, metadata, content, facet,"
+    " importance, provenance, terms, vector_revision, embedding"
+)
+_STATE_COLUMNS = "uid, key, version, create_us, update_us, expire_us, description, value, provenance"
+_KEEP_VERSION = (
+    f"INSERT INTO item_history (replaced_us, {_ITEM_COLUMNS})"
+    f" SELECT ?, {_ITEM_COLUMNS} FROM items WHERE key = ?"
+)
+_KEEP_STATE_VERSION = (
+    f"INSERT INTO state_history (replaced_us, {_STATE_COLUMNS})"
+    f" SELECT ?, {_STATE_COLUMNS} FROM states WHERE uid = ? AND key = ?"
+)
+
+
+def keep_version(db: Connection, ledger: Ledger, key: int, now_us: int) -> None:
+    """Keep the present version of an item, which is about to be replaced."""
+    if ledger.keeps_history:
+        db.execute(_KEEP_VERSION, (now_us, key))
+
+
+def forget_versions(db: Connection, key: int) -> None:
+    """Forget the versions that an item had."""
+    db.execute("DELETE FROM item_history WHERE key = ?", (key,))
+
+
+def keep_state_version(db: Connection, ledger: Ledger, book: Book, key: str, now_us: int) -> None:
+    """Keep the present version of a state, which is about to be replaced."""
+    if ledger.keeps_history:
+        db.execute(_KEEP_STATE_VERSION, (now_us, book.uid, key))
+
+
+def forget_state_versions(db: Connection, book: Book, key: str | None = None) -> None:
+    """Forget the versions that a state had; None: all of the namespace."""
+    if key is None:
+        db.execute("DELETE FROM state_history WHERE uid = ?", (book.uid,))
+    else:
+        db.execute("DELETE FROM state_history WHERE uid = ? AND key = ?", (book.uid, key))
+
+
+def note_removal(db: Connection, ledger: Ledger, book: Book, remover: Remover) -> None:
+    """Note who made the change that was logged last, which deleted something."""
+    if ledger.keeps_history:
+        db.execute(
+            "INSERT INTO removals (key, time_us, writer, credential_id) VALUES (?, ?, ?, ?)",
+            (key_of(book.uid, book.revision), now_us(), remover.name, remover.credential_id),
+        )
+
+
+def forget_history(db: Connection, book: Book) -> None:
+    """Forget all versions and removals of a namespace."""
+    keys = keys_of(book.uid)
+    db.execute("DELETE FROM item_history WHERE key BETWEEN ? AND ?", keys)
+    db.execute("DELETE FROM removals WHERE key BETWEEN ? AND ?", keys)
+    forget_state_versions(db, book)
+
+
+def prune(db: Connection, before_us: int, limit: int) -> None:
+    """Forget what was replaced or deleted before a time, up to `limit` of each kind."""
+    db.execute(
+        "DELETE FROM item_history WHERE rowid IN"
+        " (SELECT rowid FROM item_history WHERE replaced_us < ? LIMIT ?)",
+        (before_us, limit),
+    )
+    db.execute(
+        "DELETE FROM state_history WHERE (uid, key, version) IN"
+        " (SELECT uid, key, version FROM state_history WHERE replaced_us < ? LIMIT ?)",
+        (before_us, limit),
+    )
+    db.execute(
+        "DELETE FROM removals WHERE key IN (SELECT key FROM removals WHERE time_us < ? LIMIT ?)",
+        (before_us, limit),
+    )
