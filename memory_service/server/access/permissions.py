@@ -117,8 +117,6 @@ _BY_SERVICE: Mapping[str, Mapping[str, Permission]] = {
         "Flush": _needs(Role.ADMIN, reach=Reach.SERVER),
         "Backup": _needs(Role.ADMIN, reach=Reach.SERVER),
         "Reembed": _needs(Role.ADMIN),
-        # It removes what somebody wrote, and brings back what was there before.
-        "UndoWrites": _needs(Role.WRITE, Role.FORGET, Role.ADMIN),
     },
 }
 
