@@ -16,6 +16,7 @@ from contract.builders import (
     MODEL,
     NOW,
     NS,
+    SECOND,
     build_item,
     build_request,
     build_state,
@@ -30,6 +31,7 @@ from contract.invariants import assert_consistent
 from faults.canaries import canaries_in, canary, contents, unit_vectors, vectors_in
 from faults.scale import drawn, rounds
 from grpc_api import METHODS, SMALL_GRAPHS, Api, Connect, outcome, struct, valid_request
+from memory_service.clock import now_us
 from memory_service.records import (
     BinaryPart,
     ChatMessage,
@@ -116,6 +118,9 @@ async def _replace_each(store: HnswStore) -> None:
     writes = [build_write(item_id) for item_id in (*planted(), *VECTORS)]
     states = [build_state(f"k{n}", description="") for n in range(3)]
     await store.add_items(NS, writes, states=states, on_duplicate=OnDuplicate.REPLACE)
+    await store.flush()
+    # What was replaced is kept for a while.
+    await store.remove_expired(now_us() + 31 * 24 * 3600 * SECOND, 0, 1000)
 
 
 async def _clear_and_delete(store: HnswStore) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from memory_service.stores.sqlite import Connection, begin, checkpoint, commit, rewrite, translated
 
+NO_NAMESPACE = 0
+"""Stands for the namespaces of what is erased by its age."""
 _ERASED = "erased:"
 _ERASING = "erasing:"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from memory_service.caller import Caller
 from memory_service.clock import now_us
+from memory_service.stores.hnsw.erasure import NO_NAMESPACE, mark_erased
 from memory_service.stores.hnsw.ledger import Book, Ledger
 from memory_service.stores.hnsw.schema import key_of, keys_of
 from memory_service.stores.sqlite import Connection
@@ -73,6 +74,7 @@ def forget_history(db: Connection, book: Book) -> None:
 
 def prune(db: Connection, before_us: int, limit: int) -> None:
     """Forget what was replaced or deleted before a time, up to `limit` of each kind."""
+    before = db.total_changes()
     db.execute(
         "DELETE FROM item_history WHERE rowid IN"
         " (SELECT rowid FROM item_history WHERE replaced_us < ? LIMIT ?)",
@@ -87,3 +89,5 @@ def prune(db: Connection, before_us: int, limit: int) -> None:
         "DELETE FROM removals WHERE key IN (SELECT key FROM removals WHERE time_us < ? LIMIT ?)",
         (before_us, limit),
     )
+    if db.total_changes() > before:
+        mark_erased(db, NO_NAMESPACE)

@@ -22,10 +22,11 @@ from memory_service.records import (
     UndoStep,
     WritesBy,
 )
+from memory_service.stores.hnsw.erasure import mark_erased
 from memory_service.stores.hnsw.item_writes import put_version, remove_item
 from memory_service.stores.hnsw.ledger import Book, Ledger, Outcome, finish
 from memory_service.stores.hnsw.rows import ITEM_COLUMNS, item_of, provenance_of
-from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, vector_key
+from memory_service.stores.hnsw.schema import POSITION_BITS, POSITION_MAX, key_of, vector_key
 from memory_service.stores.hnsw.state_writes import put_state, remove_state
 from memory_service.stores.sqlite import Connection, Row
 
@@ -229,6 +230,7 @@ def _restore(
 
 
 def _forget(db: Connection, key: int, revisions: Sequence[int]) -> None:
+    mark_erased(db, key >> POSITION_BITS)
     db.executemany(
         "DELETE FROM item_history WHERE key = ? AND revision = ?", [(key, revision) for revision in revisions]
     )
@@ -250,6 +252,7 @@ def undo_states(
         if plan.action is _Action.RESTORE:
             _restore_state(db, ledger, book, key, plan.version)
             forgotten += [plan.version, present]
+        ledger.erase(db, book)
         db.executemany(
             "DELETE FROM state_history WHERE uid = ? AND key = ? AND version = ?",
             [(book.uid, key, version) for version in forgotten],
