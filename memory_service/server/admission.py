@@ -28,15 +28,16 @@ from memory_service.server.turns import Owner, Ticket, Turns, counted
 _TOGETHER_MAX = 32
 # gRPC hands over one call in one or two turns of the event loop.
 _QUIET_TURNS = 5
-# In which a bunch decodes, searches and answers.
-_BUSY_TURNS = 3
 # Health is answered between two bunches, and who comes next waits for the one that has begun. The larger, the
 # more is shared in it: where others wait, or waited a moment ago, it is small.
-_BUNCH_S = 0.025
+_BUNCH_S = 0.01
 _SHARED_BUNCH_S = 0.003
 _SHARED_OPENINGS = 50
-# Of the time that a bunch takes, as much again is given to taking calls in while they keep coming.
-_INTAKE_SHARE = 0.3
+# Of the time that a bunch takes, as much again is given to taking calls in while others wait.
+_INTAKE_SHARE = 0.4
+_PAUSE_S = 0.001
+# For so long what the loop did counts as the work of the last bunch.
+_RECENT_S = 0.25
 # What a call costs until it is known.
 _FIRST_CALL_S = 0.0001
 _SMOOTHING = 0.3
@@ -66,8 +67,7 @@ class Admission:
         self._alone_from = 0.0
         self._opened_at = 0.0
         self._cpu_at_opening = 0.0
-        self._turns_since = _BUSY_TURNS
-        self._open_until = 0.0
+        self._pauses = 0
         self._call_cpu_s = _FIRST_CALL_S
         self._start_interval_s = _FIRST_CALL_S
 
@@ -162,32 +162,28 @@ class Admission:
 
     def _look(self, count: int, quiet_turns: int) -> None:
         """Let the next ones in if no more arrive, or look again in the next turn of the loop."""
-        arrived = len(self._arrived) + len(self._turns)
-        quiet_turns = quiet_turns + 1 if arrived == count else 0
-        self._measure()
-        if quiet_turns < _QUIET_TURNS and not self._is_time():
-            if self._turns and self._turns_since >= _BUSY_TURNS:
-                asyncio.get_running_loop().call_later(0.001, self._look, arrived, _QUIET_TURNS - 1)
-            else:
-                asyncio.get_running_loop().call_soon(self._look, arrived, quiet_turns)
-            return
+        loop = asyncio.get_running_loop()
+        if self._turns:
+            # The loop is left to gRPC, which would not get the interpreter between turns without a pause.
+            self._pauses += 1
+            if self._pauses * _PAUSE_S < _INTAKE_SHARE * (time.thread_time() - self._cpu_at_opening):
+                loop.call_later(_PAUSE_S, self._look, 0, 0)
+                return
+        else:
+            arrived = len(self._arrived)
+            quiet_turns = quiet_turns + 1 if arrived == count else 0
+            if quiet_turns < _QUIET_TURNS and arrived < _TOGETHER_MAX:
+                loop.call_soon(self._look, arrived, quiet_turns)
+                return
         self._open()
 
-    def _measure(self) -> None:
-        """Note what the last bunch took, once it is done."""
-        if self._turns_since >= _BUSY_TURNS:
-            return
-        self._turns_since += 1
-        if self._turns_since == _BUSY_TURNS:
-            now = asyncio.get_running_loop().time()
-            self._open_until = now + _INTAKE_SHARE * (now - self._opened_at)
-            cpu_s = (time.thread_time() - self._cpu_at_opening) / self._last_count
+    def _measure(self, now: float) -> None:
+        """Note what a call of the last bunch took, if nothing else has been going on since."""
+        cpu_now = time.thread_time()
+        if now - self._opened_at < _RECENT_S:
+            cpu_s = (cpu_now - self._cpu_at_opening) / self._last_count
             self._call_cpu_s += _SMOOTHING * (cpu_s - self._call_cpu_s)
-
-    def _is_time(self) -> bool:
-        if not self._turns:
-            return len(self._arrived) >= _TOGETHER_MAX
-        return self._turns_since >= _BUSY_TURNS and asyncio.get_running_loop().time() >= self._open_until
+        self._cpu_at_opening = cpu_now
 
     def _open(self) -> None:
         loop = asyncio.get_running_loop()
@@ -195,6 +191,7 @@ class Admission:
         if self._turns and self._looking_since_opening:
             interval_s = (now - self._opened_at) / self._last_count
             self._start_interval_s += _SMOOTHING * (interval_s - self._start_interval_s)
+        self._measure(now)
         together = self._together()
         free = self._free()
         if not self._turns and len(self._arrived) <= min(together, free - self._reserve):
@@ -204,13 +201,12 @@ class Admission:
             self._queue_arrived()
             started = self._start_by_turns(min(together, free), now)
         self._last_count = max(started, 1)
-        self._opened_at, self._turns_since = now, 0
-        self._cpu_at_opening = time.thread_time()
+        self._opened_at, self._pauses = now, 0
         # Where nobody could start, somebody has to leave first.
         self._looking = bool(self._turns) and started > 0
         self._looking_since_opening = self._looking
         if self._looking:
-            loop.call_soon(self._look, len(self._turns), 0)
+            loop.call_later(_PAUSE_S, self._look, 0, 0)
 
     def _together(self) -> int:
         """Return how many calls the next bunch may have."""
