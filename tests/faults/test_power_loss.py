@@ -20,7 +20,7 @@ from faults.scale import drawn, rounds
 from faults.store_workload import Operation
 
 IMAGES = rounds(100, 1000)
-CONTROLS = rounds(30, 200)
+CONTROLS = rounds(20, 200)
 WORKLOADS = rounds(1, 4)
 
 
