@@ -217,6 +217,8 @@ async def write_again(data_dir: Path) -> None:
                 [build_write(f"i{n}", f"kiwi w{n}", vector) for n, vector in enumerate(vectors)],
                 on_duplicate=OnDuplicate.REPLACE,
             )
+        # Only a graph in memory is saved again.
+        await found_by_vector(store, QUERIES[0], namespace)
     await store.flush()
     await store.close()
 
