@@ -38,6 +38,10 @@ class Config:
     """Folder of the records, the index snapshots and the backups."""
     encryption_key_file: Path | None = None
     """File with the key of the data folder; None: its key is in the environment, or it has none."""
+    disk_free_bytes_min: int = 64 << 20
+    """Below this room on the disk only what makes the records smaller is written; 0: no limit."""
+    ballast_bytes: int = 64 << 20
+    """Room held back on the disk, so that deletions go on when it is full; 0: none."""
     embedder: str = "local"
     """What turns text into vectors: "local", "openai" or "none"."""
     embedding_model: str = "text-embedding-3-small"
@@ -183,6 +187,8 @@ class Config:
                     self.data_dir.exists() and not self.data_dir.is_dir(),
                     f"data_dir {str(self.data_dir)!r} is no folder",
                 ),
+                (self.disk_free_bytes_min < 0, "disk_free_bytes_min must not be negative"),
+                (self.ballast_bytes < 0, "ballast_bytes must not be negative"),
                 (self.embedding_dimension < 0, "embedding_dimension must not be negative"),
                 (not 0 <= self.history_days <= 36_500, "history_days must be 0 to 36500"),
                 (self.embedder_timeout_s <= 0, "embedder_timeout must be positive"),

@@ -34,7 +34,8 @@ class ServerProcess:
         self._command = [*command, "--address", "127.0.0.1:0", *store, *flags]
         # Settings of the caller's shell must not reach the server under test.
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MEMORY_SERVICE_", "OPENAI_"))}
-        self._env = {**inherited, **(env or {})}
+        # Hundreds of servers would hold back gigabytes.
+        self._env = {**inherited, "MEMORY_SERVICE_BALLAST_BYTES": "65536", **(env or {})}
         self.log: deque[str] = deque(maxlen=1000)
         self.address = ""
 

@@ -65,6 +65,16 @@ _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "
     " or set MEMORY_SERVICE_ENCRYPTION_KEY.",
 )
 @option(
+    "--disk-free-bytes-min",
+    default=64 << 20,
+    help="With less room on the disk only what makes the records smaller is written; 0: no limit.",
+)
+@option(
+    "--ballast-bytes",
+    default=64 << 20,
+    help="Room held back on the disk, so that deletions go on when it is full; 0: none.",
+)
+@option(
     "--embedder",
     type=click.Choice(["local", "openai", "none"]),
     default="local",

@@ -239,10 +239,18 @@ class HnswGraph:
     def save(self, path: Path) -> LabelArray:
         """Write the graph to a file, without the vectors that are deleted; return the labels of these.
 
-        For use by the thread that adds.
+        For use by the thread that adds. Raises OSError.
         """
         self._index.save_index(str(path))
+        # hnswlib says nothing when the disk takes only a part.
+        if path.stat().st_size != self.file_bytes:
+            raise OSError(f"{path.name} was written in part only")
         return _replace_deleted(path, self.dimension)
+
+    @property
+    def file_bytes(self) -> int:
+        """The size of the file that `save` writes."""
+        return int(self._index.index_file_size())
 
     @classmethod
     def load(cls, path: Path, dimension: int, ef: int) -> HnswGraph:

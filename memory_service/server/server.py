@@ -49,9 +49,10 @@ def open_store(config: Config) -> Store:
         from memory_service.stores.memory import InMemoryStore
 
         return InMemoryStore(history_us=history_us)
-    from memory_service.stores.hnsw import HnswStore
+    from memory_service.stores.hnsw import HnswStore, SpaceSettings
 
-    return HnswStore(config.data_dir, config.index, _data_key(config), history_us=history_us)
+    space = SpaceSettings(config.disk_free_bytes_min, config.ballast_bytes)
+    return HnswStore(config.data_dir, config.index, _data_key(config), history_us=history_us, space=space)
 
 
 def _data_key(config: Config) -> DataKey | None:

@@ -19,13 +19,24 @@ Connection = Any
 Row = tuple[Any, ...]
 
 KIB = 1024
-_CHECKPOINT_PAGES = 8192
+CHECKPOINT_PAGES = 8192
 _WRITER_CACHE_KIB = 64 * KIB
 # Those who read go through many rows once: what they keep serves nobody again.
 _READER_CACHE_KIB = 8 * KIB
 _BUSY_MS = 10_000
 _BACKUP_STEP_PAGES = 1024
 _REWRITE_IN_MEMORY_BYTES = 256 * KIB * KIB
+
+
+class _Writer(apsw.Connection):
+    """A connection that knows how long the write-ahead log is."""
+
+    log_pages = 0
+
+    def note_log(self, _: apsw.Connection, database: str, pages: int) -> int:
+        """Called by SQLite after each commit."""
+        self.log_pages = pages
+        return int(apsw.SQLITE_OK)
 
 
 class StorageFailed(Unavailable):
@@ -39,16 +50,19 @@ def connect(path: Path, *, writer: bool = False, key: bytes | None = None) -> Co
     """Open a database in WAL mode; only the writer writes and checkpoints. `key`: 32 bytes, if it has one."""
     with translated():
         flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if writer else 0)
-        connection = apsw.Connection(str(path), flags=flags, statementcachesize=256)
+        kind: Any = _Writer if writer else apsw.Connection
+        connection = kind(str(path), flags=flags, statementcachesize=256)
         _unlock(connection, key)
         connection.set_busy_timeout(_BUSY_MS)
         if writer:
             # What is deleted is overwritten, not only forgotten.
             connection.execute("PRAGMA secure_delete = ON")
-            connection.execute("PRAGMA journal_mode = WAL")
+            if connection.pragma("journal_mode", "wal") != "wal":
+                raise StorageFailed  # SQLite keeps to the old mode where the disk fails, and says no more.
             # FULL syncs the log at each commit: what is acknowledged survives a loss of power.
             connection.execute("PRAGMA synchronous = FULL")
-            connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+            # In the place of SQLite's own checkpoints, which keep to themselves that the disk failed.
+            connection.set_wal_hook(connection.note_log)
         else:
             connection.execute("PRAGMA query_only = ON")
         connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB if writer else _READER_CACHE_KIB}")
@@ -109,11 +123,45 @@ def rollback(connection: Connection) -> None:
 
 
 def checkpoint(connection: Connection) -> None:
-    """Move the write-ahead log into the database file."""
+    """Move the write-ahead log into the database file, and empty it."""
     reach("checkpoint.before")
     with translated():
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     reach("checkpoint.after")
+
+
+def checkpoint_due(connection: Connection, pages: int = CHECKPOINT_PAGES) -> bool:
+    """Whether so much was written to the log since the last checkpoint."""
+    return bool(connection.log_pages >= pages)
+
+
+def checkpoint_some(connection: Connection, *, shrink: bool = False) -> None:
+    """Move what nobody reads any more of the log into the database file; waits for nobody.
+
+    `shrink` gives the room of the log back, if nobody reads.
+    """
+    with translated():
+        connection.set_busy_timeout(0)
+        try:
+            mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if shrink else apsw.SQLITE_CHECKPOINT_PASSIVE
+            connection.wal_checkpoint(mode=mode)
+        except (apsw.BusyError, apsw.LockedError):
+            pass
+        finally:
+            connection.set_busy_timeout(_BUSY_MS)
+    connection.log_pages = 0
+
+
+def database_bytes(connection: Connection) -> int:
+    """Return the size of the database file."""
+    with translated():
+        return int(connection.pragma("page_count")) * int(connection.pragma("page_size"))
+
+
+def free_page_bytes(connection: Connection) -> int:
+    """Return what the database file has room for before it grows."""
+    with translated():
+        return int(connection.pragma("freelist_count")) * int(connection.pragma("page_size"))
 
 
 def rewrite(connection: Connection) -> None:

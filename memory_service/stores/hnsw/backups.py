@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -12,17 +13,19 @@ from pathlib import Path
 import msgspec
 
 from memory_service import __version__
-from memory_service.errors import Unavailable
+from memory_service.errors import StorageFull, Unavailable
 from memory_service.failpoints import reach
 from memory_service.stores.base import BackupReport, CannotOpen
 from memory_service.stores.encryption import MARKER, DataKey, check_key, is_encrypted, mark, sync
 from memory_service.stores.hnsw.folder_lock import lock_folder
+from memory_service.stores.hnsw.folders import make_folder
 from memory_service.stores.hnsw.schema import FORMAT
 from memory_service.stores.hnsw.snapshots import checksum
 from memory_service.stores.sqlite import (
     Connection,
     check_whole,
     copy_database,
+    database_bytes,
     open_unchanged,
     write_anew,
 )
@@ -72,10 +75,44 @@ def remove_partial_backups(folder: Path) -> None:
 
 
 def write_backup(
-    folder: Path, progress: Callable[[int, int], None], key: DataKey | None, db: Connection
+    folder: Path,
+    progress: Callable[[int, int], None],
+    key: DataKey | None,
+    demand: Callable[[int], None],
+    db: Connection,
 ) -> BackupReport:
-    """Copy the records to a folder that is itself a data directory. Appears whole or not at all."""
-    partial_folder = _new_partial(folder)
+    """Copy the records to a folder that is itself a data directory. Appears whole or not at all.
+
+    `demand` raises StorageFull where the disk has no room for so many bytes. Raises Unavailable, too.
+    """
+    demand(database_bytes(db))
+    partial_folder = None
+    try:
+        make_folder(folder.parent)
+        partial_folder = _new_partial(folder)
+        manifest = _write_backup(partial_folder, folder.name, progress, key, db)
+        reach("backup.before_rename")
+        _rename(partial_folder, folder)
+        reach("backup.after_rename")
+    except OSError as error:
+        raise (StorageFull if error.errno == errno.ENOSPC else Unavailable.storage)() from error
+    finally:
+        # Of a copy that failed nothing may stay: the disk may be full of it.
+        if partial_folder is not None:
+            shutil.rmtree(partial_folder, ignore_errors=True)
+    size_bytes = next(file.size_bytes for file in manifest.files if file.name == RECORDS)
+    return BackupReport(
+        folder.name, size_bytes, manifest.checksum, manifest.namespace_count, manifest.item_count
+    )
+
+
+def _write_backup(
+    partial_folder: Path,
+    name: str,
+    progress: Callable[[int, int], None],
+    key: DataKey | None,
+    db: Connection,
+) -> Manifest:
     target = partial_folder / RECORDS
     secret = key.derive("records") if key else None
     reach("backup.before_copy")
@@ -91,7 +128,7 @@ def write_backup(
         copied.close()
     manifest = Manifest(
         _MANIFEST_FORMAT,
-        folder.name,
+        name,
         datetime.now(UTC).isoformat(timespec="seconds"),
         __version__,
         records_format,
@@ -104,11 +141,7 @@ def write_backup(
     )
     (partial_folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
     _sync_all(partial_folder)
-    reach("backup.before_rename")
-    _rename(partial_folder, folder)
-    reach("backup.after_rename")
-    size_bytes = next(file.size_bytes for file in manifest.files if file.name == RECORDS)
-    return BackupReport(folder.name, size_bytes, manifest.checksum, namespaces, items)
+    return manifest
 
 
 def verify_backup(folder: Path, key: DataKey | None) -> Manifest:

@@ -3,6 +3,9 @@
 Small writes are applied on the event loop, where a statement costs a few microseconds; the commit,
 which waits for the disk, runs in a thread of its own. Writes that come meanwhile wait, and make up
 the next group. A heavy write is applied in that thread too, so that the loop stays free.
+
+On a full disk the group is undone, and those of its writes that make the records smaller are made once
+more, with the room of the ballast.
 """
 
 from __future__ import annotations
@@ -11,7 +14,9 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import structlog
@@ -20,16 +25,30 @@ from memory_service.errors import MemoryServiceError, Overloaded, StorageFull, U
 from memory_service.failpoints import reach
 from memory_service.limits import Limits
 from memory_service.log_causes import cause_of
-from memory_service.stores.sqlite import Connection, StorageFailed, begin, commit, rollback, translated
+from memory_service.stores.hnsw.disk_space import DiskSpace
+from memory_service.stores.sqlite import (
+    CHECKPOINT_PAGES,
+    Connection,
+    StorageFailed,
+    begin,
+    checkpoint_due,
+    checkpoint_some,
+    commit,
+    rollback,
+    translated,
+)
 
 T = TypeVar("T")
 _log = structlog.get_logger(__name__)
 
 GROUP_WRITES_MAX = 256
 QUEUED_WRITES_MAX = Limits.queued_writes_max
+# On a full disk the log must stay within what the ballast left.
+_TIGHT_CHECKPOINT_PAGES = 256
+_LOOK_AGAIN_S = 1.0
 
 
-@dataclass
+@dataclass(eq=False)
 class _Write(Generic[T]):
     """`apply` changes the database, or raises one of our errors before it changed anything; `publish`
     runs on the loop once the change is durable, in the order of the writes."""
@@ -38,6 +57,7 @@ class _Write(Generic[T]):
     publish: Callable[[T], None]
     done: asyncio.Future[T]
     heavy: bool
+    shrinks: bool = False
     alone: bool = False
     result: Any = None
     error: BaseException | None = None
@@ -49,10 +69,12 @@ class CommitQueue:
     def __init__(
         self,
         connection: Connection,
+        space: DiskSpace,
         before_commit: Callable[[Connection], None],
         after_rollback: Callable[[], None],
     ) -> None:
         self._connection = connection
+        self._space = space
         self._before_commit = before_commit
         self._after_rollback = after_rollback
         self._loop = asyncio.get_running_loop()
@@ -62,26 +84,39 @@ class CommitQueue:
         self._running = False
         self._failed = False
         self._refusing = False
+        self._again: list[_Write[Any]] = []
+        self._shrink_log = False
+        self._look_again: asyncio.TimerHandle | None = None
         self._idle = asyncio.Event()
         self._idle.set()
 
     async def write(
-        self, apply: Callable[[Connection], T], publish: Callable[[T], None], *, heavy: bool = False
+        self,
+        apply: Callable[[Connection], T],
+        publish: Callable[[T], None],
+        *,
+        heavy: bool = False,
+        shrinks: bool = False,
     ) -> T:
         """Apply a write and return what `apply` returned, once it is durable and published.
 
-        A caller that is cancelled leaves the write to go its way.
+        `shrinks`: it makes the records no larger, and is taken also when the disk is full. A caller that is
+        cancelled leaves the write to go its way.
         """
         if self._refusing:
             raise Unavailable.shutting_down()
         if self._failed:
             raise Unavailable.storage()
+        if self._space.tight and not shrinks:
+            raise StorageFull
         if len(self._waiting) >= QUEUED_WRITES_MAX:
             raise Overloaded("queued_writes_max", QUEUED_WRITES_MAX)
-        return await self._enqueue(_Write(apply, publish, self._loop.create_future(), heavy))
+        return await self._enqueue(_Write(apply, publish, self._loop.create_future(), heavy, shrinks))
 
     async def record(self, apply: Callable[[Connection], T]) -> T:
         """Write something of the store's own, also while it closes."""
+        if self._failed:
+            raise StorageFailed
         done: asyncio.Future[T] = self._loop.create_future()
         return await self._enqueue(_Write(apply, lambda _: None, done, heavy=True))
 
@@ -91,8 +126,12 @@ class CommitQueue:
 
     async def run(self, work: Callable[[Connection], T]) -> T:
         """Run something with the connection between two transactions, in the thread of the commits."""
-        done: asyncio.Future[T] = self._loop.create_future()
-        return await self._enqueue(_Write(work, lambda _: None, done, heavy=True, alone=True))
+        if self._failed:
+            raise StorageFailed
+        return await self._enqueue(self._between(work))
+
+    def _between(self, work: Callable[[Connection], T]) -> _Write[T]:
+        return _Write(work, lambda _: None, self._loop.create_future(), heavy=True, alone=True)
 
     def _enqueue(self, write: _Write[T]) -> asyncio.Future[T]:
         self._waiting.append(write)
@@ -104,6 +143,8 @@ class CommitQueue:
         return write.done
 
     def _next_group(self) -> None:
+        if self._failed:
+            self._refuse_waiting()
         if not self._waiting:
             self._running = False
             self._idle.set()
@@ -115,6 +156,13 @@ class CommitQueue:
         work = self._run_alone if alone else self._prepare_group()
         self._loop.run_in_executor(self._thread, work).add_done_callback(self._committed)
 
+    def _refuse_waiting(self) -> None:
+        """Let nothing that waited behind a failure of the disk be written after it."""
+        while self._waiting:
+            write = self._waiting.popleft()
+            if not write.done.done():
+                write.done.set_exception(StorageFailed())
+
     def _prepare_group(self) -> Callable[[], None]:
         if any(write.heavy for write in self._group):
             return self._apply_and_commit
@@ -124,9 +172,21 @@ class CommitQueue:
     def _run_alone(self) -> None:
         (only,) = self._group
         try:
-            only.result = only.apply(self._connection)
+            try:
+                only.result = only.apply(self._connection)
+            except StorageFull:
+                rollback(self._connection)
+                # What it left in the log takes the room that deletions need.
+                self._shrink_log = not only.shrinks
+                if not self._space.release():
+                    raise
+                only.result = only.apply(self._connection)
+            self._space.look(self._connection)
         except BaseException as error:
+            self._failed = self._failed or isinstance(error, StorageFailed)
             only.error = error
+            with suppress(Exception):
+                rollback(self._connection)
 
     def _apply_and_commit(self) -> None:
         self._apply_group()
@@ -167,6 +227,13 @@ class CommitQueue:
             reach("commit.after_commit")
         except BaseException as error:
             self._fail_group(error)
+            return
+        try:
+            was_tight = self._space.tight
+            self._space.look(self._connection)
+            self._shrink_log |= self._space.tight and not was_tight
+        except Exception as error:
+            _log.error("disk_space_unknown", cause=cause_of(error))
 
     def _fail_group(self, error: BaseException) -> None:
         for write in self._group:
@@ -182,9 +249,21 @@ class CommitQueue:
             self._failed = True
             _log.error("rollback_failed", cause=cause_of(rollback_error))
         self._after_rollback()
+        if isinstance(error, StorageFull) and not self._failed:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Give up the ballast, and have those writes made again that a full disk must not stop."""
+        fewer = not all(write.shrinks for write in self._group)
+        if self._space.release() or fewer or checkpoint_due(self._connection, 1):
+            self._again = [write for write in self._group if write.shrinks]
+            self._shrink_log = True
 
     def _committed(self, _: asyncio.Future[None]) -> None:
         group, self._group = self._group, []
+        for write in self._again:
+            group.remove(write)
+            write.error = None
         for write in group:
             if write.error is None:
                 try:
@@ -199,9 +278,36 @@ class CommitQueue:
                 write.done.set_exception(write.error)
             else:
                 write.done.set_result(write.result)
+        self._waiting.extendleft(reversed(self._again))
+        self._again = []
+        self._care_for_log()
         self._next_group()
+
+    def _care_for_log(self) -> None:
+        """Put a checkpoint before the writes that wait, if one is due; and look at the disk from time to time
+        for as long as it is full."""
+        if self._failed:
+            return
+        pages = _TIGHT_CHECKPOINT_PAGES if self._space.tight else CHECKPOINT_PAGES
+        if self._shrink_log or checkpoint_due(self._connection, pages):
+            shrink, self._shrink_log = self._shrink_log or self._space.tight, False
+            work = self._between(partial(checkpoint_some, shrink=shrink))
+            work.shrinks = True
+            # Whoever waits for the disk to work will hear of it from `_failed`.
+            work.done.add_done_callback(lambda done: done.exception())
+            self._waiting.appendleft(work)
+        if self._space.tight and self._look_again is None and not self._refusing:
+            self._look_again = self._loop.call_later(_LOOK_AGAIN_S, self._look)
+
+    def _look(self) -> None:
+        self._look_again = None
+        work = self._between(lambda _: None)
+        work.done.add_done_callback(lambda done: done.exception())
+        self._enqueue(work)
 
     async def close(self) -> None:
         """Finish what is waiting, then stop."""
+        if self._look_again is not None:
+            self._look_again.cancel()
         await self._idle.wait()
         self._thread.shutdown()

@@ -14,7 +14,7 @@ def lock_folder(path: Path) -> IO[str]:
     file = path.open("a")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
+    except BlockingIOError as error:
         file.close()
         raise CannotOpen(f"another server is working on {path.parent}") from error
     return file

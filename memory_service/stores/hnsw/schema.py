@@ -190,7 +190,7 @@ def prepare(connection: Connection, before_migration: Callable[[Connection, int]
     if found:
         before_migration(connection, FORMAT)
     reach("migration.before_begin")
-    with connection:
+    with translated(), connection:
         if found == 0:
             connection.execute(_TABLES)
             found = _TABLES_FORMAT

@@ -9,7 +9,7 @@ snapshot, it is left aside, and the index is built from the records.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from memory_service.indexes.distinct_graph import DistinctGraph, Linked
 from memory_service.indexes.hnsw import HnswGraph
 from memory_service.log_causes import cause_of, places_of
 from memory_service.stores.encryption import DataKey, sync
+from memory_service.stores.hnsw.folders import make_folder
 from memory_service.stores.hnsw.sealed_files import SealedFiles
 
 FORMAT = 1
@@ -59,17 +60,31 @@ class Snapshot:
 class Snapshots:
     """The snapshots of a data directory."""
 
-    def __init__(self, folder: Path, key: DataKey | None = None) -> None:
+    def __init__(self, folder: Path, demand: Callable[[int], None], key: DataKey | None = None) -> None:
+        """`demand` raises StorageFull where the disk has no room for so many bytes."""
         self._folder = folder
+        self._demand = demand
         self._files = SealedFiles(key)
-        folder.mkdir(exist_ok=True)
+        make_folder(folder)
 
     def save(self, uid: int, revision: int, snapshot: Snapshot) -> str:
-        """Write the files of a snapshot and return its manifest, to be recorded."""
-        graph = snapshot.graph
+        """Write the files of a snapshot and return its manifest, to be recorded.
+
+        Raises StorageFull and OSError; then there are no files.
+        """
         # Vectors are filled in without a new revision: the number of slots tells one from the other.
         name = f"{uid}-{revision}-{len(snapshot.slot_keys)}"
-        graph_path, slots_path = self._folder / f"{name}.graph", self._folder / f"{name}.slots"
+        paths = self._folder / f"{name}.graph", self._folder / f"{name}.slots"
+        self._demand(snapshot.graph.graph.file_bytes + 3 * snapshot.slot_keys.nbytes)
+        try:
+            return self._write(uid, snapshot, *paths)
+        except BaseException:
+            for path in paths:
+                path.unlink(missing_ok=True)
+            raise
+
+    def _write(self, uid: int, snapshot: Snapshot, graph_path: Path, slots_path: Path) -> str:
+        graph = snapshot.graph
         reach("snapshot.before_graph")
         with self._files.writing(graph_path) as path:
             deleted = graph.graph.save(path)
@@ -130,7 +145,10 @@ class Snapshots:
 
 
 def _names(manifest: str) -> set[str]:
-    decoded = msgspec.json.decode(manifest, type=_Manifest)
+    try:
+        decoded = msgspec.json.decode(manifest, type=_Manifest)
+    except msgspec.DecodeError:
+        return set()  # Of another release, or damaged: its files serve nobody.
     return {decoded.graph.name, decoded.slots.name}
 
 

@@ -6,21 +6,24 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TypeVar
 
 import msgspec
+import structlog
 
 from memory_service.caller import present_caller
 from memory_service.clock import now_us as present_us
-from memory_service.errors import InvalidArgument, Unavailable
+from memory_service.errors import InvalidArgument, StorageFull, Unavailable
 from memory_service.failpoints import reach
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.selection import scan
 from memory_service.indexes.settings import IndexSettings
+from memory_service.log_causes import cause_of
 from memory_service.predicates import column_fields
 from memory_service.records import (
     Around,
@@ -45,13 +48,15 @@ from memory_service.records import (
 )
 from memory_service.stores.base import HISTORY_US, BackupReport, CannotOpen, Capabilities, Store
 from memory_service.stores.change_signal import ChangeSignal
-from memory_service.stores.encryption import DataKey, check_key, is_encrypted, mark
+from memory_service.stores.encryption import DataKey, check_key, is_encrypted, mark, sync
 from memory_service.stores.hnsw import item_writes, namespace_writes, state_writes, undo_writes, vector_writes
 from memory_service.stores.hnsw.backups import remove_partial_backups, write_backup
 from memory_service.stores.hnsw.commit_queue import CommitQueue
+from memory_service.stores.hnsw.disk_space import DiskSpace, SpaceSettings
 from memory_service.stores.hnsw.effects import effect_of
 from memory_service.stores.hnsw.erasure import begin_erasing, finish_erasing, forget_snapshots
 from memory_service.stores.hnsw.folder_lock import lock_folder
+from memory_service.stores.hnsw.folders import make_folder
 from memory_service.stores.hnsw.item_cache import ItemCache
 from memory_service.stores.hnsw.kept_copy import keep_copy, remove_old_copies
 from memory_service.stores.hnsw.ledger import Ledger, Outcome, earlier, finish, received
@@ -67,9 +72,10 @@ from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, prepare, vec
 from memory_service.stores.hnsw.search_queue import SearchQueue
 from memory_service.stores.hnsw.snapshots import Snapshots
 from memory_service.stores.hnsw.view_cache import ViewCache
-from memory_service.stores.sqlite import Connection, checkpoint, connect, translated
+from memory_service.stores.sqlite import Connection, checkpoint, connect, database_bytes, translated
 
 T = TypeVar("T")
+_log = structlog.get_logger(__name__)
 
 _READERS = 2
 _HEAVY_ITEMS = 64
@@ -89,9 +95,11 @@ class HnswStore(Store):
         key: DataKey | None = None,
         *,
         history_us: int = HISTORY_US,
+        space: SpaceSettings | None = None,
     ) -> None:
         """`key` None: the data directory is not encrypted."""
         self._data_dir = data_dir
+        self._space = DiskSpace(data_dir, space or SpaceSettings())
         self._key = key
         self._records_key = key.derive("records") if key else None
         self._settings = settings or IndexSettings()
@@ -106,36 +114,45 @@ class HnswStore(Store):
     # --- life ---------------------------------------------------------------------------------
 
     async def open(self) -> None:
-        self._data_dir.mkdir(parents=True, exist_ok=True)
-        self._lock = lock_folder(self._data_dir / "LOCK")
         path = self._data_dir / "records.db"
+        opened = ExitStack()
         try:
+            make_folder(self._data_dir)
+            opened.enter_context(lock_folder(self._data_dir / "LOCK"))
+            self._space.open()
             check_key(self._data_dir, path, self._key)
             if self._key is not None and not is_encrypted(self._data_dir):
                 mark(self._data_dir, self._key)
             # Recovers the write-ahead log, if the last process left one.
             self._writer = connect(path, writer=True, key=self._records_key)
+            opened.callback(self._writer.close)
             reach("open.after_recovery")
             prepare(self._writer, partial(keep_copy, path, self._records_key))
             remove_old_copies(self._data_dir)
+            self._space.look(self._writer)
             self._reader = self._connect()
+            opened.callback(self._reader.close)
             with translated():
                 manifests = [row[0] for row in self._reader.execute("SELECT manifest FROM snapshots")]
-        except CannotOpen:
-            self._lock.close()
+            self._spare_readers: SimpleQueue[Connection] = SimpleQueue()
+            for _ in range(_READERS):
+                self._spare_readers.put(self._connect())
+                opened.callback(lambda: self._spare_readers.get().close())
+            self._snapshots = Snapshots(self._data_dir / "indexes", self._space.demand, self._key)
+            self._snapshots.sweep(manifests)
+            remove_partial_backups(self._data_dir / "backups")
+            reach("open.after_sweep")
+            # The names of database and log; SQLite does without where that fails.
+            sync(self._data_dir)
+        except (Unavailable, StorageFull, OSError) as error:
+            _close_all(opened)
+            raise CannotOpen(f"cannot open {path}: {error.__cause__ or error}") from error
+        except BaseException:
+            _close_all(opened)
             raise
-        except Unavailable as error:
-            self._lock.close()
-            raise CannotOpen(f"cannot open {path}: {error.__cause__}") from error
-        self._spare_readers: SimpleQueue[Connection] = SimpleQueue()
-        for _ in range(_READERS):
-            self._spare_readers.put(self._connect())
+        self._opened = opened
         self._threads = ThreadPoolExecutor(_READERS, thread_name_prefix="read")
-        self._queue = CommitQueue(self._writer, self._ledger.write_back, self._ledger.forget_all)
-        self._snapshots = Snapshots(self._data_dir / "indexes", self._key)
-        self._snapshots.sweep(manifests)
-        remove_partial_backups(self._data_dir / "backups")
-        reach("open.after_sweep")
+        self._queue = CommitQueue(self._writer, self._space, self._ledger.write_back, self._ledger.forget_all)
         self._views = ViewCache(
             self._settings, self._snapshots, self._analyzer, self._read, self._record_snapshot
         )
@@ -150,20 +167,22 @@ class HnswStore(Store):
         await self._queue.close()
         reach("close.before_checkpoint")
         self._threads.shutdown()
-        checkpoint(self._writer)
-        while not self._spare_readers.empty():
-            self._spare_readers.get().close()
-        self._reader.close()
-        self._writer.close()
-        self._lock.close()
+        try:
+            checkpoint(self._writer)
+        except (Unavailable, StorageFull) as error:
+            # All that was acknowledged is in the log, which the next start reads.
+            _log.error("last_checkpoint_failed", cause=cause_of(error))
+        _close_all(self._opened)
 
     async def flush(self) -> None:
         await self._views.settle()
         remove_old_copies(self._data_dir)
+        # First of all: on a full disk there is no room for more than this.
+        await self._queue.run(checkpoint)
         erased = await self._queue.run(self._begin_erasing)
         if not erased:
-            await self._queue.run(checkpoint)
             return
+        self._space.demand(await self._read(database_bytes))
         unsaved = erased - await self._views.save_again(erased)
         await self._queue.record(lambda db: forget_snapshots(db, unsaved))
         for uid in unsaved:
@@ -179,7 +198,7 @@ class HnswStore(Store):
         folder = self._data_dir / "backups" / name
         if folder.exists():
             raise InvalidArgument("name", "a backup of this name exists")
-        return await self._read(partial(write_backup, folder, progress, self._key))
+        return await self._read(partial(write_backup, folder, progress, self._key, self._space.demand))
 
     async def _record_snapshot(self, uid: int, manifest: str) -> bool:
         return await self._queue.record(lambda db: namespace_writes.record_snapshot(db, uid, manifest))
@@ -219,8 +238,10 @@ class HnswStore(Store):
 
     # --- writing ------------------------------------------------------------------------------
 
-    async def _write(self, apply: Callable[[Connection], Outcome], *, heavy: bool = False) -> Receipt:
-        outcome = await self._queue.write(apply, self._publish, heavy=heavy)
+    async def _write(
+        self, apply: Callable[[Connection], Outcome], *, heavy: bool = False, shrinks: bool = False
+    ) -> Receipt:
+        outcome = await self._queue.write(apply, self._publish, heavy=heavy, shrinks=shrinks)
         return outcome.receipt
 
     def _publish(self, outcome: Outcome) -> None:
@@ -268,7 +289,9 @@ class HnswStore(Store):
             )
 
         heavy = len(writes) + len(states) + len(removals) > _HEAVY_ITEMS
-        return await self._write(apply, heavy=heavy)
+        # What goes may leave changes behind in what stays: that, too, is forgetting.
+        shrinks = len(writes) <= len(removals) and not states
+        return await self._write(apply, heavy=heavy, shrinks=shrinks)
 
     async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
         info = self._info(namespace)
@@ -310,7 +333,7 @@ class HnswStore(Store):
                 db, self._ledger, namespace, item_id, now_us, expected_revision, request, remover
             )
 
-        return await self._write(apply)
+        return await self._write(apply, shrinks=True)
 
     # --- finding items ------------------------------------------------------------------------
 
@@ -382,7 +405,7 @@ class HnswStore(Store):
             self._views.publish_uses(namespace, use_counts)
 
         await self._queue.write(
-            lambda db: item_writes.record_uses(db, self._ledger, namespace, positions), publish
+            lambda db: item_writes.record_uses(db, self._ledger, namespace, positions), publish, shrinks=True
         )
 
     # --- pending vectors ----------------------------------------------------------------------
@@ -467,12 +490,14 @@ class HnswStore(Store):
                 db, self._ledger, namespace, key, now_us, expected_version, request, remover
             )
 
-        return await self._write(apply)
+        return await self._write(apply, shrinks=True)
 
     async def clear_states(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
         remover = present_caller()
         return await self._write(
-            lambda db: state_writes.clear_states(db, self._ledger, namespace, request, remover), heavy=True
+            lambda db: state_writes.clear_states(db, self._ledger, namespace, request, remover),
+            heavy=True,
+            shrinks=True,
         )
 
     # --- undoing ------------------------------------------------------------------------------
@@ -572,7 +597,7 @@ class HnswStore(Store):
 
     async def reset(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
         return await self._write(
-            lambda db: namespace_writes.reset(db, self._ledger, namespace, request), heavy=True
+            lambda db: namespace_writes.reset(db, self._ledger, namespace, request), heavy=True, shrinks=True
         )
 
     async def delete_namespace(self, namespace: str) -> Receipt:
@@ -586,7 +611,10 @@ class HnswStore(Store):
             self._signal.fire(namespace)
 
         outcome = await self._queue.write(
-            lambda db: namespace_writes.delete_namespace(db, self._ledger, namespace), publish, heavy=True
+            lambda db: namespace_writes.delete_namespace(db, self._ledger, namespace),
+            publish,
+            heavy=True,
+            shrinks=True,
         )
         return outcome.receipt
 
@@ -601,8 +629,17 @@ class HnswStore(Store):
                 self._publish(outcome)
                 reach("sweep.after_publish")
 
-        outcomes = await self._queue.write(apply, publish, heavy=True)
+        outcomes = await self._queue.write(apply, publish, heavy=True, shrinks=True)
         return sum(o.receipt.removed_count + o.receipt.removed_state_count for o in outcomes)
+
+
+def _close_all(opened: ExitStack) -> None:
+    """Close connections and lock, whatever the disk says to it."""
+    try:
+        with translated():
+            opened.close()
+    except (Unavailable, StorageFull, OSError) as error:
+        _log.error("close_failed", cause=cause_of(error))
 
 
 def _load(db: Connection, key: int, columns: str, no_vector_key: int) -> Item | None:

@@ -1,0 +1,179 @@
+"""A process that works a store on a recorded disk, and tells what was acknowledged when.
+
+Usage: python -m faults.store_workload DATA_DIR REPORT NUMBER [--normal]; its environment is that of a `Disk`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from contract.builders import NOW, build_request, build_state, build_write
+from contract.cases import find_case
+from faults.disk import Disk
+from memory_service.records import OnDuplicate, Vector
+from memory_service.stores.hnsw import HnswStore
+
+CASE = "hnsw-graph"
+NAMESPACES = ("ada", "bob")
+SCRATCH = "scratch"
+DIMENSION = 8
+_OPERATIONS = 240
+_IDS = 60
+
+
+class Operation(msgspec.Struct):
+    """A write: what it makes of its subjects (None: they are gone), and its place in the disk's record."""
+
+    effects: dict[str, str | None]
+    request: str
+    begun: int = 0
+    acknowledged: int | None = None
+
+    def done(self, cut: int) -> bool:
+        """Whether it was acknowledged when the power was lost."""
+        return self.acknowledged is not None and self.acknowledged <= cut
+
+
+def vector_of(text: str) -> Vector:
+    """The vector of a text."""
+    return np.random.default_rng(list(text.encode())).standard_normal(DIMENSION).astype(np.float32)
+
+
+def item(namespace: str, item_id: str) -> str:
+    """The name of an item among the subjects."""
+    return f"item {namespace} {item_id}"
+
+
+def state(namespace: str, key: str) -> str:
+    """The name of a state among the subjects."""
+    return f"state {namespace} {key}"
+
+
+Call = Callable[[HnswStore], Awaitable[object]]
+
+
+class Plan:
+    """Draws one write after the other; those of a round have no subject in common."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self._count = 0
+        self._there: dict[str, set[str]] = {name: set() for name in (*NAMESPACES, SCRATCH)}
+
+    def round(self) -> list[tuple[Operation, Call]]:
+        """Return writes to be made at the same time."""
+        taken: set[str] = set()
+        drawn = []
+        for _ in range(self._chance.randint(1, 6)):
+            operation, call = self._draw(taken)
+            taken |= operation.effects.keys()
+            drawn.append((operation, call))
+        return drawn
+
+    def _draw(self, taken: set[str]) -> tuple[Operation, Call]:
+        self._count += 1
+        was_reset = item(SCRATCH, "i0") in taken and state(SCRATCH, "0") in taken
+        namespace = self._chance.choice((*NAMESPACES, *NAMESPACES, *(() if was_reset else (SCRATCH,))))
+        free = [f"i{n}" for n in range(_IDS) if item(namespace, f"i{n}") not in taken]
+        there = sorted(self._there[namespace] & set(free))
+        kinds = [self._put, self._batch, self._save_state]
+        if len(there) > 5:
+            kinds.append(self._delete)
+        if namespace == SCRATCH and not any(f" {SCRATCH} " in subject for subject in taken):
+            kinds.append(self._reset)
+        return self._chance.choice(kinds)(namespace, there if there else free, free, taken)
+
+    def _name(self) -> str:
+        return f"r{self._count}"
+
+    def _items(self, namespace: str, ids: list[str]) -> tuple[Operation, Call]:
+        texts = {item_id: f"kiwi {self._name()} {item_id}" for item_id in ids}
+        self._there[namespace] |= texts.keys()
+        writes = [build_write(item_id, text, vector_of(text)) for item_id, text in texts.items()]
+        effects: dict[str, str | None] = {item(namespace, item_id): text for item_id, text in texts.items()}
+        request = build_request(self._name())
+        return Operation(effects, request.id), lambda store: store.add_items(
+            namespace, writes, on_duplicate=OnDuplicate.REPLACE, request=request
+        )
+
+    def _put(self, namespace: str, there: list[str], free: list[str], _: set[str]) -> tuple[Operation, Call]:
+        return self._items(namespace, [self._chance.choice(free)])
+
+    def _batch(
+        self, namespace: str, there: list[str], free: list[str], _: set[str]
+    ) -> tuple[Operation, Call]:
+        return self._items(namespace, self._chance.sample(free, min(len(free), self._chance.randint(2, 12))))
+
+    def _delete(
+        self, namespace: str, there: list[str], free: list[str], _: set[str]
+    ) -> tuple[Operation, Call]:
+        item_id = self._chance.choice(there)
+        self._there[namespace].discard(item_id)
+        request = build_request(self._name())
+        return Operation({item(namespace, item_id): None}, request.id), lambda store: store.delete_item(
+            namespace, item_id, now_us=NOW, request=request
+        )
+
+    def _save_state(
+        self, namespace: str, there: list[str], free: list[str], taken: set[str]
+    ) -> tuple[Operation, Call]:
+        keys = [key for key in map(str, range(20)) if state(namespace, key) not in taken]
+        key, value, request = self._chance.choice(keys), self._name(), build_request(self._name())
+        return Operation({state(namespace, key): value}, request.id), lambda store: store.save_state(
+            namespace, build_state(key, value), request=request
+        )
+
+    def _reset(
+        self, namespace: str, there: list[str], free: list[str], _: set[str]
+    ) -> tuple[Operation, Call]:
+        self._there[namespace].clear()
+        effects: dict[str, str | None] = {item(namespace, f"i{n}"): None for n in range(_IDS)}
+        effects |= {state(namespace, str(n)): None for n in range(20)}
+        request = build_request(self._name())
+        return Operation(effects, request.id), lambda store: store.reset(namespace, request=request)
+
+
+async def _make(disk: Disk, store: HnswStore, operation: Operation, call: Call) -> None:
+    operation.begun = disk["records"]
+    await call(store)
+    operation.acknowledged = disk["records"]
+
+
+async def work(data_dir: Path, disk: Disk, chance: random.Random, *, normal: bool) -> list[Operation]:
+    """Write, flush and reopen; return what was written."""
+    plan, made = Plan(chance), list[Operation]()
+    store = await _open(data_dir, normal=normal)
+    while len(made) < _OPERATIONS:
+        drawn = plan.round()
+        made += (operation for operation, _ in drawn)
+        calls = [_make(disk, store, operation, call) for operation, call in drawn]
+        if chance.random() < 0.1:
+            calls.append(store.flush())
+        await asyncio.gather(*calls)
+        if chance.random() < 0.03:
+            await store.close()
+            store = await _open(data_dir, normal=normal)
+    await store.close()
+    return made
+
+
+async def _open(data_dir: Path, *, normal: bool) -> HnswStore:
+    store = find_case(CASE).make(data_dir)
+    assert isinstance(store, HnswStore)
+    await store.open()
+    if normal:
+        store._writer.execute("PRAGMA synchronous = NORMAL")
+    return store
+
+
+if __name__ == "__main__":
+    folder, report, number, *rest = sys.argv[1:]
+    operations = asyncio.run(work(Path(folder), Disk.present(), random.Random(number), normal=bool(rest)))
+    Path(report).write_bytes(msgspec.json.encode(operations))

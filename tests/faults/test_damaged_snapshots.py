@@ -1,0 +1,319 @@
+"""Damaged snapshots of graphs: no crash and no wrong answer, whatever is in their files and manifests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import shutil
+import sqlite3
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from contract.builders import build_write, found_by_vector, random_vectors, recall
+from contract.cases import GRAPH
+from faults.scale import drawn, rounds
+from grpc_api import SMALL_GRAPHS, Connect
+from memory_service.records import OnDuplicate
+from memory_service.stores.hnsw import HnswStore
+from memory_service.stores.hnsw.snapshots import checksum
+from memory_service.v1 import memory_pb2 as pb
+from server_process import ServerProcess
+
+NAMESPACES = ("ada", "bob")
+DIMENSION = 16
+COUNT = 150
+QUERIES = random_vectors(10, DIMENSION, stream=9)
+
+
+def vectors_of(namespace: str) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """The vectors of a namespace's items, by number."""
+    return random_vectors(COUNT, DIMENSION, stream=NAMESPACES.index(namespace))
+
+
+async def fill(data_dir: Path, dimension: int = DIMENSION, count: int = COUNT) -> None:
+    """Make a data directory whose namespaces have their graphs saved."""
+    store = HnswStore(data_dir, GRAPH)
+    await store.open()
+    for namespace in NAMESPACES:
+        vectors = vectors_of(namespace)[:count, :dimension]
+        await store.add_items(
+            namespace,
+            [build_write(f"i{n}", f"kiwi w{n}", vector) for n, vector in enumerate(vectors)],
+            on_duplicate=OnDuplicate.REPLACE,
+        )
+    await store.flush()
+    await store.close()
+
+
+class Saved:
+    """A data directory whose server has ended."""
+
+    def __init__(self, data_dir: Path, chance: random.Random) -> None:
+        self.data_dir = data_dir
+        self.folder = data_dir / "indexes"
+        self.chance = chance
+
+    def manifests(self) -> dict[int, Any]:
+        """The manifests, by the uid of their namespace."""
+        with sqlite3.connect(self.data_dir / "records.db") as database:
+            return {
+                uid: json.loads(text) for uid, text in database.execute("SELECT uid, manifest FROM snapshots")
+            }
+
+    def record(self, uid: int, manifest: Any) -> None:
+        """Put a manifest in the place of a namespace's; what is no text becomes JSON."""
+        text = manifest if isinstance(manifest, str) else json.dumps(manifest)
+        with sqlite3.connect(self.data_dir / "records.db") as database:
+            database.execute("UPDATE snapshots SET manifest = ? WHERE uid = ?", (text, uid))
+        database.close()
+
+    def files(self, part: str) -> list[Path]:
+        """The files of one kind, one for each namespace."""
+        found = [self.folder / manifest[part]["name"] for manifest in self.manifests().values()]
+        assert len(found) == len(NAMESPACES) and all(path.exists() for path in found)
+        return found
+
+    def sign(self) -> None:
+        """Let the manifests say that the files are as they should be."""
+        for uid, manifest in self.manifests().items():
+            for part in ("graph", "slots"):
+                path = self.folder / manifest[part]["name"]
+                manifest[part] |= {"size_bytes": path.stat().st_size, "checksum": checksum(path)}
+            self.record(uid, manifest)
+
+
+Damage = Callable[[Saved], None]
+Change = Callable[[bytearray, random.Random], bytes | bytearray]
+
+
+def _flipped(content: bytearray, at: int) -> bytearray:
+    content[at] ^= 0x10
+    return content
+
+
+def _header(at: int, value: int) -> Change:
+    """Another number at this place of hnswlib's header."""
+
+    def change(content: bytearray, _: random.Random) -> bytearray:
+        struct.pack_into("<Q", content, 8 * at, value)
+        return content
+
+    return change
+
+
+CHANGES: dict[str, Change] = {
+    "torn at a sector": lambda content, chance: content[: chance.randrange(512, len(content), 512)],
+    "torn in the middle": lambda content, _: content[: len(content) // 2],
+    "torn by a byte": lambda content, _: content[:-1],
+    "torn to a byte": lambda content, _: content[:1],
+    "torn to nothing": lambda content, _: b"",
+    "a sector of zeros": lambda content, _: content[:512] + bytes(512) + content[1024:],
+    "flipped at the start": lambda content, _: _flipped(content, 0),
+    "flipped in the header": lambda content, _: _flipped(content, 20),
+    "flipped in the middle": lambda content, _: _flipped(content, len(content) // 2),
+    "flipped at the end": lambda content, _: _flipped(content, -1),
+    "flipped anywhere": lambda content, chance: _flipped(content, chance.randrange(len(content))),
+    "longer": lambda content, _: content + bytes(512),
+    "noise": lambda content, chance: chance.randbytes(len(content)),
+}
+SIGNED: dict[str, Change] = {
+    "torn in the middle": CHANGES["torn in the middle"],
+    "torn to nothing": CHANGES["torn to nothing"],
+    "noise": CHANGES["noise"],
+    "more vectors than there are": _header(2, 1 << 40),
+    "larger elements": _header(3, 1 << 20),
+}
+
+
+def _of_files(part: str, change: Change, *, sign: bool = False) -> Damage:
+    def damage(saved: Saved) -> None:
+        for path in saved.files(part):
+            path.write_bytes(change(bytearray(path.read_bytes()), saved.chance))
+        if sign:
+            saved.sign()
+
+    return damage
+
+
+def _missing(*parts: str) -> Damage:
+    return lambda saved: [path.unlink() for part in parts for path in saved.files(part)] and None
+
+
+def _swapped(*parts: str) -> Damage:
+    """Each namespace has the files of the other, which are of the same size."""
+
+    def damage(saved: Saved) -> None:
+        for part in parts:
+            one, other = saved.files(part)
+            kept = one.read_bytes()
+            one.write_bytes(other.read_bytes())
+            other.write_bytes(kept)
+
+    return damage
+
+
+def _swapped_manifests(saved: Saved) -> None:
+    (one, first), (other, second) = saved.manifests().items()
+    saved.record(one, second)
+    saved.record(other, first)
+
+
+def _manifest(change: Callable[[Any], Any]) -> Damage:
+    def damage(saved: Saved) -> None:
+        for uid, manifest in saved.manifests().items():
+            saved.record(uid, change(manifest))
+
+    return damage
+
+
+def _of_another_store(dimension: int, count: int) -> Damage:
+    """Files that are whole, and signed, but of vectors of another dimension, or of fewer."""
+
+    def damage(saved: Saved) -> None:
+        asyncio.run(fill(saved.data_dir.with_name("another"), dimension, count))
+        another = Saved(saved.data_dir.with_name("another"), saved.chance)
+        for part in ("graph", "slots"):
+            for path, source in zip(saved.files(part), another.files(part), strict=True):
+                path.write_bytes(source.read_bytes())
+        saved.sign()
+
+    return damage
+
+
+def _stale(*, with_manifests: bool) -> Damage:
+    """The snapshot of an earlier time, after everything in it has got another vector."""
+
+    def damage(saved: Saved) -> None:
+        whole = saved.data_dir.with_name("earlier")
+        shutil.copytree(saved.folder, whole)
+        manifests = saved.manifests()
+        asyncio.run(write_again(saved.data_dir))
+        for part in ("graph", "slots"):
+            for path, manifest in zip(saved.files(part), manifests.values(), strict=True):
+                earlier = whole / manifest[part]["name"]
+                path.write_bytes(earlier.read_bytes())
+                (saved.folder / earlier.name).write_bytes(earlier.read_bytes())
+        if with_manifests:
+            for uid, manifest in manifests.items():
+                saved.record(uid, manifest)
+
+    return damage
+
+
+async def write_again(data_dir: Path) -> None:
+    """Give every item another item's vector, and then its own again."""
+    store = HnswStore(data_dir, GRAPH)
+    await store.open()
+    for namespace in NAMESPACES:
+        for vectors in (vectors_of(namespace)[::-1], vectors_of(namespace)):
+            await store.add_items(
+                namespace,
+                [build_write(f"i{n}", f"kiwi w{n}", vector) for n, vector in enumerate(vectors)],
+                on_duplicate=OnDuplicate.REPLACE,
+            )
+        # Only a graph in memory is saved again.
+        await found_by_vector(store, QUERIES[0], namespace)
+    await store.flush()
+    await store.close()
+
+
+def _remove_folder(saved: Saved) -> None:
+    shutil.rmtree(saved.folder)
+
+
+DAMAGES: dict[str, Damage] = {
+    **{f"graph {name}": _of_files("graph", change) for name, change in CHANGES.items()},
+    **{f"slots {name}": _of_files("slots", change) for name, change in CHANGES.items()},
+    **{f"signed graph {name}": _of_files("graph", change, sign=True) for name, change in SIGNED.items()},
+    "signed slots torn": _of_files("slots", CHANGES["torn in the middle"], sign=True),
+    "signed slots noise": _of_files("slots", CHANGES["noise"], sign=True),
+    "graph missing": _missing("graph"),
+    "slots missing": _missing("slots"),
+    "both missing": _missing("graph", "slots"),
+    "folder missing": _remove_folder,
+    "graph of the other namespace": _swapped("graph"),
+    "slots of the other namespace": _swapped("slots"),
+    "files of the other namespace": _swapped("graph", "slots"),
+    "manifest of the other namespace": _swapped_manifests,
+    "manifest of another version": _manifest(lambda manifest: manifest | {"format": 99}),
+    "manifest of a later version": _manifest(lambda manifest: {"format": 99, "files": []}),
+    "manifest that is no JSON": _manifest(lambda manifest: '{"format": 1, "uid":'),
+    "manifest of another dimension": _manifest(lambda manifest: manifest | {"dimension": 8}),
+    "manifest of files elsewhere": _manifest(
+        lambda manifest: manifest | {"graph": manifest["graph"] | {"name": "../records.db"}}
+    ),
+    "signed files of another dimension": _of_another_store(8, COUNT),
+    "signed files of a larger index": _of_another_store(DIMENSION, 60),
+    "stale files": _stale(with_manifests=False),
+    "stale files and manifests": _stale(with_manifests=True),
+}  # fmt: skip
+
+
+async def check(data_dir: Path) -> None:
+    """Every search answers from the records, now and when the files are mended."""
+    for _ in range(2):
+        store = HnswStore(data_dir, GRAPH)
+        await store.open()
+        for namespace in NAMESPACES:
+            live = {f"i{n}": vector for n, vector in enumerate(vectors_of(namespace))}
+            # Each score is compared with the exact one, too.
+            assert (await recall(store, live, QUERIES, 10, namespace)).is_as_promised
+            assert await found_by_vector(store, QUERIES[0], namespace) == set(live)
+        await store.flush()
+        await store.close()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory that nothing has happened to."""
+    data_dir = tmp_path_factory.mktemp("whole") / "data"
+    asyncio.run(fill(data_dir))
+    return data_dir
+
+
+def test_a_whole_snapshot_is_used(whole: Path, tmp_path: Path) -> None:
+    """Or the others say nothing: a view of records alone begins without a graph."""
+
+    async def graph_count(data_dir: Path) -> int:
+        store = HnswStore(data_dir, GRAPH)
+        await store.open()
+        await found_by_vector(store, QUERIES[0], NAMESPACES[0])
+        info = await store.index_info(NAMESPACES[0])
+        await store.close()
+        return info.graph_count
+
+    for at, (damage, count) in enumerate((((lambda _: None), COUNT), (DAMAGES["graph flipped anywhere"], 0))):
+        shutil.copytree(whole, tmp_path / str(at))
+        damage(Saved(tmp_path / str(at), drawn("used")))
+        assert asyncio.run(graph_count(tmp_path / str(at))) == count
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_snapshot_changes_no_answer(whole: Path, tmp_path: Path, damage: str) -> None:
+    shutil.copytree(whole, tmp_path / "data")
+    DAMAGES[damage](Saved(tmp_path / "data", drawn(damage)))
+    asyncio.run(check(tmp_path / "data"))
+
+
+def test_a_server_answers_over_damaged_snapshots(whole: Path, tmp_path: Path, connect: Connect) -> None:
+    chance = drawn("served")
+    for damage in chance.sample(sorted(DAMAGES), rounds(1, len(DAMAGES))):
+        folder = tmp_path / damage.replace(" ", "-")
+        shutil.copytree(whole, folder / "data")
+        DAMAGES[damage](Saved(folder / "data", chance))
+        with ServerProcess(folder / "data", flags=["--embedder", "none"], env=SMALL_GRAPHS) as server:
+            api = connect(server)
+            for namespace in NAMESPACES:
+                vectors = vectors_of(namespace)
+                for number in range(0, COUNT, 30):
+                    best = api.found(
+                        namespace, query_embedding=pb.Embedding(values=vectors[number].tolist()), limit=1
+                    )
+                    assert best == [f"kiwi w{number}"], damage
+            assert server.terminate() == 0

@@ -1,0 +1,246 @@
+"""A full disk: nothing grows, all else goes on, and when there is room again so does the rest."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf import timestamp_pb2
+
+from faults.disk import Disk
+from faults.scale import SOAK
+from grpc_api import Api, Connect, eventually, outcome, refusal
+from memory_service.indexes.hnsw import HnswGraph
+from memory_service.v1 import admin_pb2, state_pb2, user_memory_pb2, user_memory_pb2_grpc
+from memory_service.v1 import memory_pb2 as pb
+from server_process import ServerProcess
+
+MIB = 1 << 20
+DISK_BYTES = 64 * MIB
+BALLAST_BYTES = 8 * MIB
+FREE_BYTES_MIN = 8 * MIB
+NS = "full"
+FLAGS = [
+    "--embedder", "none",
+    "--ballast-bytes", str(BALLAST_BYTES),
+    "--disk-free-bytes-min", str(FREE_BYTES_MIN),
+]  # fmt: skip
+
+
+class SmallDisk(ABC):
+    """A small disk with a data folder on it, and a file of somebody else's that fills it."""
+
+    env: dict[str, str]
+
+    def __init__(self, folder: Path) -> None:
+        self.data_dir = folder / "data"
+        self._stranger = folder / "data" / "stranger"
+
+    @abstractmethod
+    def free_bytes(self) -> int:
+        """The room that is left."""
+
+    def fill(self, left_bytes: int = 0) -> None:
+        """Let somebody else take all of the disk but for so much."""
+        taken = self._stranger.stat().st_size if self._stranger.exists() else 0
+        descriptor = os.open(self._stranger, os.O_WRONLY | os.O_CREAT)
+        try:
+            os.posix_fallocate(descriptor, 0, taken + self.free_bytes() - left_bytes)
+        finally:
+            os.close(descriptor)
+
+    def make_room(self) -> None:
+        """Take it away again."""
+        self._stranger.unlink()
+
+
+class Tmpfs(SmallDisk):
+    """A file system in memory."""
+
+    env: dict[str, str] = {}
+
+    def free_bytes(self) -> int:
+        found = os.statvfs(self.data_dir)
+        return found.f_bavail * found.f_frsize
+
+
+class Quota(SmallDisk):
+    """A quota that the server's own system calls keep to, where nothing can be mounted."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        disk = Disk(self.data_dir, folder / "control")
+        disk["quota_bytes"] = DISK_BYTES
+        self.env = disk.env
+
+    def free_bytes(self) -> int:
+        files = [path for path in self.data_dir.rglob("*") if path.is_file()]
+        return max(0, DISK_BYTES - sum(path.stat().st_blocks * 512 for path in files))
+
+
+def is_mounted(folder: Path) -> bool:
+    """Make a folder a file system in memory; False where this process may not mount any."""
+    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(folder)]
+    return os.geteuid() == 0 and subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+@pytest.fixture(params=["mounted", "quota"] if SOAK else ["mounted"])
+def small(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SmallDisk]:
+    """A small disk, a real one where that can be."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if request.param == "mounted" and is_mounted(folder):
+        yield Tmpfs(folder)
+        subprocess.run(["umount", str(folder)], check=True)
+    else:
+        yield Quota(folder)
+
+
+class Filled:
+    """A server, and what is in it by what was acknowledged."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.texts: set[str] = set()
+        self.facts = user_memory_pb2_grpc.UserMemoryServiceStub(api.channel)
+
+    def add(self, text: str = "", **fields: Any) -> pb.MemoryItem:
+        """Add an item whose text is found by itself."""
+        text = text or f"unique{uuid.uuid4().hex} kiwi"
+        item = self.api.add(NS, text=text, **fields)
+        self.texts.add(text)
+        return item
+
+    def is_refused(self) -> None:
+        """A write that makes the records larger is told that the disk is full."""
+        for request in (
+            pb.AddRequest(namespace=NS, item=pb.MemoryItem(text="refused")),
+            pb.AddRequest(namespace="new", item=pb.MemoryItem(text="refused")),
+        ):
+            told = refusal(self.api.memory.Add, request)
+            assert (told.code, told.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORAGE_FULL")
+
+    def is_readable(self) -> None:
+        """Everything that was acknowledged is read and found, and nothing else."""
+        assert set(self.api.found(NS, limit=-1)) == self.texts
+        assert set(self.api.found(NS, query_text="kiwi", limit=-1)) == self.texts
+        one = sorted(self.texts)[0]
+        assert self.api.found(NS, query_text=one.split()[0], record_usage=True) == [one]
+
+    def delete(self, item: pb.MemoryItem) -> None:
+        """Delete an item."""
+        self.api.memory.Delete(pb.DeleteRequest(namespace=NS, id=item.id))
+        self.texts.remove(item.text)
+
+    def takes_writes(self) -> bool:
+        """Whether it takes another write."""
+        return outcome(self.add) is grpc.StatusCode.OK
+
+    def flush(self, log: Path) -> None:
+        """Move the log into the database; to write that anew, so that nothing deleted is left, takes room."""
+        flushed = outcome(lambda: self.api.admin.Flush(admin_pb2.FlushRequest()))
+        assert flushed in (grpc.StatusCode.OK, grpc.StatusCode.RESOURCE_EXHAUSTED)
+        eventually(lambda: log.stat().st_size <= MIB, "a log that is short")
+
+
+def is_held(small: SmallDisk) -> bool:
+    """Whether the ballast is there, and takes room."""
+    ballast = small.data_dir / "ballast"
+    return ballast.exists() and ballast.stat().st_blocks * 512 >= BALLAST_BYTES
+
+
+def logged(server: ServerProcess, event: str) -> bool:
+    """Whether the server has logged this."""
+    return any(f'"{event}"' in line for line in server.log)
+
+
+@pytest.mark.timeout(300)
+def test_a_full_disk_stops_what_grows_and_nothing_else(small: SmallDisk, connect: Connect) -> None:
+    with ServerProcess(small.data_dir, flags=FLAGS, env=small.env) as server:
+        filled = Filled(connect(server))
+        items = [filled.add() for _ in range(150)]
+        for n in range(40):
+            filled.api.save(NS, f"s{n}", "x" * 200_000)
+        filled.api.add("other", text="to be gone")
+        fact = filled.facts.SaveMemory(
+            user_memory_pb2.SaveMemoryRequest(
+                namespace="facts", content="User likes tea", category=2, reasoning="A lasting preference"
+            )
+        ).memory
+        assert is_held(small)
+
+        # Full at once: the write that meets it is refused, and the ballast goes.
+        small.fill()
+        grow_until_refused(filled)
+        assert not is_held(small)
+        filled.is_readable()
+        for item in items[:75]:
+            filled.delete(item)
+        filled.facts.DeleteMemory(user_memory_pb2.DeleteMemoryRequest(namespace="facts", id=fact.id))
+        filled.api.admin.DeleteNamespace(admin_pb2.DeleteNamespaceRequest(namespace="other"))
+        for n in range(40):
+            filled.api.state.DeleteState(state_pb2.DeleteStateRequest(namespace=NS, key=f"s{n}"))
+        filled.flush(small.data_dir / "records.db-wal")
+        filled.is_readable()
+        assert logged(server, "disk_ballast_released")
+
+        # Room: it goes on by itself, with a new ballast.
+        small.make_room()
+        eventually(filled.takes_writes, "a write that is taken again")
+        eventually(lambda: is_held(small), "a new ballast")
+        assert logged(server, "disk_space_back")
+        soon = timestamp_pb2.Timestamp()
+        soon.GetCurrentTime()
+        soon.seconds += 2
+        filled.api.add("short", text="expires", expire_time=soon)
+        filled.api.add("short", text="stays")
+
+        # Little room: nothing grows any more, with the ballast in place, and what is expired is removed.
+        small.fill(left_bytes=FREE_BYTES_MIN // 8)
+        eventually(lambda: not filled.takes_writes(), "a refusal for little room")
+        assert is_held(small)
+        filled.is_refused()
+        told = refusal(filled.api.admin.Backup, admin_pb2.BackupRequest(name="none"))
+        assert (told.code, told.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORAGE_FULL")
+        # None at all: the deletion that meets it is made all the same.
+        small.fill()
+        for item in items[75:]:
+            filled.delete(item)
+        eventually(lambda: filled.api.stats("short").item_count == 1, "the removal of what is expired")
+        filled.api.memory.Reset(pb.ResetRequest(namespace="short"))
+        filled.flush(small.data_dir / "records.db-wal")
+        filled.is_readable()
+        server.kill()
+
+    # It also starts on a full disk, with all that was acknowledged.
+    with ServerProcess(small.data_dir, flags=FLAGS, env=small.env) as server:
+        filled.api = connect(server)
+        filled.is_readable()
+        small.make_room()
+        eventually(filled.takes_writes, "a write that is taken again")
+        filled.api.admin.Flush(admin_pb2.FlushRequest())
+        filled.is_readable()
+
+
+def grow_until_refused(filled: Filled) -> None:
+    """Write until the disk takes no more: the log may have some room left."""
+    for n in range(200):
+        request = state_pb2.SaveStateRequest(namespace="grown", key=f"k{n}")
+        request.value.string_value = "x" * 500_000
+        if outcome(lambda request=request: filled.api.state.SaveState(request)) is not grpc.StatusCode.OK:
+            told = refusal(filled.api.state.SaveState, request)
+            assert (told.code, told.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORAGE_FULL")
+            return
+    raise AssertionError("the disk is not full")
+
+
+def test_a_graph_of_which_the_disk_takes_nothing_is_not_taken_for_whole() -> None:
+    with pytest.raises(OSError, match="in part"):
+        HnswGraph(dimension=4, m=8, ef_construction=50, capacity=16).save(Path("/dev/full"))
