@@ -43,7 +43,7 @@ def in_code() -> dict[str, float]:
     found: dict[str, float] = dict(dataclasses.asdict(Limits()))
     for settings in (Config(), IndexSettings()):
         for field in dataclasses.fields(settings):
-            if field.name.endswith(("_max", "_s")):
+            if field.name.endswith(("_max", "_min", "_bytes", "_s")):
                 found[option_of(field.name)] = getattr(settings, field.name)
     found |= dict(_options(Config()))
     for path in PACKAGE.rglob("*.py"):

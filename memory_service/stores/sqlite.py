@@ -158,6 +158,11 @@ def database_bytes(connection: Connection) -> int:
         return int(connection.pragma("page_count")) * int(connection.pragma("page_size"))
 
 
+def used_page_bytes(connection: Connection) -> int:
+    """Return how much of the database file holds something."""
+    return database_bytes(connection) - free_page_bytes(connection)
+
+
 def free_page_bytes(connection: Connection) -> int:
     """Return what the database file has room for before it grows."""
     with translated():

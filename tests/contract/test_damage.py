@@ -87,6 +87,9 @@ async def library(store: Store, stores: Stores) -> Library:
     filled = Library(stores)
     await filled.fill(store, NS, stream=0)
     await filled.fill(store, "other", stream=1)
+    # It erases what was deleted, and the files of graphs that are not in memory with it.
+    await store.flush()
+    await filled.check(store)
     await store.flush()
     await filled.close()
     return filled

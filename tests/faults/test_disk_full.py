@@ -229,6 +229,35 @@ def test_a_full_disk_stops_what_grows_and_nothing_else(small: SmallDisk, connect
         filled.is_readable()
 
 
+@pytest.mark.timeout(300)
+def test_an_erasure_for_which_there_is_no_room_is_told_and_breaks_nothing(
+    small: SmallDisk, connect: Connect
+) -> None:
+    """Nothing is held back: the disk itself says it, in the middle of writing the database anew."""
+    flags = ["--embedder", "none", "--ballast-bytes", "0", "--disk-free-bytes-min", "0"]
+    with ServerProcess(small.data_dir, flags=flags, env=small.env) as server:
+        filled = Filled(connect(server))
+        item = filled.add()
+        filled.add()
+        for n in range(60):
+            filled.api.save(NS, f"s{n}", "x" * 200_000)
+        filled.api.admin.Flush(admin_pb2.FlushRequest())
+        filled.delete(item)
+        log = small.data_dir / "records.db-wal"
+        small.fill(left_bytes=2 * MIB)
+        for _ in range(2):
+            told = refusal(filled.api.admin.Flush, admin_pb2.FlushRequest())
+            assert (told.code, told.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORAGE_FULL")
+            # The log that it began gives its room back.
+            eventually(lambda: log.stat().st_size <= MIB, "a log that is short")
+            filled.add()
+            filled.is_readable()
+        small.make_room()
+        filled.api.admin.Flush(admin_pb2.FlushRequest())
+        filled.is_readable()
+        assert server.terminate() == 0
+
+
 def grow_until_refused(filled: Filled) -> None:
     """Write until the disk takes no more: the log may have some room left."""
     for n in range(200):

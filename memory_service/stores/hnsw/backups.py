@@ -6,7 +6,8 @@ import errno
 import hashlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -86,40 +87,30 @@ def write_backup(
     `demand` raises StorageFull where the disk has no room for so many bytes. Raises Unavailable, too.
     """
     demand(database_bytes(db))
-    partial_folder = None
     try:
-        make_folder(folder.parent)
-        partial_folder = _new_partial(folder)
-        manifest = _write_backup(partial_folder, folder.name, progress, key, db)
-        reach("backup.before_rename")
-        _rename(partial_folder, folder)
-        reach("backup.after_rename")
+        with _partial(folder) as partial_folder:
+            manifest = _write(partial_folder, folder.name, progress, key, db)
+            reach("backup.before_rename")
+            _rename(partial_folder, folder)
+            reach("backup.after_rename")
     except OSError as error:
         raise (StorageFull if error.errno == errno.ENOSPC else Unavailable.storage)() from error
-    finally:
-        # Of a copy that failed nothing may stay: the disk may be full of it.
-        if partial_folder is not None:
-            shutil.rmtree(partial_folder, ignore_errors=True)
     size_bytes = next(file.size_bytes for file in manifest.files if file.name == RECORDS)
     return BackupReport(
         folder.name, size_bytes, manifest.checksum, manifest.namespace_count, manifest.item_count
     )
 
 
-def _write_backup(
-    partial_folder: Path,
-    name: str,
-    progress: Callable[[int, int], None],
-    key: DataKey | None,
-    db: Connection,
+def _write(
+    folder: Path, name: str, progress: Callable[[int, int], None], key: DataKey | None, db: Connection
 ) -> Manifest:
-    target = partial_folder / RECORDS
+    target = folder / RECORDS
     secret = key.derive("records") if key else None
     reach("backup.before_copy")
     copy_database(db, target, progress, secret)
     reach("backup.after_copy")
     if key is not None:
-        mark(partial_folder, key)
+        mark(folder, key)
     copied = open_unchanged(target, secret)
     try:
         namespaces, items, revision = copied.execute(_COUNTS).fetchone()
@@ -137,10 +128,10 @@ def _write_backup(
         items,
         revision,
         f"xxh3_128:{checksum(target)}",
-        [_describe(path) for path in sorted(partial_folder.iterdir())],
+        [_describe(path) for path in sorted(folder.iterdir())],
     )
-    (partial_folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
-    _sync_all(partial_folder)
+    (folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
+    _sync_all(folder)
     return manifest
 
 
@@ -215,12 +206,12 @@ def restore_backup(folder: Path, data_dir: Path, key: DataKey | None) -> Manifes
     """
     manifest = verify_backup(folder, key)
     _check_vacant(data_dir)
-    partial_folder = _new_partial(data_dir)
-    for file in manifest.files:
-        shutil.copyfile(folder / file.name, partial_folder / file.name)
-    _compare_files(partial_folder, manifest)
-    _sync_all(partial_folder)
-    _rename(partial_folder, data_dir)
+    with _partial(data_dir) as partial_folder:
+        for file in manifest.files:
+            shutil.copyfile(folder / file.name, partial_folder / file.name)
+        _compare_files(partial_folder, manifest)
+        _sync_all(partial_folder)
+        _rename(partial_folder, data_dir)
     return manifest
 
 
@@ -235,23 +226,27 @@ def rewrite_with_key(source: Path, key: DataKey | None, target: Path, new_key: D
     _check_vacant(target)
     with lock_folder(source / "LOCK"):
         check_key(source, records, key)
-        partial_folder = _new_partial(target)
-        try:
-            secret = new_key.derive("records") if new_key else None
-            write_anew(records, key.derive("records") if key else None, partial_folder / RECORDS, secret)
-            copied = open_unchanged(partial_folder / RECORDS, secret)
+        with _partial(target) as partial_folder:
             try:
-                # Graphs' files were of the old directory; they are built again.
-                if (whole := check_whole(copied)) != "ok":
-                    raise NotRestorable(f"what was written is not whole: {whole}")
-            finally:
-                copied.close()
-        except Unavailable as error:
-            raise NotRestorable(f"{records} cannot be rewritten: {error.__cause__}") from error
-        if new_key is not None:
-            mark(partial_folder, new_key)
-        _sync_all(partial_folder)
-        _rename(partial_folder, target)
+                _rewrite(records, key, partial_folder / RECORDS, new_key)
+            except (StorageFull, Unavailable) as error:
+                raise NotRestorable(f"{records} cannot be rewritten: {error.__cause__}") from error
+            if new_key is not None:
+                mark(partial_folder, new_key)
+            _sync_all(partial_folder)
+            _rename(partial_folder, target)
+
+
+def _rewrite(records: Path, key: DataKey | None, target: Path, new_key: DataKey | None) -> None:
+    secret = new_key.derive("records") if new_key else None
+    write_anew(records, key.derive("records") if key else None, target, secret)
+    copied = open_unchanged(target, secret)
+    try:
+        # Graphs' files were of the old directory; they are built again.
+        if (whole := check_whole(copied)) != "ok":
+            raise NotRestorable(f"what was written is not whole: {whole}")
+    finally:
+        copied.close()
 
 
 def _check_vacant(folder: Path) -> None:
@@ -259,12 +254,18 @@ def _check_vacant(folder: Path) -> None:
         raise NotRestorable(f"{folder} is not empty: nothing is written over what is there")
 
 
-def _new_partial(folder: Path) -> Path:
+@contextmanager
+def _partial(folder: Path) -> Iterator[Path]:
     """Make the folder that is renamed to `folder` when all is in it."""
     partial_folder = folder.absolute().with_name(f".{folder.absolute().name}.partial")
     shutil.rmtree(partial_folder, ignore_errors=True)
-    partial_folder.mkdir(parents=True)
-    return partial_folder
+    make_folder(partial_folder.parent)
+    partial_folder.mkdir()
+    try:
+        yield partial_folder
+    finally:
+        # Of a copy that failed nothing may stay: the disk may be full of it.
+        shutil.rmtree(partial_folder, ignore_errors=True)
 
 
 def _sync_all(folder: Path) -> None:

@@ -177,7 +177,7 @@ class CommitQueue:
             except StorageFull:
                 rollback(self._connection)
                 # What it left in the log takes the room that deletions need.
-                self._shrink_log = not only.shrinks
+                self._shrink_log |= not only.shrinks
                 if not self._space.release():
                     raise
                 only.result = only.apply(self._connection)

@@ -72,7 +72,7 @@ from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, prepare, vec
 from memory_service.stores.hnsw.search_queue import SearchQueue
 from memory_service.stores.hnsw.snapshots import Snapshots
 from memory_service.stores.hnsw.view_cache import ViewCache
-from memory_service.stores.sqlite import Connection, checkpoint, connect, database_bytes, translated
+from memory_service.stores.sqlite import Connection, checkpoint, connect, translated, used_page_bytes
 
 T = TypeVar("T")
 _log = structlog.get_logger(__name__)
@@ -176,13 +176,21 @@ class HnswStore(Store):
 
     async def flush(self) -> None:
         await self._views.settle()
+        try:
+            await self._erase()
+        except OSError as error:
+            raise Unavailable.storage() from error
+
+    async def _erase(self) -> None:
+        """Make a checkpoint, and let nothing that was deleted be in any file."""
         remove_old_copies(self._data_dir)
         # First of all: on a full disk there is no room for more than this.
         await self._queue.run(checkpoint)
         erased = await self._queue.run(self._begin_erasing)
         if not erased:
             return
-        self._space.demand(await self._read(database_bytes))
+        # The log takes what is left once more.
+        self._space.demand(await self._read(used_page_bytes))
         unsaved = erased - await self._views.save_again(erased)
         await self._queue.record(lambda db: forget_snapshots(db, unsaved))
         for uid in unsaved:
@@ -514,7 +522,7 @@ class HnswStore(Store):
                 return UndoStep(), Outcome(Receipt(0))
             return undo_writes.undo_items(db, self._ledger, book, by, after_position, limit, at_us)
 
-        return (await self._queue.write(apply, self._publish_step, heavy=True))[0]
+        return (await self._queue.write(apply, self._publish_step, heavy=True, shrinks=True))[0]
 
     async def undo_states(
         self, namespace: str, by: WritesBy, after_key: str, limit: int, *, dry_run: bool
@@ -528,7 +536,7 @@ class HnswStore(Store):
                 return UndoStep(), Outcome(Receipt(0))
             return undo_writes.undo_states(db, self._ledger, book, by, after_key, limit, at_us)
 
-        return (await self._queue.write(apply, self._publish_step, heavy=True))[0]
+        return (await self._queue.write(apply, self._publish_step, heavy=True, shrinks=True))[0]
 
     def _publish_step(self, done: tuple[UndoStep, Outcome]) -> None:
         self._publish(done[1])
@@ -550,7 +558,7 @@ class HnswStore(Store):
             book = self._ledger.find_or_begin(db, namespace)
             return earlier(db, book, request) or finish(db, book, request, Outcome(receipt))
 
-        return await self._write(apply)
+        return await self._write(apply, shrinks=True)
 
     # --- changes ------------------------------------------------------------------------------
 
