@@ -18,6 +18,8 @@ const NAME = "@memory-service/client";
 const GIVEN = `
 import { MemoryClient, type NewItem } from "${NAME}";
 declare const memory: MemoryClient;
+declare const authorities: string;
+declare const key: string;
 declare function recordsOfAFile(): AsyncIterable<NewItem>;
 `;
 
