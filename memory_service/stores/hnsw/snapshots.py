@@ -60,7 +60,9 @@ class Snapshot:
 class Snapshots:
     """The snapshots of a data directory."""
 
-    def __init__(self, folder: Path, demand: Callable[[int], None], key: DataKey | None = None) -> None:
+    def __init__(
+        self, folder: Path, key: DataKey | None = None, *, demand: Callable[[int], None] = lambda _: None
+    ) -> None:
         """`demand` raises StorageFull where the disk has no room for so many bytes."""
         self._folder = folder
         self._demand = demand

@@ -119,8 +119,8 @@ class HnswStore(Store):
         try:
             make_folder(self._data_dir)
             opened.enter_context(lock_folder(self._data_dir / "LOCK"))
-            self._space.open()
             check_key(self._data_dir, path, self._key)
+            self._space.open()
             if self._key is not None and not is_encrypted(self._data_dir):
                 mark(self._data_dir, self._key)
             # Recovers the write-ahead log, if the last process left one.
@@ -138,7 +138,7 @@ class HnswStore(Store):
             for _ in range(_READERS):
                 self._spare_readers.put(self._connect())
                 opened.callback(lambda: self._spare_readers.get().close())
-            self._snapshots = Snapshots(self._data_dir / "indexes", self._space.demand, self._key)
+            self._snapshots = Snapshots(self._data_dir / "indexes", self._key, demand=self._space.demand)
             self._snapshots.sweep(manifests)
             remove_partial_backups(self._data_dir / "backups")
             reach("open.after_sweep")
