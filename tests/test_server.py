@@ -161,7 +161,9 @@ def test_deadlines_that_pass_leave_whole_batches_or_none(api: Api, namespace: st
 
     with ThreadPoolExecutor(8) as pool:
         ended = list(pool.map(write, range(40)))
-    assert set(ended) <= {grpc.StatusCode.OK, grpc.StatusCode.DEADLINE_EXCEEDED}
+    # RESOURCE_EXHAUSTED: it could not start in time, and was not begun.
+    refused = {grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.RESOURCE_EXHAUSTED}
+    assert set(ended) <= {grpc.StatusCode.OK, *refused}
     written = [item.text.split()[0] for item in api.items(namespace)]
     assert all(written.count(batch) == 50 for batch in set(written))
     acknowledged = {str(i) for i, code in enumerate(ended) if code is grpc.StatusCode.OK}

@@ -49,6 +49,8 @@ class CallGuard:
         self._calls = 0
         self._admission = Admission(limits)
         self._streams: set[asyncio.Task[Any]] = set()
+        # Those of them whose response gRPC is sending.
+        self._sending: set[asyncio.Task[Any]] = set()
         self._draining = False
         self._idle = asyncio.Event()
         self._refused_lately = True
@@ -140,7 +142,11 @@ class CallGuard:
             task = self._enter_stream(context)
             try:
                 async for response in call(decode(raw), context):
+                    self._sending.add(task)
                     yield response
+                    self._sending.discard(task)
+                    if self._draining:
+                        raise Unavailable.shutting_down()
             except asyncio.CancelledError:
                 await self._tell_why_cancelled(task, context)
                 raise
@@ -186,6 +192,7 @@ class CallGuard:
 
     def _leave_stream(self, task: asyncio.Task[Any]) -> None:
         self._streams.discard(task)
+        self._sending.discard(task)
         if self._access is not None:
             self._access.close_stream(task)
 
@@ -199,7 +206,8 @@ class CallGuard:
     async def drain(self, grace_s: float) -> None:
         """Refuse new calls, end the streams, and return when the calls under way are answered."""
         self._draining = True
-        for task in list(self._streams):
+        # One that was cancelled while gRPC sends would end without a reason; it looks for itself afterwards.
+        for task in self._streams - self._sending:
             task.cancel()
         if self._calls:
             try:

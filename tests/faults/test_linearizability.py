@@ -8,7 +8,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -223,6 +223,10 @@ def live(server: ServerProcess, clients: Sequence[Client], history: History, unt
         if not kill:
             for namespace in NAMESPACES:
                 apis[0].add(namespace, text="the end")
+            # Of a server that loses writes the end may be one of them.
+            while wait(watching, timeout=20).not_done:
+                for namespace in NAMESPACES:
+                    apis[0].add(namespace, text="the end")
         for each in watching:
             each.result()
     for api in apis:

@@ -48,6 +48,8 @@ def prepared(api: Api, namespace: str, method: MethodDescriptor) -> Message:
         request = asked(namespace, save=True)
     elif method.name == "HandleMessage":
         request = library.message()
+    elif method.name == "UndoWrites":
+        request.writer, request.any_writer = "", True
     request.request_id = "r-1"
     return request
 
