@@ -123,7 +123,7 @@ def _join(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def environment() -> dict[str, str | int]:
     """What the figures depend on besides the code."""
-    packages = ("grpcio", "protobuf", "uvloop", "numpy", "hnswlib", "apsw", "wordllama")
+    packages = ("grpcio", "protobuf", "uvloop", "numpy", "hnswlib", "apsw-sqlite3mc", "wordllama")
     return {
         "python": platform.python_version(),
         "system": platform.platform(),

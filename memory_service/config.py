@@ -234,7 +234,7 @@ class Config:
 
     @property
     def audited(self) -> bool:
-        """Whether there is an audit log: by default where callers have names."""
+        """Whether there is an audit log: by default where callers have names and a data folder is used."""
         if self.audit is not None:
             return self.audit
-        return self.authenticates
+        return self.authenticates and self.store != "memory"
