@@ -41,6 +41,7 @@ _RECENT_S = 0.25
 # What a call costs until it is known.
 _FIRST_CALL_S = 0.0001
 _SMOOTHING = 0.3
+_LOOK_AGAIN_S = 0.05
 # Smaller requests are bounded by their number.
 _LARGE_BYTES = 64 * KIB
 
@@ -212,7 +213,7 @@ class Admission:
         """Return how many calls the next bunch may have."""
         self._shared = _SHARED_OPENINGS if self._turns.owners > 1 else max(self._shared - 1, 0)
         most_s = _SHARED_BUNCH_S if self._shared else _BUNCH_S
-        return max(1, min(_TOGETHER_MAX, int(most_s / self._call_cpu_s)))
+        return max(1, min(_TOGETHER_MAX, int(most_s / max(self._call_cpu_s, 1e-6))))
 
     def _start_by_turns(self, places: int, now: float) -> int:
         free = self._free()
