@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 
 import pytest
@@ -115,6 +116,18 @@ async def test_places_that_are_free_again_are_taken() -> None:
     assert len(calls.started) == 8
     await calls.end()
     assert len(calls.started) == 20
+
+
+async def test_what_the_loop_did_long_ago_makes_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = time.thread_time
+    calls = Calls()
+    # Hours of work since the last calls that waited, or since the start of the process.
+    monkeypatch.setattr(time, "thread_time", lambda: used() + 36_000)
+    for n in range(20):
+        calls.arrive(f"{'abcde'[n % 5]}-{n}")
+    await calls.until_started(8)
+    assert len(calls.started) == 8
+    await calls.end()
 
 
 async def test_one_owner_does_not_take_all_places() -> None:

@@ -36,12 +36,13 @@ _SHARED_OPENINGS = 50
 # Of the time that a bunch takes, as much again is given to taking calls in while others wait.
 _INTAKE_SHARE = 0.4
 _PAUSE_S = 0.001
+_COUNTED_BUSY_S = 0.05
 # For so long what the loop did counts as the work of the last bunch.
 _RECENT_S = 0.25
 # What a call costs until it is known.
 _FIRST_CALL_S = 0.0001
+_LEAST_CALL_S = 1e-6
 _SMOOTHING = 0.3
-_LOOK_AGAIN_S = 0.05
 # Smaller requests are bounded by their number.
 _LARGE_BYTES = 64 * KIB
 
@@ -167,7 +168,9 @@ class Admission:
         if self._turns:
             # The loop is left to gRPC, which would not get the interpreter between turns without a pause.
             self._pauses += 1
-            if self._pauses * _PAUSE_S < _INTAKE_SHARE * (time.thread_time() - self._cpu_at_opening):
+            # What the loop did since the last bunch, be it hours ago, is no reason to wait for long.
+            busy_s = min(time.thread_time() - self._cpu_at_opening, _COUNTED_BUSY_S)
+            if self._pauses * _PAUSE_S < _INTAKE_SHARE * busy_s:
                 loop.call_later(_PAUSE_S, self._look, 0, 0)
                 return
         else:
@@ -213,7 +216,7 @@ class Admission:
         """Return how many calls the next bunch may have."""
         self._shared = _SHARED_OPENINGS if self._turns.owners > 1 else max(self._shared - 1, 0)
         most_s = _SHARED_BUNCH_S if self._shared else _BUNCH_S
-        return max(1, min(_TOGETHER_MAX, int(most_s / max(self._call_cpu_s, 1e-6))))
+        return max(1, min(_TOGETHER_MAX, int(most_s / max(self._call_cpu_s, _LEAST_CALL_S))))
 
     def _start_by_turns(self, places: int, now: float) -> int:
         free = self._free()
