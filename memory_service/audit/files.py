@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -72,12 +71,3 @@ def has_entry(files: list[tuple[int, Path]], entry: Head) -> bool:
     """Whether an entry stands in the file in which its sequence should be."""
     path = next((path for first, path in reversed(files) if first <= entry.sequence), None)
     return path is not None and f',"hash":"{entry.hash}"}}\n'.encode() in path.read_bytes()
-
-
-def sync_folder(folder: Path) -> None:
-    """Make names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -19,11 +19,11 @@ from memory_service.audit.files import (
     has_entry,
     last_entry,
     read_head,
-    sync_folder,
     written_head,
 )
 from memory_service.clock import now_us
 from memory_service.errors import MemoryServiceError, StorageFull, Unavailable
+from memory_service.files import sync
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -68,7 +68,7 @@ class LogFile:
             head = FIRST
             self._write_head(head)
             os.fsync(self._head_file)
-            sync_folder(self._folder)
+            sync(self._folder)
         events, wrong = self._go_on(files, head)
         events.append(Entry(event="opened", time_us=now_us(), version=version))
         self.write(events, sync=True)
@@ -150,7 +150,7 @@ class LogFile:
         if self._file >= 0:
             os.close(self._file)
         self._file, self._size_bytes = file, os.fstat(file).st_size
-        sync_folder(self._folder)
+        sync(self._folder)
 
     def sync(self) -> None:
         """Make all entries durable, and after them the head: it never tells of one that is not on disk."""

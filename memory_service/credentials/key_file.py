@@ -14,6 +14,7 @@ import msgspec
 
 from memory_service.credentials.api_keys import PEPPER_BYTES, ApiKey, KeyRing
 from memory_service.credentials.grants import BadGrant
+from memory_service.files import Stamp, stamp_of, write_whole
 
 _FORMAT = 1
 _FILE_BYTES_MAX = 64 << 20
@@ -30,9 +31,6 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
     keys: list[ApiKey]
 
 
-Stamp = tuple[tuple[int, ...] | None, ...]
-
-
 class KeyFile:
     """The keys at a path; the pepper is at the path with ".pepper" added."""
 
@@ -40,9 +38,9 @@ class KeyFile:
         self.path = path
         self.pepper_path = path.with_name(path.name + ".pepper")
 
-    def stamp(self) -> Stamp:
+    def stamp(self) -> tuple[Stamp, Stamp]:
         """Return what differs once either file was changed. Of a file that is not there: None."""
-        return _stamp(self.path), _stamp(self.pepper_path)
+        return stamp_of(self.path), stamp_of(self.pepper_path)
 
     def read(self) -> KeyRing:
         """Return the keys. Raises BadKeyFile."""
@@ -78,7 +76,7 @@ class KeyFile:
             for key in keys:
                 key.verify()
             raw = msgspec.json.format(msgspec.json.encode(_Document(_FORMAT, keys)), indent=2)
-            _replace(self.path, raw + b"\n")
+            write_whole(self.path, raw + b"\n")
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
@@ -102,16 +100,8 @@ class KeyFile:
             if self.path.exists():
                 # A new pepper would make every key void without a word.
                 raise BadKeyFile(f"{self.pepper_path} is missing: no key of {self.path} is good without it")
-            _replace(self.pepper_path, secrets.token_bytes(PEPPER_BYTES))
+            write_whole(self.pepper_path, secrets.token_bytes(PEPPER_BYTES))
         return self._pepper()
-
-
-def _stamp(path: Path) -> tuple[int, ...] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_size, found.st_mode
 
 
 def _read(path: Path, bytes_max: int) -> bytes:
@@ -125,22 +115,3 @@ def _read(path: Path, bytes_max: int) -> bytes:
     if len(raw) > bytes_max:
         raise BadKeyFile(f"{path} is larger than {bytes_max} bytes")
     return raw
-
-
-def _replace(path: Path, raw: bytes) -> None:
-    """Write a file as a whole: who reads it meets all of the old or all of the new, also after a crash."""
-    made = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
-    try:
-        with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
-            file.write(raw)
-            file.flush()
-            os.fsync(file.fileno())
-        made.replace(path)
-    except BaseException:
-        made.unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -21,6 +21,7 @@ from memory_service.audit.log_file import CannotOpenLog
 from memory_service.config import BadConfig, Config
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.embedders.base import Embedder
+from memory_service.files import write_whole
 from memory_service.llms.base import Llm
 from memory_service.rerankers.base import CannotLoad, Reranker
 from memory_service.server.access.access import Access
@@ -135,8 +136,7 @@ def _page_token_key(config: Config) -> bytes:
         return key.derive("page tokens")
     path = config.data_dir / "page-token.key"
     if not path.exists() or path.stat().st_size != 32:
-        path.write_bytes(secrets.token_bytes(32))
-        path.chmod(0o600)
+        write_whole(path, secrets.token_bytes(32))
     return path.read_bytes()
 
 

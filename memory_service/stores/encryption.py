@@ -18,6 +18,7 @@ import msgspec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from memory_service.files import write_whole
 from memory_service.stores.base import CannotOpen
 
 KEY_BYTES = 32
@@ -83,22 +84,7 @@ def is_encrypted(folder: Path) -> bool:
 def mark(folder: Path, key: DataKey) -> None:
     """Say that a directory is encrypted with this key. On disk when this returns."""
     marker = _Marker(1, "SQLite3MultipleCiphers chacha20", "AES-256-GCM", key.derive("key check").hex())
-    partial = folder / f".{MARKER}.partial"
-    with partial.open("wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(marker)))
-        file.flush()
-        os.fsync(file.fileno())
-    partial.rename(folder / MARKER)
-    sync(folder)
-
-
-def sync(path: Path) -> None:
-    """Bring a file or a folder to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    write_whole(folder / MARKER, msgspec.json.format(msgspec.json.encode(marker)))
 
 
 def check_key(folder: Path, records: Path, key: DataKey | None) -> None:

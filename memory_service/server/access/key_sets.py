@@ -15,6 +15,8 @@ import httpx
 import structlog
 from jwt import PyJWK, PyJWTError
 
+from memory_service.files import stamp_of
+
 _BYTES_MAX = 1 << 20
 _RSA_BITS_MIN = 2048
 _FETCH_TIMEOUT_S = 5.0
@@ -90,15 +92,8 @@ class KeysInFile(KeySource):
     def __init__(self, path: Path, algorithms: Sequence[str]) -> None:
         """Read the file. Raises BadKeySet."""
         self._path, self._algorithms = path, algorithms
-        self._stamp = self._look()
+        self._stamp = stamp_of(path)
         self._keys: SigningKeys = self._read()
-
-    def _look(self) -> tuple[int, ...] | None:
-        try:
-            found = self._path.stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_size
 
     def _read(self) -> SigningKeys:
         try:
@@ -116,7 +111,7 @@ class KeysInFile(KeySource):
 
     async def refresh(self) -> bool:
         """Read the file again if it was changed, or could not be read before."""
-        stamp = await asyncio.to_thread(self._look)
+        stamp = await asyncio.to_thread(stamp_of, self._path)
         if stamp == self._stamp and self._keys:
             return False
         known, self._stamp = self._stamp, stamp

@@ -16,10 +16,10 @@ import msgspec
 from memory_service import __version__
 from memory_service.errors import StorageFull, Unavailable
 from memory_service.failpoints import reach
+from memory_service.files import make_folder, sync
 from memory_service.stores.base import BackupReport, CannotOpen
-from memory_service.stores.encryption import MARKER, DataKey, check_key, is_encrypted, mark, sync
+from memory_service.stores.encryption import MARKER, DataKey, check_key, is_encrypted, mark
 from memory_service.stores.hnsw.folder_lock import lock_folder
-from memory_service.stores.hnsw.folders import make_folder
 from memory_service.stores.hnsw.schema import FORMAT
 from memory_service.stores.hnsw.snapshots import checksum
 from memory_service.stores.sqlite import (

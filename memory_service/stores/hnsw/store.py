@@ -19,6 +19,7 @@ from memory_service.caller import present_caller
 from memory_service.clock import now_us as present_us
 from memory_service.errors import InvalidArgument, StorageFull, Unavailable
 from memory_service.failpoints import reach
+from memory_service.files import make_folder, sync
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.selection import scan
@@ -48,7 +49,7 @@ from memory_service.records import (
 )
 from memory_service.stores.base import HISTORY_US, BackupReport, CannotOpen, Capabilities, Store
 from memory_service.stores.change_signal import ChangeSignal
-from memory_service.stores.encryption import DataKey, check_key, is_encrypted, mark, sync
+from memory_service.stores.encryption import DataKey, check_key, is_encrypted, mark
 from memory_service.stores.hnsw import item_writes, namespace_writes, state_writes, undo_writes, vector_writes
 from memory_service.stores.hnsw.backups import remove_partial_backups, write_backup
 from memory_service.stores.hnsw.commit_queue import CommitQueue
@@ -56,7 +57,6 @@ from memory_service.stores.hnsw.disk_space import DiskSpace, SpaceSettings
 from memory_service.stores.hnsw.effects import effect_of
 from memory_service.stores.hnsw.erasure import begin_erasing, finish_erasing, forget_snapshots
 from memory_service.stores.hnsw.folder_lock import lock_folder
-from memory_service.stores.hnsw.folders import make_folder
 from memory_service.stores.hnsw.item_cache import ItemCache
 from memory_service.stores.hnsw.kept_copy import keep_copy, remove_old_copies
 from memory_service.stores.hnsw.ledger import Ledger, Outcome, earlier, finish, received
