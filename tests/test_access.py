@@ -313,6 +313,20 @@ def test_counting_uses_is_writing(guarded: Guarded, filled: str) -> None:
     assert both.call("Retrieve", namespace=filled, options=counting).results
 
 
+def test_naming_parents_is_reading(guarded: Guarded, filled: str) -> None:
+    writer, both = guarded.holding(roles=["write"]), guarded.holding(roles=["read", "write"])
+    plain = {"text": "x"}
+    there = both.call("Add", namespace=filled, item=plain).item.id
+    for parent in (there, "nowhere"):
+        item = {**plain, "provenance": {"parent_ids": [parent]}}
+        assert writer.refused("Add", namespace=filled, item=item).reason == "PERMISSION_DENIED"
+        items = [plain, item]
+        assert writer.refused("BatchAdd", namespace=filled, items=items).reason == "PERMISSION_DENIED"
+    assert writer.call("Add", namespace=filled, item=plain).item.id
+    child = {**plain, "provenance": {"parent_ids": [there]}}
+    assert both.call("Add", namespace=filled, item=child).item.provenance.parent_ids == [there]
+
+
 def test_methods_on_the_whole_server_need_a_credential_for_all_of_it(guarded: Guarded) -> None:
     whole = [method for method in METHODS if PERMISSIONS[path(method)].reach is Reach.SERVER]
     assert {method.name for method in whole} == {"Flush", "Backup"}

@@ -33,12 +33,19 @@ class Permission:
 
 
 _NOTHING_MORE = frozenset[Role]()
+_READ_MORE = frozenset({Role.READ})
 _WRITE_MORE = frozenset({Role.WRITE})
 
 
 def _recording_usage(request: Any) -> frozenset[Role]:
     # A count of uses is stored, and changes what others find.
     return _WRITE_MORE if request.options.record_usage else _NOTHING_MORE
+
+
+def _naming_parents(request: Any) -> frozenset[Role]:
+    # The answer tells whether there is such an item, and how far it is trusted.
+    items = request.items if hasattr(request, "items") else (request.item,)
+    return _READ_MORE if any(item.provenance.parent_ids for item in items) else _NOTHING_MORE
 
 
 def _needs(*roles: Role, reach: Reach = Reach.NAMESPACE) -> Permission:
@@ -49,12 +56,13 @@ _READ = _needs(Role.READ)
 _WRITE = _needs(Role.WRITE)
 _FORGET = _needs(Role.FORGET)
 _READ_WRITE = _needs(Role.READ, Role.WRITE)
+_ADD = Permission(frozenset({Role.WRITE}), added=_naming_parents)
 
 _BY_SERVICE: Mapping[str, Mapping[str, Permission]] = {
     "MemoryService": {
-        "Add": _WRITE,
-        "BatchAdd": _WRITE,
-        "Import": _WRITE,
+        "Add": _ADD,
+        "BatchAdd": _ADD,
+        "Import": _ADD,
         "Retrieve": Permission(frozenset({Role.READ}), added=_recording_usage),
         "Get": _READ,
         "List": _READ,
