@@ -184,6 +184,10 @@ class Config:
                     "tls_client_ca has no use without tls_certificate",
                 ),
                 (
+                    "mtls" in self.auth and self.tls_client_ca is None,
+                    "auth mtls needs tls_client_ca: without it no client shows a certificate",
+                ),
+                (
                     self.data_dir.exists() and not self.data_dir.is_dir(),
                     f"data_dir {str(self.data_dir)!r} is no folder",
                 ),

@@ -414,7 +414,7 @@ def flags_that_cannot_be(folder: Path) -> dict[str, tuple[list[str], str]]:
         "nothing": (["--auth", ""], "auth"),
         "twice": (["--auth", "keys,keys"], "twice"),
         "keys without a file": (["--auth", "keys"], "api_keys"),
-        "certificates without a file": (["--auth", "mtls", "--api-keys", str(folder / "no")], "api_keys"),
+        "certificates that nobody shows": (["--auth", "mtls"], "tls_client_ca"),
         "empty pepper": (["--auth", "keys", "--api-keys", str(keys)], "pepper"),
         "empty pepper and no key": (["--auth", "keys", "--api-keys", str(empty)], "pepper"),
         "a file for nothing": (["--api-keys", str(keys)], "api_keys"),
