@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import random
 
 import numpy as np
 import pytest
 
+from faults.scale import SEED
 from memory_service.embedders.local import LocalEmbedder
 
 
@@ -52,3 +54,23 @@ async def test_long_texts_of_many_callers_leave_their_turn_to_others(embedder: L
     assert all(found[0] is not None for found in vectors)
     # One turn for each two texts at least: all eight at once would take one or two turns.
     assert turns >= 4
+
+
+def test_the_words_of_a_text_have_the_tokens_of_the_whole(embedder: LocalEmbedder) -> None:
+    rng = random.Random(SEED)
+    letters = [*"ab<s>/.,\n\t", " ", " ", " ", " ", "the", "unk", "\u2581", "\u65e5", "\U0001f600", "\u00e9"]
+    texts = ["".join(rng.choices(letters, k=rng.randrange(30))) for _ in range(5000)]
+    texts += [" ", "", "  ", " a", "a ", "a  b", "<s> a </s>", "word " * 100 + "word", "x" * 1000 + " y"]
+    for text in texts:
+        whole = embedder._tokenizer.encode(text, add_special_tokens=False).ids
+        assert embedder._tokens(text) == whole, (SEED, text)
+
+
+def test_more_words_than_are_kept_change_nothing(
+    embedder: LocalEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory_service.embedders.local._KNOWN_WORDS_MAX", 3)
+    text = "one two three four five six one two three"
+    for _ in range(2):
+        assert embedder._tokens(text) == embedder._tokenizer.encode(text, add_special_tokens=False).ids
+        assert len(embedder._known) <= 3

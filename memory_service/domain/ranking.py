@@ -25,6 +25,7 @@ LEXICAL_WEIGHT = 0.75
 VECTOR_WEIGHT = 0.25
 BOOST = 0.1
 """What a boost adds to a score, as a share of it."""
+_RAISED_ONCE = 1 + BOOST
 
 DEFAULT_HALF_LIFE_US = 7 * 86_400_000_000
 _USES_OF_ONE_HALF = 3
@@ -131,9 +132,9 @@ def rank(
     # Where scores are shares they stay at most 1; BM25 has no such bound.
     whole = 1 + BOOST * len(given) if scoring.is_sum else 1.0
     columns = [channel.column for channel in channels]
-    ranked = Ranked(descending(hits.positions, columns, _raised(hits, given), whole))
+    ranked = Ranked(descending(hits.positions, columns, _raised(given), whole))
     if explain:
-        ranked.shares = {p: _shares(channels, given, whole, at, p) for at, p in enumerate(hits.positions)}
+        ranked.shares = {p: _shares(channels, given, whole, at) for at, p in enumerate(hits.positions)}
     return ranked
 
 
@@ -156,32 +157,35 @@ def within(hits: Hits, spans: Sequence[tuple[int, int]]) -> set[int]:
     return {p for p, time in times if any(start <= time < end for start, end in spans)}
 
 
-Boost = tuple[str, Collection[int]]
-"""The name of a boost, and the positions of what it is for."""
+Boost = tuple[str, Sequence[bool]]
+"""The name of a boost, and for each hit whether it is for it."""
 
 
 def _given(hits: Hits, boosts: Mapping[str, Collection[int]] | None) -> list[Boost]:
     """Return the boosts that are for something."""
-    given: list[Boost] = [(name, its) for name, its in boosts.items() if its] if boosts else []
-    if hits.named is not None and any(hits.named):
-        given.append(("speaker", {p for p, named in zip(hits.positions, hits.named, strict=True) if named}))
+    given: list[Boost] = []
+    for name, its in boosts.items() if boosts else ():
+        if its:
+            given.append((name, [position in its for position in hits.positions]))
+    if hits.named is not None and True in hits.named:
+        given.append(("speaker", hits.named))
     return given
 
 
-def _raised(hits: Hits, boosts: Sequence[Boost]) -> list[float] | None:
+def _raised(boosts: Sequence[Boost]) -> list[float] | None:
     """Return for each hit by what the boosts raise its score; None: by nothing."""
     if not boosts:
         return None
-    return [1 + BOOST * sum(p in its for _, its in boosts) for p in hits.positions]
+    if len(boosts) == 1:
+        return [_RAISED_ONCE if its else 1.0 for its in boosts[0][1]]
+    return [1 + BOOST * sum(each) for each in zip(*(flags for _, flags in boosts), strict=True)]
 
 
-def _shares(
-    channels: Sequence[_Channel], boosts: Sequence[Boost], whole: float, at: int, position: int
-) -> Shares:
+def _shares(channels: Sequence[_Channel], boosts: Sequence[Boost], whole: float, at: int) -> Shares:
     """Return what adds up to the score of one hit."""
     shares = [channel.share(at, whole) for channel in channels]
     score = sum(channel.value(at) for channel in channels)
-    shares += [Contribution(name, score, BOOST / whole, 1.0) for name, its in boosts if position in its]
+    shares += [Contribution(name, score, BOOST / whole, 1.0) for name, flags in boosts if flags[at]]
     return tuple(shares)
 
 

@@ -19,6 +19,9 @@ from memory_service.records import Vector
 
 _DIMENSION = 256
 _INLINE_CHARS_MAX = 20_000
+_MARK = "\N{LOWER ONE EIGHTH BLOCK}"
+_KNOWN_WORDS_MAX = 65_536
+_KNOWN_WORD_CHARS_MAX = 32
 
 
 class LocalEmbedder(Embedder):
@@ -45,6 +48,7 @@ class LocalEmbedder(Embedder):
         self._tokenizer = model.tokenizer
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
+        self._known: dict[str, list[int]] = {}
         self._waiting: list[tuple[Sequence[str], asyncio.Future[list[Vector | None]]]] = []
 
     async def embed(self, texts: Sequence[str], *, background: bool = False) -> list[Vector | None]:
@@ -86,8 +90,34 @@ class LocalEmbedder(Embedder):
             answer.set_result([next(vectors) for _ in texts])
 
     def _embed(self, texts: Sequence[str]) -> list[Vector | None]:
-        encodings = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [self._mean(encoding.ids) for encoding in encodings]
+        return [self._mean(self._tokens(text)) for text in texts]
+
+    def _tokens(self, text: str) -> list[int]:
+        """Return the tokens of a text: those of its words, one after the other.
+
+        The tokenizer puts a mark in the place of each space, and knows no token in which a mark follows
+        anything but marks: none reaches into the next word. Only where marks meet, or the text has one of
+        its own, or what may be a token such as <s>, the tokenizer has to see the whole.
+        """
+        if "  " in text or "<" in text or _MARK in text or text[:1] == " " or text[-1:] == " ":
+            return self._encode(text)
+        known, tokens = self._known, list[int]()
+        for word in text.split(" "):
+            its = known.get(word)
+            tokens += self._learn(word) if its is None else its
+        return tokens
+
+    def _learn(self, word: str) -> list[int]:
+        tokens = self._encode(word)
+        if len(word) <= _KNOWN_WORD_CHARS_MAX:
+            if len(self._known) >= _KNOWN_WORDS_MAX:
+                self._known.clear()
+            self._known[word] = tokens
+        return tokens
+
+    def _encode(self, text: str) -> list[int]:
+        tokens: list[int] = self._tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids
+        return tokens
 
     def _mean(self, tokens: list[int]) -> Vector | None:
         if not tokens:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from array import array
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
@@ -67,13 +66,14 @@ class Analyzer:
 
     def terms(self, text: str) -> dict[int, int]:
         """Return how often each term is in the text, in the order of first occurrence."""
-        words = words_of(text)
-        counts = Counter(map(self._terms.get, words))
-        if None in counts:
-            terms = [self._terms.get(word) or self._learn(word) for word in words]
-            counts = Counter(terms)
-        del counts[_STOP]
-        return cast("dict[int, int]", counts)
+        counts: dict[int, int] = {}
+        for word in words_of(text):
+            term = self._terms.get(word)
+            if term is None:
+                term = self._learn(word)
+            counts[term] = counts.get(term, 0) + 1
+        counts.pop(_STOP, None)
+        return counts
 
     def item_terms(self, write: ItemWrite) -> dict[int, int]:
         """Return what a stored item is found by: its words, its day in words, and who speaks."""

@@ -40,6 +40,21 @@ class Linked:
         single = bool((np.diff(starts) == 1).all())
         return cls(slot_group, group_hash, order[first:], starts, single)
 
+    def expand_all(
+        self, groups: IntArray, scores: NDArray[np.float32]
+    ) -> list[tuple[IntArray, NDArray[np.float32]]]:
+        """Return the same as `expand` of each row of groups and scores."""
+        if self.single:
+            return list(zip(self.by_group[groups], scores, strict=True))
+        firsts = self.starts[groups]
+        # Of a group without a slot, which may be the last, any will do: it is not taken.
+        slots = self.by_group.take(firsts, mode="clip")
+        single = ((self.starts[groups + 1] - firsts) == 1).all(axis=1).tolist()
+        return [
+            (its, found) if alone else self.expand(row, found)
+            for its, row, found, alone in zip(slots, groups, scores, single, strict=True)
+        ]
+
     def expand(self, groups: IntArray, scores: NDArray[np.float32]) -> tuple[IntArray, NDArray[np.float32]]:
         """Return the slots of groups, in their order, each with the score of its group."""
         if self.single:
@@ -167,8 +182,8 @@ class DistinctGraph:
             return None
         groups, scores = found
         grown = len(self._linked.group_hash) < len(self.graph)
-        if live is None and self._linked.single and not grown:
-            return list(zip(self._linked.by_group[groups], scores, strict=True))
+        if live is None and not grown:
+            return self._linked.expand_all(groups, scores)
         return [self._live_slots(g, s, live, grown) for g, s in zip(groups, scores, strict=True)]
 
     def _live_slots(

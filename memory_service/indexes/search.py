@@ -14,7 +14,9 @@ from memory_service.indexes.view import BoolArray, NamespaceView, RowArray
 from memory_service.indexes.word_scoring import Lookup
 from memory_service.records import Hits, SearchQuery
 
-_NONE = -1
+# How many queries are answered together changes the last bits of a sum, and must not change
+# which of two equal vectors comes first.
+_SCORE_DIGITS = 6
 _NO_ROWS: RowArray = np.empty(0, np.int32)
 # Of so many documents with the best words, the neighbours are looked at; then of so many rows per
 # candidate that is wanted, the words of the neighbours are counted.
@@ -57,7 +59,12 @@ def search_all(view: NamespaceView, queries: Sequence[SearchQuery]) -> list[Hits
     for count, places in together.items():
         assert view.vectors is not None
         units = unit_rows(np.array([queries[at].vector for at in places]))
-        for at, near in zip(places, view.vectors.search(units, count), strict=True):
+        found = view.vectors.search(units, count)
+        if all(queries[at].text is None for at in places):
+            for at, hits in zip(places, _hits_of_all(view, found), strict=True):
+                answers[at] = hits
+            continue
+        for at, near in zip(places, found, strict=True):
             answers[at] = _search_near(view, queries[at], None, *near)
     for query, answer in zip(queries, answers, strict=True):
         if query.described and isinstance(answer, Hits):
@@ -97,9 +104,16 @@ def _search_near(
     near = view.slot_row.view[slots]
     if query.text is not None:
         return _search_text(view, query, rows, near)
-    # How many queries are answered together changes the last bits of a sum, and must not change
-    # which of two equal vectors comes first.
-    return Hits(view.positions.view[near].tolist(), scores.round(6).tolist())
+    return Hits(view.positions.view[near].tolist(), scores.round(_SCORE_DIGITS).tolist())
+
+
+def _hits_of_all(view: NamespaceView, found: Sequence[Found]) -> list[Hits]:
+    """Return what is near each of several vectors; looked up for all at once."""
+    ends = np.cumsum([len(slots) for slots, _ in found]).tolist()
+    slots = np.concatenate([slots for slots, _ in found])
+    scores = np.concatenate([scores for _, scores in found]).round(_SCORE_DIGITS).tolist()
+    positions = view.positions.view[view.slot_row.view[slots]].tolist()
+    return [Hits(positions[a:b], scores[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
 
 
 def _search_text(view: NamespaceView, query: SearchQuery, rows: BoolArray | None, near: RowArray) -> Hits:

@@ -9,7 +9,7 @@ returns does so in another thread while searches go on. All else is for one thre
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -155,10 +155,17 @@ class VectorIndex:
                 self.scan(query, k) if len(queries) == 1 else self.search(query[None], k)[0]
                 for query in queries
             ]
+        found = [(slots[:k], scores[:k]) for slots, scores in found]
         if graph.slot_count == len(self._live):
-            return [(slots[:k], scores[:k]) for slots, scores in found]
-        products = self._tail_products(queries)
-        return [self._with_tail(f, row, k) for f, row in zip(found, products, strict=True)]
+            return found
+        tail = self._tail_products(queries)
+        # What the graph found last, or nothing where it found too few.
+        least = np.array([s[-1] if 0 < k == len(s) else -np.inf for _, s in found], np.float32)
+        better = np.any(tail > least[:, None], axis=1)
+        return [
+            self._with_tail(f, row, k) if is_better else f
+            for f, row, is_better in zip(found, tail, better.tolist(), strict=True)
+        ]
 
     def search_among(self, query: NDArray[np.float32], k: int, allowed: BoolArray) -> Found:
         """Like `search`, for one query, among the slots that `allowed`, of shape (len(self),), tells."""
@@ -195,27 +202,27 @@ class VectorIndex:
 
     def _scan_matrix(self, queries: FloatMatrix, k: int) -> list[Found]:
         """Compare with every vector, where there is no graph."""
-        return [_best_of_all(row, min(k, self._live_count), 0) for row in self._tail_products(queries)]
+        products = self._tail_products(queries)
+        count, k = products.shape[1], min(k, self._live_count)
+        if k == count:
+            return [(np.arange(count), row) for row in products]
+        best = products.argpartition(count - k - 1, axis=1)[:, count - k :]
+        return list(zip(best, np.take_along_axis(products, best, axis=1), strict=True))
 
-    def _tail_products(self, queries: FloatMatrix) -> Sequence[NDArray[np.float32]]:
+    def _tail_products(self, queries: FloatMatrix) -> FloatMatrix:
         """Return for each query its inner products with what is not in the graph, -inf for what is dead.
 
         The matrix is read once for all queries.
         """
         products = _products(self._matrix.view, queries)
         if self._live_count < len(self._live):
-            dead = np.flatnonzero(~self._live.view[self.graph_count :])
-            for row in products:
-                row[dead] = -np.inf
+            products[:, ~self._live.view[self.graph_count :]] = -np.inf
         return products
 
     def _with_tail(self, found: Found, tail: NDArray[np.float32], k: int) -> Found:
-        """Put what is better in the tail into what the graph found, best first: mostly nothing is."""
-        slots, scores = found[0][:k], found[1][:k]
-        least = scores[-1] if 0 < k == len(scores) else -np.inf
-        better = np.flatnonzero(tail > least)
-        if not len(better):
-            return slots, scores
+        """Put what is better in the tail into what the graph found."""
+        slots, scores = found
+        better = np.flatnonzero(tail > (scores[-1] if 0 < k == len(scores) else -np.inf))
         return _merged((slots, scores), (better + self.graph_count, tail[better]), k)
 
     def scan(self, query: NDArray[np.float32], k: int, allowed: BoolArray | None = None) -> Found:
@@ -331,11 +338,14 @@ class VectorIndex:
             self._graph.adopt_again(self._live.view[: self._graph.slot_count])
 
 
-def _products(matrix: FloatMatrix, queries: FloatMatrix) -> Sequence[NDArray[np.float32]]:
-    """Return for each query its inner products with the rows of a matrix."""
+def _products(matrix: FloatMatrix, queries: FloatMatrix) -> FloatMatrix:
+    """Return for each query its inner products with the rows of a matrix, shape (n, len(matrix))."""
     if len(queries) <= _ALONE_MAX:
-        return [matrix @ query for query in queries]
-    return list(np.ascontiguousarray((matrix @ queries.T).T))
+        products = np.empty((len(queries), len(matrix)), np.float32)
+        for query, row in zip(queries, products, strict=True):
+            np.matmul(matrix, query, out=row)
+        return products
+    return np.ascontiguousarray((matrix @ queries.T).T)
 
 
 def _best_of_all(scores: NDArray[np.float32], k: int, first: int) -> Found:

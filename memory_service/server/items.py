@@ -155,6 +155,7 @@ def encoded_item(item: Item) -> bytes:
 _RESULT_ITEM = bytes([pb.RetrieveResult.ITEM_FIELD_NUMBER << 3 | 2])
 _RESULT_SCORE = bytes([pb.RetrieveResult.SCORE_FIELD_NUMBER << 3 | 1])
 _RESPONSE_RESULT = bytes([pb.RetrieveResponse.RESULTS_FIELD_NUMBER << 3 | 2])
+_RESPONSE_REVISION = bytes([pb.RetrieveResponse.REVISION_FIELD_NUMBER << 3])
 _double = struct.Struct("<d").pack
 _NO_SCORE = _double(0.0)
 
@@ -177,6 +178,11 @@ def encoded_results(page: Page) -> bytes:
     if page.scores:
         parts[1::2] = map(_double, page.scores)
     return b"".join(parts)
+
+
+def encoded_revision(revision: int) -> bytes:
+    """Return a RetrieveResponse that holds a revision alone, encoded."""
+    return _RESPONSE_REVISION + _varint(revision) if revision else b""
 
 
 def _surrounded(item: Item, score: float, window: Window) -> list[bytes]:

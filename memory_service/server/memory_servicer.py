@@ -21,6 +21,7 @@ from memory_service.server.items import (
     encoded,
     encoded_item,
     encoded_results,
+    encoded_revision,
     fill_facet,
     fill_item,
     fill_stamp,
@@ -155,12 +156,15 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     async def Retrieve(self, request: pb.RetrieveRequest, context: Context) -> pb.RetrieveResponse | bytes:
         options = _options(request.options)
         page = await self._retrieval.retrieve(request.namespace, options)
+        plain = not (options.explain or options.include_embedding)
+        if plain and not (page.next_page_token or page.token_count or page.degraded):
+            return encoded_results(page) + encoded_revision(page.revision)
         response = pb.RetrieveResponse(
             revision=page.revision, next_page_token=page.next_page_token, token_count=page.token_count
         )
         if page.degraded:
             response.degraded.extend(_degraded(page.degraded))
-        if not (options.explain or options.include_embedding):
+        if plain:
             return encoded_results(page) + response.SerializeToString()
         _fill_results(response, page, options)
         return response
