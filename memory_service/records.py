@@ -425,7 +425,8 @@ class ItemWrite:
     vector, `model` names the embedder by which the text may be embedded later, if any, and `dimension` what
     its vectors have, 0 where that is not known. With
     `keep_vector` a replaced item keeps the vector it has. With `expected_revision` it is written only
-    if that is the revision of the item that has its id; 0: only if there is none.
+    if that is the revision of the item that has its id; 0: only if there is none. `new_id`: its id was made
+    for it, at random, and no item has it.
     """
 
     item: Item
@@ -435,6 +436,7 @@ class ItemWrite:
     expected_revision: int | None = None
     speaker: str = ""
     dimension: int = 0
+    new_id: bool = False
 
 
 @dataclass(slots=True)

@@ -494,7 +494,10 @@ def _write_of(draft: ItemDraft, provenance: Provenance | None, now: int) -> Item
     )
     model = CLIENT_MODEL if draft.embedding is not None else ""
     text = search_text(draft.content, item.kind)
-    return ItemWrite(item, text, model, draft.keep_vector, draft.expected_revision, speaker(draft.content))
+    return ItemWrite(
+        item, text, model, draft.keep_vector, draft.expected_revision, speaker(draft.content),
+        new_id=not draft.id,
+    )  # fmt: skip
 
 
 def _changed(current: Item, draft: ItemDraft, fields: frozenset[str], now: int) -> ItemWrite:

@@ -62,7 +62,7 @@ def add_items(
     seen: set[str] = set()
     for write, its_terms in zip(writes, terms, strict=True):
         item = write.item
-        stored = _stored(db, book, item.id)
+        stored = None if write.new_id else _stored(db, book, item.id)
         live = stored is not None and not expired(stored, item.update_us)
         check_expected(write, stored[1] if stored is not None and live else 0)
         exists = item.id in seen or live

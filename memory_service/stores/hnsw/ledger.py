@@ -80,6 +80,7 @@ class Ledger:
     def __init__(self, *, keeps_history: bool = True) -> None:
         self.keeps_history = keeps_history
         self._books: dict[str, Book] = {}
+        self._dirty: list[Book] = []
 
     def find(self, db: Connection, name: str) -> Book | None:
         """Return the row of a namespace."""
@@ -112,12 +113,18 @@ class Ledger:
     def change(self, db: Connection, book: Book, kind: ChangeType, subject: str) -> int:
         """Log a change and return its revision."""
         book.revision += 1
-        book.dirty = True
+        self.note(book)
         db.execute(
             "INSERT INTO changes (key, type, subject) VALUES (?, ?, ?)",
             (key_of(book.uid, book.revision), int(kind), subject),
         )
         return book.revision
+
+    def note(self, book: Book) -> None:
+        """Note that a row has to be written back."""
+        if not book.dirty:
+            book.dirty = True
+            self._dirty.append(book)
 
     def erase(self, db: Connection, book: Book) -> None:
         """Note that something of a namespace is deleted or overwritten; see `erasure`."""
@@ -137,11 +144,12 @@ class Ledger:
     def forget_all(self) -> None:
         """Forget everything, after a rollback."""
         self._books.clear()
+        self._dirty.clear()
 
     def write_back(self, db: Connection) -> None:
         """Write what changed, before the commit."""
-        dirty = [book for book in self._books.values() if book.dirty]
-        for b in dirty:
+        # One that was deleted since has no row any more, and none is made.
+        for b in self._dirty:
             b.moving = int(b.moving and b.pending_count > 0)
             db.execute(
                 "UPDATE namespaces SET revision=?, item_count=?, state_count=?, embedded_count=?,"
@@ -151,6 +159,7 @@ class Ledger:
                  b.version_floor, b.pending_count, b.vector_epoch, b.moving, b.uid),
             )  # fmt: skip
             b.dirty = False
+        self._dirty.clear()
         if len(self._books) > _KEPT_MAX:
             self._books.clear()
 

@@ -32,7 +32,7 @@ def begin_reembedding(
         book.model, book.dimension = model, dimension
         book.embedded_count, book.pending_count = 0, book.item_count
         book.moving = 1
-        book.dirty = True
+        ledger.note(book)
         db.execute("DELETE FROM snapshots WHERE uid = ?", (book.uid,))
         reach("reembedding.begun")
     return Outcome(Receipt(book.revision), info=book.info(), moved=moves)
@@ -60,7 +60,7 @@ def fill_vectors(
             outcome.filled.append(fill)
     if outcome.filled:
         book.dimension = dimension
-        book.dirty = True
+        ledger.note(book)
     outcome.info = book.info()
     return outcome
 
