@@ -40,33 +40,22 @@ class Linked:
         single = bool((np.diff(starts) == 1).all())
         return cls(slot_group, group_hash, order[first:], starts, single)
 
-    def expand_all(
+    def expand(
         self, groups: IntArray, scores: NDArray[np.float32]
     ) -> list[tuple[IntArray, NDArray[np.float32]]]:
-        """Return the same as `expand` of each row of groups and scores."""
+        """Return for each row of groups, shape (n, k), their slots, in their order, each with the score of its
+        group."""
         if self.single:
             return list(zip(self.by_group[groups], scores, strict=True))
-        firsts = self.starts[groups]
-        # Of a group without a slot, which may be the last, any will do: it is not taken.
-        slots = self.by_group.take(firsts, mode="clip")
-        single = ((self.starts[groups + 1] - firsts) == 1).all(axis=1).tolist()
-        return [
-            (its, found) if alone else self.expand(row, found)
-            for its, row, found, alone in zip(slots, groups, scores, single, strict=True)
-        ]
-
-    def expand(self, groups: IntArray, scores: NDArray[np.float32]) -> tuple[IntArray, NDArray[np.float32]]:
-        """Return the slots of groups, in their order, each with the score of its group."""
-        if self.single:
-            return self.by_group[groups], scores
         starts = self.starts[groups]
         sizes = self.starts[groups + 1] - starts
-        if sizes.max(initial=1) == 1 == sizes.min(initial=1):
-            return self.by_group[starts], scores
         # The first of each group, and how far each slot is from the first of its group.
         ends = np.cumsum(sizes)
-        within = np.arange(ends[-1]) - np.repeat(ends - sizes, sizes)
-        return self.by_group[np.repeat(starts, sizes) + within], np.repeat(scores, sizes)
+        within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - sizes.ravel(), sizes.ravel())
+        slots = self.by_group[np.repeat(starts, sizes.ravel()) + within]
+        of_slots = np.repeat(scores, sizes.ravel())
+        cuts = np.cumsum(sizes.sum(axis=1)).tolist()
+        return [(slots[a:b], of_slots[a:b]) for a, b in zip([0, *cuts], cuts, strict=False)]
 
 
 class DistinctGraph:
@@ -183,7 +172,7 @@ class DistinctGraph:
         groups, scores = found
         grown = len(self._linked.group_hash) < len(self.graph)
         if live is None and not grown:
-            return self._linked.expand_all(groups, scores)
+            return self._linked.expand(groups, scores)
         return [self._live_slots(g, s, live, grown) for g, s in zip(groups, scores, strict=True)]
 
     def _live_slots(
@@ -194,7 +183,7 @@ class DistinctGraph:
             # Another thread adds groups that nobody knows yet; their slots are found elsewhere.
             known = groups < len(linked.group_hash)
             groups, scores = groups[known], scores[known]
-        slots, scores = linked.expand(groups, scores)
+        ((slots, scores),) = linked.expand(groups[None], scores[None])
         if live is None:
             return slots, scores
         alive = live[slots]
