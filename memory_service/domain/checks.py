@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -28,9 +29,20 @@ from memory_service.records import (
 )
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9._:/@-]+")
+_KEPT_NAMESPACES_MAX = 4096
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _REQUEST_ID = re.compile(r"[\x21-\x7e]+")
 _BACKUP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@lru_cache(maxsize=_KEPT_NAMESPACES_MAX)
+def _fault_of_namespace(name: str) -> str:
+    """Return what is wrong with the characters of a name; empty: nothing."""
+    if not _NAMESPACE.fullmatch(name):
+        return "may hold A-Z a-z 0-9 . _ - : / @ only"
+    if ".." in name or "//" in name or name[0] == "/" or name[-1] == "/":
+        return 'may not hold "..", "//", or "/" at an end'
+    return ""
 
 
 class Checks:
@@ -45,10 +57,8 @@ class Checks:
             raise InvalidArgument(field, "is required")
         if len(value) > self.limits.namespace_chars_max:
             raise InvalidArgument(field, f"has more than {self.limits.namespace_chars_max} characters")
-        if not _NAMESPACE.fullmatch(value):
-            raise InvalidArgument(field, "may hold A-Z a-z 0-9 . _ - : / @ only")
-        if ".." in value or "//" in value or value[0] == "/" or value[-1] == "/":
-            raise InvalidArgument(field, 'may not hold "..", "//", or "/" at an end')
+        if fault := _fault_of_namespace(value):
+            raise InvalidArgument(field, fault)
 
     def request_id(self, value: str) -> None:
         """A request id is short and printable."""

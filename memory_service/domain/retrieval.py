@@ -191,14 +191,17 @@ class Retrieval:
         if options.limit is not None and options.limit < -1:
             raise InvalidArgument("options.limit", "must be -1 (no limit), 0 or more")
         self.check_selection(options.selection, "options.")
-        checks.text("options.query_text", options.query_text)
+        if options.query_text:
+            checks.text("options.query_text", options.query_text)
         if options.query_embedding is not None:
             checks.vector("options.query_embedding", options.query_embedding)
-        checks.count("options.context_window", options.context_window)
-        checks.size("options.context_window", options.context_window, "context_window_items_max")
+        if options.context_window:
+            checks.count("options.context_window", options.context_window)
+            checks.size("options.context_window", options.context_window, "context_window_items_max")
         if options.max_tokens is not None and options.max_tokens < 1:
             raise InvalidArgument("options.max_tokens", "must be positive")
-        checks.count("options.page_size", options.page_size)
+        if options.page_size:
+            checks.count("options.page_size", options.page_size)
         if options.min_score is not None and options.min_score != options.min_score:
             raise InvalidArgument("options.min_score", "is not a number")
         if not options.has_query:
@@ -223,14 +226,16 @@ class Retrieval:
 
     def check_selection(self, selection: Selection, prefix: str = "") -> None:
         """Check what a caller asks for, and read its filter."""
-        self._checks.session_id(selection.session_id, f"{prefix}session_id")
+        if selection.session_id:
+            self._checks.session_id(selection.session_id, f"{prefix}session_id")
         if selection.labels:
             self._checks.labels(f"{prefix}labels", selection.labels)
         if selection.filter:
             selection.predicate = self._filters.parse(f"{prefix}filter", selection.filter)
         if selection.min_trust is not None and not 0 <= selection.min_trust <= 1:
             raise InvalidArgument(f"{prefix}min_trust", "must be a number from 0 to 1")
-        selection.predicate = _with_trust(selection)
+        if selection.min_trust is not None or selection.sources is not None:
+            selection.predicate = _with_trust(selection)
         start, end = selection.start_us, selection.end_us
         if start is not None and end is not None and end < start:
             raise InvalidArgument(f"{prefix}end_time", "lies before start_time")

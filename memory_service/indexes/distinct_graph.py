@@ -43,8 +43,7 @@ class Linked:
     def expand(
         self, groups: IntArray, scores: NDArray[np.float32]
     ) -> list[tuple[IntArray, NDArray[np.float32]]]:
-        """Return for each row of groups, shape (n, k), their slots, in their order, each with the score of its
-        group."""
+        """Return for each row of groups, shape (n, k), their slots in order, each with its group's score."""
         if self.single:
             return list(zip(self.by_group[groups], scores, strict=True))
         starts = self.starts[groups]

@@ -18,6 +18,8 @@ from memory_service.records import Hits, SearchQuery
 # which of two equal vectors comes first.
 _SCORE_DIGITS = 6
 _NO_ROWS: RowArray = np.empty(0, np.int32)
+UnitVector = NDArray[np.float32]
+"""The vector of a query at length 1."""
 # Of so many documents with the best words, the neighbours are looked at; then of so many rows per
 # candidate that is wanted, the words of the neighbours are counted.
 _SPREAD_DOCS_MIN = 128
@@ -47,7 +49,7 @@ def search_all(view: NamespaceView, queries: Sequence[SearchQuery]) -> list[Hits
     together: dict[int, list[int]] = {}
     for at, query in enumerate(queries):
         if query.vector is None:
-            answers[at] = _search_text(view, query, masks[at], _NO_ROWS)
+            answers[at] = _search_text(view, query, masks[at])
         elif view.vectors is not None and len(query.vector) != view.vectors.dimension:
             answers[at] = InvalidArgument.dimension(
                 "query_embedding", view.vectors.dimension, len(query.vector)
@@ -55,7 +57,7 @@ def search_all(view: NamespaceView, queries: Sequence[SearchQuery]) -> list[Hits
         elif view.vectors is not None and masks[at] is None:
             together.setdefault(_nearest_wanted(query), []).append(at)
         else:
-            answers[at] = _search_near(view, query, masks[at], *_nearest_among(view, query, masks[at]))
+            answers[at] = _search_among(view, query, masks[at], unit(query.vector))
     for count, places in together.items():
         assert view.vectors is not None
         units = unit_rows(np.array([queries[at].vector for at in places]))
@@ -65,7 +67,10 @@ def search_all(view: NamespaceView, queries: Sequence[SearchQuery]) -> list[Hits
                 answers[at] = hits
             continue
         for at, near in zip(places, found, strict=True):
-            answers[at] = _search_near(view, queries[at], None, *near)
+            query = queries[at]
+            # By itself, and not as one of `units`: the last bits must not tell who else asked.
+            vector = None if query.vector is None else unit(query.vector)
+            answers[at] = _search_near(view, query, None, vector, *near)
     for query, answer in zip(queries, answers, strict=True):
         if query.described and isinstance(answer, Hits):
             _describe(view, answer)
@@ -85,25 +90,28 @@ def _nearest_wanted(query: SearchQuery) -> int:
     return query.candidates if query.text is None else query.nearest or query.candidates
 
 
-def _nearest_among(view: NamespaceView, query: SearchQuery, rows: BoolArray | None) -> Found:
-    """Return the slots of the nearest vectors among some rows, and how near they are."""
-    if query.vector is None or view.vectors is None or rows is None:
-        return np.empty(0, np.int64), np.empty(0, np.float32)
-    allowed = rows[view.slot_row.view]
-    return view.vectors.search_among(unit(query.vector), _nearest_wanted(query), allowed)
+def _search_among(
+    view: NamespaceView, query: SearchQuery, rows: BoolArray | None, vector: UnitVector
+) -> Hits:
+    """Answer a query with a vector among some rows, or where there are no vectors."""
+    if view.vectors is None or rows is None:
+        return _search_near(view, query, rows, vector, np.empty(0, np.int64), np.empty(0, np.float32))
+    found = view.vectors.search_among(vector, _nearest_wanted(query), rows[view.slot_row.view])
+    return _search_near(view, query, rows, vector, *found)
 
 
 def _search_near(
     view: NamespaceView,
     query: SearchQuery,
     rows: BoolArray | None,
+    vector: UnitVector | None,
     slots: NDArray[np.int64],
     scores: NDArray[np.float32],
 ) -> Hits:
     """Answer a query with a vector, whose nearest ones are known."""
     near = view.slot_row.view[slots]
     if query.text is not None:
-        return _search_text(view, query, rows, near)
+        return _search_text(view, query, rows, near, vector)
     return Hits(view.positions.view[near].tolist(), scores.round(_SCORE_DIGITS).tolist())
 
 
@@ -116,14 +124,20 @@ def _hits_of_all(view: NamespaceView, found: Sequence[Found]) -> list[Hits]:
     return [Hits(positions[a:b], scores[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
 
 
-def _search_text(view: NamespaceView, query: SearchQuery, rows: BoolArray | None, near: RowArray) -> Hits:
+def _search_text(
+    view: NamespaceView,
+    query: SearchQuery,
+    rows: BoolArray | None,
+    near: RowArray = _NO_ROWS,
+    vector: UnitVector | None = None,
+) -> Hits:
     """Take the best by words to those that are near, and look up the scores of each channel for all."""
     words = Lookup(view.tables(), *view.analyzer.query_terms(query.text or ""))
     allowed = None if rows is None else rows.view(np.uint8)
     found, scores = words.search(allowed, near, query.candidates, _widths(query.candidates))
     return Hits(
         view.positions.view[found].tolist(),
-        _vector_scores(view, found, query),
+        None if vector is None else _vector_scores(view, found, vector),
         scores.tolist(),
         words.named_in(found),
     )
@@ -139,9 +153,7 @@ def _widths(count: int) -> tuple[int, int, int, int]:
     return spread, int(_COUNTED_PER_CANDIDATE * count), _TELLING_DOCS_MIN, _TELLING_SHARE
 
 
-def _vector_scores(view: NamespaceView, rows: RowArray, query: SearchQuery) -> list[float | None] | None:
-    if query.vector is None:
-        return None
+def _vector_scores(view: NamespaceView, rows: RowArray, vector: UnitVector) -> list[float | None]:
     if view.vectors is None:
         return [None] * len(rows)
-    return view.vectors.scores_of_rows(rows, view.row_slot.view, unit(query.vector))
+    return view.vectors.scores_of_rows(rows, view.row_slot.view, vector)
