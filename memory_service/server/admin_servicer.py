@@ -20,7 +20,7 @@ from memory_service.limits import Limits
 from memory_service.llms.base import Llm
 from memory_service.records import WritesBy
 from memory_service.rerankers.base import Reranker
-from memory_service.server.items import fill_item
+from memory_service.server.items import fill_facet, fill_item
 from memory_service.server.memory_servicer import request_key, to_degraded
 from memory_service.server.values import fill_duration, fill_time, to_us
 from memory_service.v1 import admin_pb2 as pb
@@ -141,7 +141,10 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
             fill_time(target.create_time, write.held.held_us)
             fill_time(target.expire_time, write.held.expire_us)
             for item in write.items:
-                fill_item(target.items.add(), item)
+                shown = target.items.add()
+                fill_item(shown, item)
+                # A reviewer has to see what the policy has seen.
+                fill_facet(shown, item)
         return response
 
     async def ReviewQuarantined(

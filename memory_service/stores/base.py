@@ -325,7 +325,7 @@ class QuarantineStore(ABC):
 
     @abstractmethod
     async def held_writes(self, namespace: str, after: str, limit: int, *, now_us: int) -> list[HeldWrite]:
-        """Return up to `limit` held writes of an id above `after`, by id, but for those expired at `now_us`."""
+        """Return up to `limit` held writes of an id above `after`, by id, but for expired ones."""
 
     @abstractmethod
     async def held_write(self, namespace: str, held_id: str) -> HeldWrite | None:

@@ -1515,7 +1515,8 @@ type QuarantinedWrite struct {
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// expire_time from which on it is removed without a review.
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
-	// items as they would be written, with their provenance and without embeddings.
+	// items as they would be written, with what a service keeps with them, as an export has it, and
+	// without embeddings.
 	Items         []*MemoryItem `protobuf:"bytes,5,rep,name=items,proto3" json:"items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -856,7 +856,8 @@ export type QuarantinedWrite = Message<"memory_service.v1.QuarantinedWrite"> & {
   expireTime?: Timestamp | undefined;
 
   /**
-   * items as they would be written, with their provenance and without embeddings.
+   * items as they would be written, with what a service keeps with them, as an export has it, and
+   * without embeddings.
    *
    * @generated from field: repeated memory_service.v1.MemoryItem items = 5;
    */
