@@ -1,4 +1,4 @@
-"""A write policy out of a file of rules. The one place that imports re2: it takes linear time for any pattern."""
+"""A write policy out of a file of rules. The one place that imports re2: linear time for any pattern."""
 
 from __future__ import annotations
 
