@@ -10,9 +10,12 @@ from typing import Any
 
 import grpc
 import pytest
+from click.testing import CliRunner
 
-from credentials import Client, connect, keys_in
+from credentials import BY_NAME, Client, connect, keys_in
 from grpc_api import Api, eventually, json_value, struct
+from memory_client import FailedPrecondition, MemoryClient, NotFound, QuarantineDecision
+from memory_service.cli import main
 from memory_service.records import ItemKind
 from memory_service.v1 import admin_pb2 as admin
 from memory_service.v1 import memory_pb2 as pb
@@ -384,7 +387,7 @@ def test_a_quarantine_is_full_at_its_limit(client: Client, space: Space) -> None
 
 
 def test_watchers_hear_of_a_release_only(space: Space) -> None:
-    stream = iter(space.client.start(_method("Watch"), pb.WatchRequest(namespace=space.namespace)))
+    stream = iter(space.client.start(BY_NAME["Watch"], pb.WatchRequest(namespace=space.namespace)))
     next(stream)
     held = space.add(ODD).item
     space.review(RELEASE)
@@ -405,12 +408,6 @@ def test_an_undo_and_a_reset_forget_the_quarantine(space: Space) -> None:
     assert space.held() == []
 
 
-def _method(name: str) -> Any:
-    from credentials import BY_NAME
-
-    return BY_NAME[name]
-
-
 # Servers of their own.
 
 
@@ -427,7 +424,7 @@ def test_a_quarantine_outlives_a_kill_and_an_export_has_none_of_it(tmp_path: Pat
         space = Space(client, "ns")
         (held,) = space.held()
         assert held.items[0].id == kept.id
-        export = client.start(_method("Export"), pb.ExportRequest(namespace="ns"))
+        export = client.start(BY_NAME["Export"], pb.ExportRequest(namespace="ns"))
         assert [record.item.text for record in export] == ["fine"]
         space.review(RELEASE)
         item = space.call("Get", id=kept.id).item
@@ -519,3 +516,52 @@ def test_the_rules_are_good_for_the_server_of_the_docs(tmp_path: Path) -> None:
         api = Api.connect(p.address)
         assert api.add("ns", text="fine").revision == 1
         api.channel.close()
+
+
+# The command line and the clients.
+
+
+def test_the_command_line_lists_releases_and_deletes(tmp_path: Path, rules: list[str]) -> None:
+    with ServerProcess(flags=["--store", "memory", *rules]) as process:
+        environment = {"MEMORY_SERVICE_ADDRESS": process.address, "MEMORY_SERVICE_NAMESPACE": "ns"}
+
+        def run(*arguments: str, exit_code: int = 0) -> Any:
+            result = CliRunner(env=environment).invoke(main, arguments)
+            assert result.exit_code == exit_code, (result.stderr, result.exception)
+            return result
+
+        added = run("add", f"first {ODD}", "--source", "web", "--trust", "0.25")
+        assert f"note: {WHY_ODD} (QUARANTINED)" in added.stderr
+        run("add", f"second {ODD}")
+        assert "WRITE_REJECTED" in run("add", BAD, exit_code=1).stderr
+        listed = run("quarantine", "list").stdout.splitlines()
+        assert [WHY_ODD in line for line in listed] == [True, False, False, True, False]
+        assert f"first {ODD}" in listed[1]
+        assert listed[2].strip() == "by nobody known, web, trust 0.25"
+        first, second = (
+            json.loads(line)["id"] for line in run("quarantine", "list", "--json").stdout.splitlines()
+        )
+        assert run("quarantine", "release", first).stdout == "1 item written\n"
+        assert run("quarantine", "delete", second).stdout == "deleted\n"
+        assert run("quarantine", "list").stdout == ""
+        assert f"first {ODD}" in run("list").stdout
+        assert f"second {ODD}" not in run("list").stdout
+        assert "QUARANTINED_NOT_FOUND" in run("quarantine", "delete", second, exit_code=1).stderr
+
+
+def test_the_python_client_tells_of_a_policy_and_reviews(rules: list[str]) -> None:
+    with (
+        ServerProcess(flags=["--store", "memory", *rules]) as process,
+        MemoryClient(process.address, namespace="ns") as memory,
+    ):
+        with pytest.raises(FailedPrecondition) as refused:
+            memory.add(BAD)
+        assert (refused.value.reason, refused.value.metadata["field"]) == ("WRITE_REJECTED", "item")
+        item = memory.add(ODD)
+        assert [(d.reason, d.message) for d in item.degraded] == [("QUARANTINED", WHY_ODD)]
+        (write,) = memory.list_quarantined()
+        assert (write.reason, [each.id for each in write.items]) == (WHY_ODD, [item.id])
+        assert memory.review_quarantined(write.id, QuarantineDecision.RELEASE).item_count == 1
+        assert memory.get(item.id).text == ODD
+        with pytest.raises(NotFound):
+            memory.review_quarantined(write.id, "delete")

@@ -49,7 +49,8 @@ def _rows(write: QuarantinedWrite) -> str:
 def release(session: Session, write_id: str) -> None:
     """Let the write ID take place now."""
     done = session.client.review_quarantined(write_id, "release")
-    session.tell(done, f"{done.item_count} items written")
+    items = "1 item" if done.item_count == 1 else f"{done.item_count} items"
+    session.tell(done, f"{items} written")
     session.note(done.degraded)
 
 
