@@ -100,6 +100,12 @@ class Config:
     """Algorithms of signatures that are taken."""
     history_days: int = 30
     """Days for which what was replaced is kept, so that an undo can bring it back; 0: it is not kept."""
+    write_policy_file: Path | None = None
+    """File of the rules of what may be written. None: there are none."""
+    write_policy: str = ""
+    """Import path of a class that says what may be written, as "module:Class"; empty: there is none."""
+    quarantine_days: int = 30
+    """Days for which a write that was put into quarantine waits for a review; then it is forgotten."""
     drain_s: float = 10.0
     """Seconds that calls under way have to finish when the server is told to stop."""
     sweep_s: float = 5.0
@@ -195,6 +201,7 @@ class Config:
                 (self.ballast_bytes < 0, "ballast_bytes must not be negative"),
                 (self.embedding_dimension < 0, "embedding_dimension must not be negative"),
                 (not 0 <= self.history_days <= 36_500, "history_days must be 0 to 36500"),
+                (not 1 <= self.quarantine_days <= 36_500, "quarantine_days must be 1 to 36500"),
                 (self.embedder_timeout_s <= 0, "embedder_timeout must be positive"),
                 (self.embedder_retries < 0, "embedder_retries must not be negative"),
                 (self.embedder_pause_s <= 0, "embedder_pause must be positive"),
@@ -220,6 +227,10 @@ class Config:
                 ),
                 (not 0 <= self.memory_half_life_days < 1e6, "memory_half_life must be 0 to a million days"),
                 *self._authentication_problems(),
+                (
+                    bool(self.write_policy) and self.write_policy_file is not None,
+                    "write_policy and write_policy_file cannot be given together",
+                ),
                 (self.drain_s < 0, "drain must not be negative"),
                 (self.sweep_s <= 0, "sweep must be positive"),
                 (self.index.views_bytes_max < 0, "views_bytes_max must not be negative"),

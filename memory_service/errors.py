@@ -8,6 +8,7 @@
     ├── AlreadyExists          the id is taken
     ├── Conflict               a compare-and-set met another version
     ├── FailedPrecondition     the request cannot hold in the present state
+    │   └── WriteRejected      the server's write policy does not let it in
     ├── Unauthenticated        no credential, or one that is not good
     ├── PermissionDenied       the credential is not good for this
     ├── Unavailable            something the work needs does not answer; retry
@@ -107,6 +108,12 @@ class NotFound(MemoryServiceError):
         return cls("DOCUMENT_NOT_FOUND", message, namespace=namespace, id=document_id)
 
     @classmethod
+    def quarantined(cls, namespace: str, held_id: str) -> NotFound:
+        """No write of this id is in quarantine."""
+        message = f"no write {held_id!r} in the quarantine of {namespace!r}"
+        return cls("QUARANTINED_NOT_FOUND", message, namespace=namespace, id=held_id)
+
+    @classmethod
     def namespace(cls, namespace: str) -> NotFound:
         """Nothing was ever written to this namespace."""
         return cls("NAMESPACE_NOT_FOUND", f"no namespace {namespace!r}", namespace=namespace)
@@ -198,6 +205,14 @@ class FailedPrecondition(MemoryServiceError):
     def llm_required(cls) -> FailedPrecondition:
         """A language model is insisted on, and the server has none."""
         return cls("LLM_REQUIRED", "the server runs without a language model")
+
+
+class WriteRejected(FailedPrecondition):
+    """The server's write policy does not let something in. `why` is the policy's reason, never a content."""
+
+    def __init__(self, field: str, why: str) -> None:
+        super().__init__("WRITE_REJECTED", f"{field}: {why}", field=field)
+        self.field = field
 
 
 class Unauthenticated(MemoryServiceError):

@@ -439,6 +439,27 @@ class ItemWrite:
     new_id: bool = False
 
 
+@dataclass(slots=True, frozen=True)
+class HeldWrite:
+    """A write that waits for a review, outside of all that is read. `body` is what it writes, encoded.
+
+    `writer` and `credential_id` are of who made it. `request` is the id that it came with, if any.
+    """
+
+    id: str
+    reason: str
+    body: bytes
+    held_us: int
+    expire_us: int
+    writer: str = ""
+    credential_id: str = ""
+    request: RequestKey | None = None
+
+    def by(self, by: WritesBy) -> bool:
+        """Whether it is one of the writes of somebody."""
+        return by.has(Provenance(self.writer, self.credential_id), self.held_us)
+
+
 @dataclass(slots=True)
 class VectorFill:
     """The vector of an item that waited for it, made of its text at `revision`; None: it gets none."""
@@ -555,6 +576,8 @@ class ItemDraft:
     """As in ItemWrite."""
     provenance: ProvenanceDraft | None = None
     """What the writer says of it; None: nothing."""
+    own: bool = False
+    """Whether it is the server that changes something of an item, and the writer says nothing in it."""
 
 
 class DegradationReason(enum.IntEnum):
@@ -566,6 +589,7 @@ class DegradationReason(enum.IntEnum):
     EMBEDDING_PENDING = 6
     NO_RERANKER = 7
     RERANKER_UNAVAILABLE = 8
+    QUARANTINED = 9
 
 
 class RetrieveMode(enum.IntEnum):

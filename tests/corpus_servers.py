@@ -18,7 +18,7 @@ from google.protobuf import any_pb2
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
-from corpus import CorpusError, Settings, fill_in
+from corpus import VECTORS, CorpusError, Settings, fill_in
 from grpc_api import ERROR_DOMAIN, Api, eventually, outcome
 from memory_service.v1 import admin_pb2, memory_pb2
 from server_process import ServerProcess
@@ -61,7 +61,7 @@ class Server:
         self._data_dir = data_dir
         self._api: Api | None = None
         self._under_way: list[Any] = []
-        names = {"silent": self._provider.address}
+        names = {"silent": self._provider.address, "vectors": str(VECTORS)}
         command = _SERVE
         if settings.file_bytes_max:
             command = (sys.executable, "-c", _LIMITED, str(settings.file_bytes_max), *_SERVE)

@@ -247,6 +247,7 @@ def valid_request(method: MethodDescriptor, namespace: str) -> Message:
         "DeleteDocument": {"id": "book"},
         "SearchFragments": {"query": "x"},
         "UndoWrites": {"writer": "nobody", "since": {"seconds": 1}},
+        "ReviewQuarantined": {"id": "held", "decision": 2},
     }
     request: Any = GetMessageClass(method.input_type)(**fields.get(method.name, {}))
     if "namespace" in method.input_type.fields_by_name:

@@ -339,6 +339,7 @@ _ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "SearchFragments": _found,
     "ListNamespaces": _under("namespaces"),
     "DeleteNamespace": _taken(removed_item_count="item_count", removed_state_count="state_count"),
+    "ListQuarantined": _under("writes"),
     "Flush": _under("duration"),
 }
 

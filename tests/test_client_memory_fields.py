@@ -26,8 +26,10 @@ from memory_client import (
     NamespaceStats,
     NamespaceSummary,
     Provenance,
+    QuarantinedWrite,
     Reembedding,
     Result,
+    ReviewedWrite,
     ScoreWeights,
     ServerInfo,
     SourceKind,
@@ -148,6 +150,15 @@ def test_an_undo_that_is_done_has_a_request_id_and_a_dry_run_has_none() -> None:
     assert not admin.undo_writes("n", TIME, dry_run=True, **named).request.request_id
 
 
+def test_every_field_of_a_review_can_be_sent() -> None:
+    request = admin.review_quarantined("n", "w", "release").request
+    assert fields_sent(request) == set(admin_pb2.ReviewQuarantinedRequest.DESCRIPTOR.fields_by_name)
+    listed = admin.list_quarantined("n", 3).request
+    assert fields_sent(listed) == {"namespace", "page_size"}
+    with pytest.raises(ValueError):
+        admin.review_quarantined("n", "w", "keep")
+
+
 def test_every_field_of_a_move_can_be_sent() -> None:
     request = admin.reembed("n", True).request
     assert fields_sent(request) == set(admin_pb2.ReembedRequest.DESCRIPTOR.fields_by_name)
@@ -170,6 +181,8 @@ VALUES: list[tuple[type, Descriptor, set[str], set[str]]] = [
     (IndexStats, admin_pb2.IndexStats.DESCRIPTOR, set(), set()),
     (Provenance, memory_pb2.Provenance.DESCRIPTOR, set(), set()),
     (UndoneWrites, admin_pb2.UndoWritesResponse.DESCRIPTOR, set(), set()),
+    (QuarantinedWrite, admin_pb2.QuarantinedWrite.DESCRIPTOR, set(), set()),
+    (ReviewedWrite, admin_pb2.ReviewQuarantinedResponse.DESCRIPTOR, set(), set()),
     (BackupSummary, admin_pb2.BackupResponse.DESCRIPTOR, set(), set()),
 ]
 

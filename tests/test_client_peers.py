@@ -180,6 +180,7 @@ def with_what_is_needed(method: MethodDescriptor, request: dict[str, Any]) -> di
         "Update": {"item": {}},
         "UpdateMemory": {"memory": {}},
         "UndoWrites": {"since": "2026-01-31T12:30:15Z"},
+        "ReviewQuarantined": {"decision": "QUARANTINE_DECISION_DELETE"},
     }.get(method.name, {})
     if method.name == "Import" and "states" in request:
         request["states"][0].setdefault("value", 1)

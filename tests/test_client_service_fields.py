@@ -87,6 +87,8 @@ def value_for(parameter: inspect.Parameter) -> Any:
     """A value that is not the default one, by the parameter's type."""
     if "MemoryCategory" in parameter.annotation:
         return ["context"] if parameter.annotation.startswith("Sequence") else "context"
+    if "SourceKind" in parameter.annotation:
+        return ["web"]
     return OF_TYPE[re.match(r"\w+", parameter.annotation)[0]]  # type: ignore[index]
 
 
@@ -142,9 +144,9 @@ def test_zero_is_sent_where_it_does_not_mean_the_same_as_nothing() -> None:
     named = {
         name: None if "None" in parameter.annotation else type(OF_TYPE[parameter.annotation])()
         for name, parameter in inspect.signature(search).parameters.items()
-        if parameter.kind is parameter.KEYWORD_ONLY and name != "categories"
+        if parameter.kind is parameter.KEYWORD_ONLY and name not in ("categories", "sources")
     }
-    request = search("n", "q", **named, categories=()).request
+    request = search("n", "q", **named, categories=(), sources=()).request
     assert request.HasField("limit") and request.limit == 0
     assert not request.HasField("max_tokens") and not request.HasField("min_score")
 

@@ -15,7 +15,9 @@ from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
 from memory_service.domain.memories import UPDATABLE, Memories
 from memory_service.domain.page_tokens import PageTokens
+from memory_service.domain.quarantine import Quarantine
 from memory_service.domain.retrieval import Retrieval
+from memory_service.domain.screening import Screening
 from memory_service.domain.states import States
 from memory_service.limits import Limits
 from memory_service.records import (
@@ -192,7 +194,8 @@ def store() -> Iterator[Store]:
 def memories(store: Store) -> Memories:
     checks, tokens, embedding = Checks(Limits()), PageTokens(b"key"), TextEmbedding(None)
     retrieval = Retrieval(store, embedding, checks, tokens, lambda item: 1)
-    return Memories(store, embedding, retrieval, checks, tokens)
+    screening = Screening(store, None, Quarantine(store, checks, tokens, 30))
+    return Memories(store, embedding, retrieval, checks, tokens, screening)
 
 
 async def _add(memories: Memories, item_id: str, said: ProvenanceDraft | None = None) -> Item:
@@ -241,7 +244,9 @@ async def test_an_import_is_a_claim_unless_by_an_administrator(memories: Memorie
 
 
 async def test_who_saves_and_deletes_states_is_known_to_an_undo(memories: Memories, store: Store) -> None:
-    states = States(store, Checks(Limits()), PageTokens(b"key"), lambda entry: 1)
+    checks, tokens = Checks(Limits()), PageTokens(b"key")
+    screening = Screening(store, None, Quarantine(store, checks, tokens, 30))
+    states = States(store, checks, tokens, lambda entry: 1, screening)
     nothing = {"nbytes": 1, "expected_version": None, "ttl_us": None, "description": None, "request": None}
     await states.save("n", "s", "hers", **nothing)  # type: ignore[arg-type]
     set_caller(_caller("mallory"))

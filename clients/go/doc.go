@@ -20,7 +20,8 @@
 //     [Client.SearchFragments] and others; decisions: [Client.CheckRelevance],
 //     [Client.EvaluateForStorage]
 //   - the server itself: [Client.Info], [Client.ListNamespaces], [Client.NamespaceStats],
-//     [Client.DeleteNamespace], [Client.Reembed], [Client.UndoWrites], [Client.Flush], [Client.Backup], [Client.Health]
+//     [Client.DeleteNamespace], [Client.Reembed], [Client.UndoWrites],
+//     [Client.ListQuarantined], [Client.ReviewQuarantined], [Client.Flush], [Client.Backup], [Client.Health]
 //
 // # Errors
 //

@@ -150,6 +150,10 @@ type RelevantContextOptions struct {
 	MaxTokens *int
 	// Explain adds to each result how its score came about.
 	Explain bool
+	// MinTrust that the messages, responses and reflections have, 0 to 1. Nil: any.
+	MinTrust *float64
+	// Sources that the messages, responses and reflections have one of. Empty: any.
+	Sources []SourceKind
 }
 
 // LastInteractionsOptions are what may be left out of [Client.RetrieveLastInteractions].

@@ -143,6 +143,10 @@ func (c *Client) relevantContextRequest(
 	if err != nil {
 		return nil, err
 	}
+	sources, err := sourcesFrom(options.Sources, "sources")
+	if err != nil {
+		return nil, err
+	}
 	return &memoryv1.RetrieveRelevantContextRequest{
 		Namespace:        c.namespace,
 		Query:            query,
@@ -158,6 +162,8 @@ func (c *Client) relevantContextRequest(
 		Mode:             mode,
 		MaxTokens:        maxTokens,
 		Explain:          options.Explain,
+		MinTrust:         options.MinTrust,
+		Sources:          sources,
 	}, nil
 }
 

@@ -182,6 +182,10 @@ type SearchFragmentsOptions struct {
 	Explain bool
 	// PageSize is how many results are fetched at a time. 0: as the server likes.
 	PageSize int
+	// MinTrust that the fragments have, 0 to 1. Nil: any.
+	MinTrust *float64
+	// Sources that the fragments have one of. Empty: any.
+	Sources []SourceKind
 }
 
 // LoadedDocument is a document with its text and, if they were asked for, all its fragments.

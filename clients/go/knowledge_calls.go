@@ -230,6 +230,10 @@ func (c *Client) searchFragmentsRequest(
 	if err != nil {
 		return nil, err
 	}
+	sources, err := sourcesFrom(options.Sources, "sources")
+	if err != nil {
+		return nil, err
+	}
 	return &memoryv1.SearchFragmentsRequest{
 		Namespace:   c.namespace,
 		Query:       query,
@@ -244,5 +248,7 @@ func (c *Client) searchFragmentsRequest(
 		MaxTokens:   maxTokens,
 		Explain:     options.Explain,
 		PageSize:    pageSize,
+		MinTrust:    options.MinTrust,
+		Sources:     sources,
 	}, nil
 }

@@ -60,4 +60,9 @@ const (
 	ReasonDeadlineExceeded Reason = "DEADLINE_EXCEEDED"
 	// ReasonDocumentAlreadyExists: a document of this id exists already.
 	ReasonDocumentAlreadyExists Reason = "DOCUMENT_ALREADY_EXISTS"
+	// ReasonWriteRejected: the server's write policy does not let in what Metadata["field"] names; nothing was
+	// written.
+	ReasonWriteRejected Reason = "WRITE_REJECTED"
+	// ReasonQuarantinedNotFound: no write of this id is in quarantine, or no more.
+	ReasonQuarantinedNotFound Reason = "QUARANTINED_NOT_FOUND"
 )

@@ -28,6 +28,9 @@ const (
 	DegradedNoReranker DegradationReason = "NO_RERANKER"
 	// The reranker failed: the order is that of the scores.
 	DegradedRerankerUnavailable DegradationReason = "RERANKER_UNAVAILABLE"
+	// The server's write policy put the write into quarantine: nothing of it can be read until an administrator
+	// releases it, and what the answer tells of items is what they would be.
+	DegradedQuarantined DegradationReason = "QUARANTINED"
 )
 
 // Degradation is something that the server could not do for an answer.

@@ -71,6 +71,10 @@ func TestCallsAreRetriedUnlessTheServerCouldNotTell(t *testing.T) {
 			_, err := client.DeleteNamespace(ctx)
 			return err
 		}},
+		"ReviewQuarantined": {1, func(client *memory.Client) error {
+			_, err := client.ReviewQuarantined(ctx, "w", memory.ReleaseQuarantined)
+			return err
+		}},
 	}
 	var group sync.WaitGroup
 	for method, tried := range calls {

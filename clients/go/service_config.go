@@ -10,7 +10,7 @@ import (
 
 // neverRetried are the calls that carry no request id, so that the server could not tell a retry
 // from a second wish.
-var neverRetried = map[protoreflect.Name]bool{"Import": true, "Backup": true, "DeleteNamespace": true}
+var neverRetried = map[protoreflect.Name]bool{"Import": true, "Backup": true, "DeleteNamespace": true, "ReviewQuarantined": true}
 
 var protoFiles = []protoreflect.FileDescriptor{
 	memoryv1.File_memory_service_v1_memory_proto,

@@ -61,6 +61,10 @@ type SearchMemoriesOptions struct {
 	Explain bool
 	// PageSize is how many results are fetched at a time. 0: as the server likes.
 	PageSize int
+	// MinTrust that the memories have, 0 to 1. Nil: any.
+	MinTrust *float64
+	// Sources that the memories have one of. Empty: any.
+	Sources []SourceKind
 }
 
 // ListMemoriesOptions are what may be left out of [Client.ListMemories].

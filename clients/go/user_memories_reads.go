@@ -55,6 +55,10 @@ func (c *Client) searchMemoriesRequest(
 	if err != nil {
 		return nil, err
 	}
+	sources, err := sourcesFrom(options.Sources, "sources")
+	if err != nil {
+		return nil, err
+	}
 	return &memoryv1.SearchMemoriesRequest{
 		Namespace:      c.namespace,
 		Query:          query,
@@ -70,6 +74,8 @@ func (c *Client) searchMemoriesRequest(
 		MaxTokens:      maxTokens,
 		Explain:        options.Explain,
 		PageSize:       pageSize,
+		MinTrust:       options.MinTrust,
+		Sources:        sources,
 	}, nil
 }
 

@@ -34,6 +34,7 @@ _BACKUPS = "memory_service.cli.backups"
         "namespaces": f"{_ADMIN}:namespaces",
         "reembed": "memory_service.cli.reembedding:reembed",
         "undo": "memory_service.cli.undo:undo",
+        "quarantine": "memory_service.cli.quarantine:quarantine",
         "flush": f"{_ADMIN}:flush",
         "backup": f"{_BACKUPS}:backup",
         "restore": f"{_BACKUPS}:restore",

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memory_service.cli import output
-from memory_service.cli.options import client_command, option, session_option
+from memory_service.cli.options import (
+    client_command,
+    min_trust_option,
+    option,
+    session_option,
+    sources_option,
+)
 from memory_service.cli.parameters import Duration, JsonObject, Label
 from memory_service.cli.session import CommandError, Session
 
@@ -142,6 +148,8 @@ def get(session: Session, document_id: str, fragments: bool) -> None:
 @_LABELS
 @option("--mode", type=_MODES, help="By what the query is answered. Words and vectors if not given.")
 @option("--min-score", type=float, help="Only fragments that score at least this.")
+@min_trust_option
+@sources_option
 @client_command
 def search(
     session: Session,
@@ -152,6 +160,8 @@ def search(
     labels: tuple[tuple[str, str], ...],
     mode: str | None,
     min_score: float | None,
+    min_trust: float | None,
+    sources: tuple[str, ...],
 ) -> None:
     """Print the fragments that fit QUERY best, the best first.
 
@@ -165,6 +175,8 @@ def search(
         labels=dict(labels),
         mode=mode,
         min_score=min_score,
+        min_trust=min_trust,
+        sources=sources,
     )
     for result in results:
         session.tell(result, _fragment_row(result))

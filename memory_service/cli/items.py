@@ -10,7 +10,14 @@ from typing import Any
 import click
 
 from memory_service.cli import output
-from memory_service.cli.options import client_command, option, session_option
+from memory_service.cli.options import (
+    SOURCE_KINDS,
+    client_command,
+    min_trust_option,
+    option,
+    session_option,
+    sources_option,
+)
 from memory_service.cli.parameters import Duration, JsonObject, Label, Moment, Weight
 from memory_service.cli.session import CommandError, Session
 
@@ -27,16 +34,6 @@ _FILTER = option(
     default="",
     help="""Expression that holds for the items, such as 'labels.topic = "travel" AND role = user'.""",
 )
-_SOURCE_KINDS = click.Choice(["user", "agent", "tool", "web", "document", "derived", "import", "unspecified"])
-_SOURCES = option(
-    "--source",
-    "sources",
-    variable="SOURCE_KIND",
-    type=_SOURCE_KINDS,
-    multiple=True,
-    help="Only items whose content comes from there; give it several times for several.",
-)
-_MIN_TRUST = option("--min-trust", type=float, help="Only items that are trusted at least this much, 0 to 1.")
 _ROLES = click.Choice(["system", "user", "assistant", "tool"])
 _MODES = click.Choice(["hybrid", "vector", "lexical"])
 
@@ -56,7 +53,7 @@ _MODES = click.Choice(["hybrid", "vector", "lexical"])
 @option(
     "--source",
     variable="SOURCE_KIND",
-    type=_SOURCE_KINDS,
+    type=SOURCE_KINDS,
     help="Where the content comes from. What it tells, if not given.",
 )
 @option("--source-uri", default="", help="Where it was found, such as the address of a page.")
@@ -108,8 +105,8 @@ def add(
 @session_option
 @_LABELS
 @_FILTER
-@_MIN_TRUST
-@_SOURCES
+@min_trust_option
+@sources_option
 @option("--mode", type=_MODES, help="By what the query is answered. What fits it, if not given.")
 @option("--min-score", type=float, help="Only items that score at least this.")
 @option("--explain", is_flag=True, help="Show how each score came about.")
@@ -192,8 +189,8 @@ def retrieve(
 @session_option
 @_LABELS
 @_FILTER
-@_MIN_TRUST
-@_SOURCES
+@min_trust_option
+@sources_option
 @option("--newest-first", is_flag=True, help="Begin with the newest item.")
 @client_command
 def list_items(

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memory_service.cli.memory_rendering import as_json, as_markdown, memory_row, outcome_rows
-from memory_service.cli.options import client_command, option, session_option
+from memory_service.cli.options import (
+    client_command,
+    min_trust_option,
+    option,
+    session_option,
+    sources_option,
+)
 from memory_service.cli.parameters import Duration, JsonObject, Label, Moment
 from memory_service.cli.session import CommandError, Session
 
@@ -131,6 +137,8 @@ def _note(session: Session, answer: SavedMemory | Extraction) -> None:
 @_LABELS
 @option("--mode", type=_MODES, help="By what the query is answered. Words and vectors if not given.")
 @option("--min-score", type=float, help="Only memories that score at least this.")
+@min_trust_option
+@sources_option
 @client_command
 def search(
     session: Session,
@@ -144,6 +152,8 @@ def search(
     labels: tuple[tuple[str, str], ...],
     mode: str | None,
     min_score: float | None,
+    min_trust: float | None,
+    sources: tuple[str, ...],
 ) -> None:
     """Print the memories that fit QUERY best, the best first.
 
@@ -160,6 +170,8 @@ def search(
         labels=dict(labels),
         mode=mode,
         min_score=min_score,
+        min_trust=min_trust,
+        sources=sources,
     )
     for result in results:
         session.tell(result, memory_row(result.memory, f"{result.score:7.4f}  "))

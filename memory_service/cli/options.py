@@ -98,3 +98,15 @@ def _connection_options(function: F) -> F:
     for add in reversed(_CONNECTION):
         function = add(function)
     return function
+
+
+SOURCE_KINDS = click.Choice(["user", "agent", "tool", "web", "document", "derived", "import", "unspecified"])
+sources_option = option(
+    "--source",
+    "sources",
+    variable="SOURCE_KIND",
+    type=SOURCE_KINDS,
+    multiple=True,
+    help="Only what comes from there; give it several times for several.",
+)
+min_trust_option = option("--min-trust", type=float, help="Only what is trusted at least this much, 0 to 1.")

@@ -190,6 +190,22 @@ _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "
     default=30,
     help="Days for which what was replaced is kept, so that an undo can bring it back; 0: it is not kept.",
 )
+@option(
+    "--write-policy-file",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="File of rules (TOML or JSON) that say what may be written, and what is refused.",
+)
+@option(
+    "--write-policy",
+    default="",
+    help="Class of your own that says what may be written, as MODULE:CLASS; its code runs in the server.",
+)
+@option(
+    "--quarantine-days",
+    default=30,
+    help="Days for which a write that a policy put into quarantine waits for a review.",
+)
 @option("--drain", "drain_s", default=10.0, help="Seconds that calls under way have to finish at the end.")
 @option(
     "--sweep",

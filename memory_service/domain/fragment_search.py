@@ -106,7 +106,7 @@ class FragmentSearch:
             page_size=query.page_size, page_token=place.inner_token,
         )  # fmt: skip
         page = await self._retrieval.retrieve(namespace, options)
-        hits = await self._hits(namespace, page)
+        hits = await self._hits(namespace, page, selection)
         taken, rest = self._cut(hits[place.passed :], place, query.max_tokens, page.next_page_token)
         token = (
             self._tokens.make(scope, [rest.inner_token, rest.passed, rest.tokens, rest.missed])
@@ -139,8 +139,9 @@ class FragmentSearch:
         inner, passed, tokens, missed = self._tokens.read(scope, token)
         return _Place(str(inner), int(passed), int(tokens), int(missed))
 
-    async def _hits(self, namespace: str, page: Page) -> list[FragmentHit | None]:
-        """Return what a page found; None for a fragment whose document is gone or is another by now."""
+    async def _hits(self, namespace: str, page: Page, selection: Selection) -> list[FragmentHit | None]:
+        """Return what a page found; None for a fragment whose document is gone, is another by now, or is
+        not as trusted as is asked for."""
         fragments = [fragment_of(item, now_us()) for item in page.items]
         wanted = dict.fromkeys(fragment.kept.document_id for fragment in fragments if fragment)
         items = await self._store.get_items(namespace, list(wanted))
@@ -148,7 +149,7 @@ class FragmentSearch:
         hits: list[FragmentHit | None] = []
         for fragment, score, shares in zip_longest(fragments, page.scores, page.shares):
             document = documents.get(fragment.kept.document_id) if fragment else None
-            if fragment and document and fragment.is_of(document):
+            if fragment and document and fragment.is_of(document) and selection.trusts(document.item):
                 hits.append(FragmentHit(fragment, document, score, shares))
             else:
                 hits.append(None)

@@ -166,6 +166,9 @@ class InteractionContext:
             context.degraded += [each for each in page.degraded if each.reason not in told]
             kept = [at for at, item in enumerate(page.items) if item.id not in excluded]
             interactions = await self._interactions.with_originals(namespace, [page.items[at] for at in kept])
+            for said in interactions:
+                if said.original is not None and not base.selection.trusts(said.original):
+                    said.original = None
             found += [
                 Fitting(
                     said, _prompt_text(said.item), page.scores[at], page.shares[at] if page.shares else ()

@@ -24,6 +24,7 @@ from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.memories import Memories
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.retrieval import Retrieval, Selection
+from memory_service.domain.screening import Screening
 from memory_service.domain.splitting import Piece, Split, split_text
 from memory_service.errors import AlreadyExists, Conflict, InvalidArgument, NotFound
 from memory_service.records import Item, ItemKind, OnDuplicate, Receipt, RequestKey
@@ -73,6 +74,7 @@ class Knowledge:
         embedding: TextEmbedding,
         checks: Checks,
         tokens: PageTokens,
+        screening: Screening,
         document_bytes: Callable[[Document], int],
         split: Split | None = None,
     ) -> None:
@@ -83,7 +85,7 @@ class Knowledge:
         self._document_bytes = document_bytes
         # Their pages are cut by what is sent, which is not the whole text of a document.
         self.retrieval = Retrieval(store, embedding, checks, tokens, self._answer_bytes)
-        self._memories = Memories(store, embedding, self.retrieval, checks, tokens)
+        self._memories = Memories(store, embedding, self.retrieval, checks, tokens, screening)
         self.split = split or Split()
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 

@@ -15,7 +15,9 @@ from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.interaction_items import current_facet
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.provenance import Attribution, attribute_states, of_update
+from memory_service.domain.quarantine import Intended
 from memory_service.domain.retrieval import Page, Retrieval, Selection
+from memory_service.domain.screening import Screening
 from memory_service.domain.search_text import search_text, speaker
 from memory_service.errors import Conflict, InvalidArgument, LimitExceeded, NotFound, Unavailable
 from memory_service.records import (
@@ -72,9 +74,16 @@ class Memories:
     """The items of namespaces."""
 
     def __init__(
-        self, store: Store, embedding: TextEmbedding, retrieval: Retrieval, checks: Checks, tokens: PageTokens
+        self,
+        store: Store,
+        embedding: TextEmbedding,
+        retrieval: Retrieval,
+        checks: Checks,
+        tokens: PageTokens,
+        screening: Screening,
     ) -> None:
         self._store = store
+        self._screening = screening
         self._attribution = Attribution(store)
         self._embedding = embedding
         self._retrieval = retrieval
@@ -103,11 +112,13 @@ class Memories:
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
         bounded: bool = False,
+        apart: bool = False,
     ) -> Added:
         """Remove items, write items and states, all or none; see `ItemStore.add_items`.
 
         `fields` names each of the items in errors. `bounded` tells that the caller has a limit of its
-        own on how many items there are.
+        own on how many items there are. Where the write policy wants a review, all of it is put into
+        quarantine; `apart`: only the items that it is about.
         """
         self._checks.namespace(namespace)
         if request is not None:
@@ -122,15 +133,48 @@ class Memories:
         await self._check_room(namespace, len(drafts) - len(removals), request)
         provenances = await self._attribution.of_drafts(namespace, drafts, fields, request)
         attribute_states(states)
-        writes, degraded = await self._prepare(namespace, drafts, provenances, now)
+        reasons = await self._screening.of_drafts(namespace, drafts, provenances, fields, states, request)
+        writes = [_write_of(draft, its, now) for draft, its in zip(drafts, provenances, strict=True)]
+        quarantined: list[Degradation] = []
+        if reasons and not apart:
+            return await self._put_aside(
+                namespace, Intended(writes, removals, on_duplicate, request), next(iter(reasons.values()))
+            )
+        if reasons:
+            quarantined = await self._screening.quarantine.put_apart(
+                namespace, [writes[at] for at in reasons], list(reasons.values()), on_duplicate
+            )
+            writes = [write for at, write in enumerate(writes) if at not in reasons]
+        added = await self._write_all(namespace, Intended(writes, removals, on_duplicate, request), states)
+        added.degraded = [*added.degraded, *quarantined]
+        return added
+
+    async def _put_aside(self, namespace: str, intended: Intended, reason: str) -> Added:
+        """Put a write into quarantine; what is told of its items is what they would be."""
+        items, degradation = await self._screening.quarantine.put(namespace, intended, reason)
+        info = await self._store.namespace(namespace)
+        return Added(items, Receipt(info.revision if info else 0), [degradation])
+
+    async def release(self, namespace: str, held_id: str) -> Added:
+        """Let a write out of quarantine take place now. Raises NotFound, and what the write raises."""
+        intended = await self._screening.quarantine.intended(namespace, held_id)
+        await self._check_room(namespace, len(intended.writes) - len(intended.removals), intended.request)
+        return await self._write_all(namespace, intended, released=held_id)
+
+    async def _write_all(
+        self, namespace: str, intended: Intended, states: Sequence[StateWrite] = (), released: str = ""
+    ) -> Added:
+        writes = intended.writes
+        degraded = await self._give_vectors(namespace, writes)
         write_all = partial(
             self._store.add_items,
             namespace,
             writes,
             states=states,
-            removals=removals,
-            on_duplicate=on_duplicate,
-            request=request,
+            removals=intended.removals,
+            on_duplicate=intended.on_duplicate,
+            request=intended.request,
+            released=released,
         )
         try:
             receipt = await write_all()
@@ -180,26 +224,20 @@ class Memories:
         )
         self._checks.expiry(field, state.expire_us, None, state.now_us)
 
-    async def _prepare(
-        self,
-        namespace: str,
-        drafts: Sequence[ItemDraft],
-        provenances: Sequence[Provenance | None],
-        now: int,
-    ) -> tuple[list[ItemWrite], list[Degradation]]:
-        writes = [_write_of(draft, its, now) for draft, its in zip(drafts, provenances, strict=True)]
+    async def _give_vectors(self, namespace: str, writes: Sequence[ItemWrite]) -> list[Degradation]:
+        """Embed the texts that have no vector; return what could not be done."""
         lacking = [
             w for w in writes if w.item.embedding is None and not w.keep_vector and w.search_text.strip()
         ]
         if not lacking:
-            return writes, []
+            return []
         info = await self._store.namespace(namespace)
         begins_with_own = (info is None or not info.model) and len(lacking) < sum(
             1 for w in writes if w.item.embedding is not None or w.search_text.strip()
         )
         if begins_with_own and self._embedding.obstacle(info) is None:
-            return writes, [self._embedding.foreign]
-        return writes, await self._embed(info, lacking)
+            return [self._embedding.foreign]
+        return await self._embed(info, lacking)
 
     async def _embed(self, info: NamespaceInfo | None, writes: Sequence[ItemWrite]) -> list[Degradation]:
         """Give writes their vectors, or let them wait for them; return what could not be done."""
@@ -323,6 +361,14 @@ class Memories:
             _check_own(current, "item.id")
         base = current or Item(draft.id, "", draft.content or _ANY_CONTENT, now, now)
         write = _changed(base, draft, fields, now)
+        if reason := await self._screening.of_update(namespace, write.item, request):
+            if current is None:
+                raise NotFound.item(namespace, draft.id)
+            if expected_revision not in (None, current.revision):
+                raise Conflict.revision(draft.id, expected_revision or 0, current.revision)
+            write.expected_revision = current.revision
+            intended = Intended([write], on_duplicate=OnDuplicate.REPLACE, request=request)
+            return await self._put_aside(namespace, intended, reason)
         degraded = await self._embed_change(namespace, write)
         expected = base.revision if expected_revision is None and current else expected_revision
         try:

@@ -72,6 +72,12 @@ class Selection(msgspec.Struct):
             None if self.sources is None else sorted(self.sources),
         )  # fmt: skip
 
+    def trusts(self, item: Item) -> bool:
+        """Whether an item is as trusted, and from where, as `min_trust` and `sources` say."""
+        return (self.min_trust is None or item.trust >= self.min_trust) and (
+            self.sources is None or item.source in self.sources
+        )
+
     def one_by_one(self) -> list[ItemFilter]:
         """Return filters that together let through what is wanted, one for each of `any_tag`."""
         return [msgspec.structs.replace(self, tags=(*self.tags, tag)).to_filter() for tag in self.any_tag]
@@ -230,8 +236,10 @@ class Retrieval:
             self._checks.session_id(selection.session_id, f"{prefix}session_id")
         if selection.labels:
             self._checks.labels(f"{prefix}labels", selection.labels)
-        if selection.filter:
-            selection.predicate = self._filters.parse(f"{prefix}filter", selection.filter)
+        # Also a selection that was checked before: an answer may take several retrievals.
+        selection.predicate = (
+            self._filters.parse(f"{prefix}filter", selection.filter) if selection.filter else None
+        )
         if selection.min_trust is not None and not 0 <= selection.min_trust <= 1:
             raise InvalidArgument(f"{prefix}min_trust", "must be a number from 0 to 1")
         if selection.min_trust is not None or selection.sources is not None:

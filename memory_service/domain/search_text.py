@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from memory_service.records import (
+    BinaryPart,
     ChatMessage,
     Content,
     DataPart,
@@ -35,6 +36,22 @@ def search_text(content: Content, kind: ItemKind = ItemKind.PLAIN) -> str:
     return text[:_CHARS_MAX]
 
 
+def whole_text(content: Content) -> str:
+    """Return all that a content says, however long it is: what a reader of it may be told."""
+    if isinstance(content, ChatMessage):
+        named = [content.name] if content.name else []
+        return "\n".join([*named, *(text for part in content.parts for text in _told(part))])
+    return "\n".join(_told(content))
+
+
+def _told(part: Part) -> Iterator[str]:
+    yield from _texts(part)
+    if isinstance(part, BinaryPart):
+        yield part.url or ""
+        if part.mime_type.lower().startswith("text/"):
+            yield part.content.decode(errors="replace")
+
+
 def speaker(content: Content) -> str:
     """Return the name of the one who said it; empty: nobody, or no name was given."""
     return (content.name or "") if isinstance(content, ChatMessage) else ""
@@ -45,29 +62,29 @@ def _texts(part: Part) -> Iterator[str]:
         case TextPart():
             yield part.text
         case DataPart():
-            yield from _leaves(part.data)
+            yield from leaves(part.data)
         case ToolCallPart():
             yield part.name
-            yield from _leaves(part.arguments)
+            yield from leaves(part.arguments)
         case ToolCallResult():
             yield part.name
             if part.result is not msgspec.UNSET:
-                yield from _leaves(part.result)
+                yield from leaves(part.result)
         case _:
             # A file: its name may tell what it is.
             if part.name:
                 yield part.name
 
 
-def _leaves(value: Json) -> Iterator[str]:
+def leaves(value: Json) -> Iterator[str]:
     """Return keys, texts and numbers of a JSON value, in its order."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield key
-            yield from _leaves(inner)
+            yield from leaves(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _leaves(inner)
+            yield from leaves(inner)
     elif isinstance(value, str):
         yield value
     elif isinstance(value, float | int) and not isinstance(value, bool):

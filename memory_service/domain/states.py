@@ -11,6 +11,7 @@ from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.provenance import attribute_states
+from memory_service.domain.screening import Screening
 from memory_service.errors import InvalidArgument, NotFound
 from memory_service.records import Json, Receipt, RequestKey, StateEntry, StateWrite
 from memory_service.stores.base import Store
@@ -33,8 +34,14 @@ class States:
     """State entries of namespaces. `state_bytes` tells how many bytes one takes in an answer."""
 
     def __init__(
-        self, store: Store, checks: Checks, tokens: PageTokens, state_bytes: Callable[[StateEntry], int]
+        self,
+        store: Store,
+        checks: Checks,
+        tokens: PageTokens,
+        state_bytes: Callable[[StateEntry], int],
+        screening: Screening,
     ) -> None:
+        self._screening = screening
         self._state_bytes = state_bytes
         self._store = store
         self._checks = checks
@@ -66,6 +73,7 @@ class States:
         expire_us = None if ttl_us is None else now + ttl_us
         write = StateWrite(key, encoded, now, description, expire_us, expected_version)
         attribute_states([write])
+        await self._screening.of_state(namespace, write, request)
         receipt = await self._store.save_state(namespace, write, request=request)
         return self._entry(write, receipt), receipt.revision
 

@@ -66,6 +66,8 @@ class Undo:
         async def states(after: str) -> UndoStep:
             return await self._store.undo_states(namespace, by, after, _AT_ONCE, dry_run=dry_run)
 
+        held = self._store.count_held if dry_run else self._store.drop_held_by
+        done.removed_count += await held(namespace, by)
         await _all(items, 0, done)
         await _all(states, "", done)
         if request is not None:

@@ -11,6 +11,8 @@ import grpc
 from memory_service import __version__
 from memory_service.clock import now_us
 from memory_service.domain.administration import Administration
+from memory_service.domain.memories import Memories
+from memory_service.domain.quarantine import Quarantine
 from memory_service.domain.undo import Undo
 from memory_service.embedders.base import Embedder
 from memory_service.errors import InvalidArgument
@@ -18,7 +20,8 @@ from memory_service.limits import Limits
 from memory_service.llms.base import Llm
 from memory_service.records import WritesBy
 from memory_service.rerankers.base import Reranker
-from memory_service.server.memory_servicer import request_key
+from memory_service.server.items import fill_facet, fill_item
+from memory_service.server.memory_servicer import request_key, to_degraded
 from memory_service.server.values import fill_duration, fill_time, to_us
 from memory_service.v1 import admin_pb2 as pb
 from memory_service.v1 import admin_pb2_grpc
@@ -40,9 +43,18 @@ class ServerInfo:
 class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
     """Administration over gRPC."""
 
-    def __init__(self, administration: Administration, undo: Undo, info: ServerInfo) -> None:
+    def __init__(
+        self,
+        administration: Administration,
+        undo: Undo,
+        memories: Memories,
+        quarantine: Quarantine,
+        info: ServerInfo,
+    ) -> None:
         self._administration = administration
         self._undo = undo
+        self._memories = memories
+        self._quarantine = quarantine
         self._info = info
         self._start_us = now_us()
 
@@ -117,6 +129,38 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
             unrestorable_count=done.unrestorable_count,
             unrestorable_ids=done.unrestorable,
             revision=done.revision,
+        )
+
+    async def ListQuarantined(
+        self, request: pb.ListQuarantinedRequest, context: Context
+    ) -> pb.ListQuarantinedResponse:
+        page = await self._quarantine.page(request.namespace, request.page_size, request.page_token)
+        response = pb.ListQuarantinedResponse(next_page_token=page.next_page_token)
+        for write in page.writes:
+            target = response.writes.add(id=write.held.id, reason=write.held.reason)
+            fill_time(target.create_time, write.held.held_us)
+            fill_time(target.expire_time, write.held.expire_us)
+            for item in write.items:
+                shown = target.items.add()
+                fill_item(shown, item)
+                # A reviewer has to see what the policy has seen.
+                fill_facet(shown, item)
+        return response
+
+    async def ReviewQuarantined(
+        self, request: pb.ReviewQuarantinedRequest, context: Context
+    ) -> pb.ReviewQuarantinedResponse:
+        if request.decision == pb.QUARANTINE_DECISION_RELEASE:
+            added = await self._memories.release(request.namespace, request.id)
+            return pb.ReviewQuarantinedResponse(
+                item_count=len(added.items),
+                revision=added.receipt.revision,
+                degraded=to_degraded(added.degraded),
+            )
+        if request.decision != pb.QUARANTINE_DECISION_DELETE:
+            raise InvalidArgument("decision", "must be to release or to delete")
+        return pb.ReviewQuarantinedResponse(
+            revision=await self._quarantine.delete(request.namespace, request.id)
         )
 
     async def DeleteNamespace(

@@ -41,6 +41,7 @@ READS = frozenset(
         "ListDocuments",
         "ListMemories",
         "ListNamespaces",
+        "ListQuarantined",
         "ListStateKeys",
         "LoadState",
         "Retrieve",
@@ -84,8 +85,9 @@ WRITTEN_AHEAD = frozenset(
         "DeleteState",
         "Flush",
         "Reembed",
-        "UndoWrites",
         "Reset",
+        "ReviewQuarantined",
+        "UndoWrites",
     }
 )
 """Methods that remove or administer: on disk before their effect, and again with their outcome."""

@@ -20,6 +20,7 @@ from memory_service.errors import InvalidArgument
 from memory_service.records import Item, RetrieveMode
 from memory_service.server.decisions import degradations, fill_explanation
 from memory_service.server.memory_servicer import request_key
+from memory_service.server.provenance import to_trust
 from memory_service.server.values import fill_struct, fill_time, to_dict, to_us, ttl_us
 from memory_service.v1 import interaction_pb2 as pb
 from memory_service.v1 import interaction_pb2_grpc
@@ -147,9 +148,11 @@ def _context_options(request: pb.RetrieveRelevantContextRequest) -> ContextOptio
     mode = _MODES.get(request.mode)
     if mode is None:
         raise InvalidArgument("mode", f"has no value {request.mode}")
+    selection = _selection(request)
+    selection.min_trust, selection.sources = to_trust(request)
     return ContextOptions(
         request.query,
-        _selection(request),
+        selection,
         _optional(request, "interaction_limit"),
         _optional(request, "reflection_limit"),
         request.sender,

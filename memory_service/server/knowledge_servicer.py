@@ -18,6 +18,7 @@ from memory_service.records import RetrieveMode
 from memory_service.server.documents import fill_document, fill_fragment, to_document_draft, to_split
 from memory_service.server.items import fill_item
 from memory_service.server.memory_servicer import request_key
+from memory_service.server.provenance import to_trust
 from memory_service.server.values import to_dict, to_us
 from memory_service.v1 import knowledge_pb2 as pb
 from memory_service.v1 import knowledge_pb2_grpc, memory_pb2
@@ -129,9 +130,11 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         mode = _MODES.get(request.mode)
         if mode is None:
             raise InvalidArgument("mode", f"has no value {request.mode}")
+        selection = _selection(request)
+        selection.min_trust, selection.sources = to_trust(request)
         query = FragmentQuery(
             request.query,
-            _selection(request),
+            selection,
             _optional(request, "limit"),
             tuple(request.document_ids),
             request.min_score if request.HasField("min_score") else None,

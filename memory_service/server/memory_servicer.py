@@ -71,7 +71,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         key = request_key(request.request_id, request)
         draft = to_draft("item", _item_of(request))
         added = await self._memories.add(request.namespace, [draft], fields=("item",), request=key)
-        response = pb.AddResponse(revision=added.receipt.revision, degraded=_degraded(added.degraded))
+        response = pb.AddResponse(revision=added.receipt.revision, degraded=to_degraded(added.degraded))
         return encoded_item(added.items[0]) + response.SerializeToString()
 
     async def BatchAdd(self, request: pb.BatchAddRequest, context: Context) -> pb.BatchAddResponse:
@@ -81,7 +81,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         added = await self._add_all(
             request.namespace, request.items, request_key(request.request_id, request)
         )
-        response = pb.BatchAddResponse(revision=added.receipt.revision, degraded=_degraded(added.degraded))
+        response = pb.BatchAddResponse(revision=added.receipt.revision, degraded=to_degraded(added.degraded))
         # What was sent need not come back where it would be more than clients take.
         whole = sum(len(encoded(item)) for item in added.items) <= self._page_bytes_max
         for item in added.items:
@@ -104,8 +104,9 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
                 draft.facet = to_facet(field, item)
                 draft.provenance = to_claimed(field, item)
         return await self._memories.add(
-            namespace, drafts, fields=fields, states=states, on_duplicate=on_duplicate, request=key
-        )
+            namespace, drafts, fields=fields, states=states, on_duplicate=on_duplicate, request=key,
+            apart=with_facets,
+        )  # fmt: skip
 
     async def Import(
         self, request_iterator: AsyncIterator[pb.ImportRequest], context: Context
@@ -149,7 +150,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         response.imported_state_count += len(states) - receipt.skipped_state_count
         response.skipped_state_count += receipt.skipped_state_count
         response.revision = receipt.revision
-        for degradation in _degraded(added.degraded):
+        for degradation in to_degraded(added.degraded):
             if degradation not in response.degraded:
                 response.degraded.append(degradation)
 
@@ -163,7 +164,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             revision=page.revision, next_page_token=page.next_page_token, token_count=page.token_count
         )
         if page.degraded:
-            response.degraded.extend(_degraded(page.degraded))
+            response.degraded.extend(to_degraded(page.degraded))
         if plain:
             return encoded_results(page) + response.SerializeToString()
         _fill_results(response, page, options)
@@ -198,7 +199,9 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             expected_revision=_optional(request, "expected_revision"),
             request=request_key(request.request_id, request),
         )
-        response = pb.UpdateResponse(revision=updated.receipt.revision, degraded=_degraded(updated.degraded))
+        response = pb.UpdateResponse(
+            revision=updated.receipt.revision, degraded=to_degraded(updated.degraded)
+        )
         fill_item(response.item, updated.items[0])
         return response
 
@@ -372,5 +375,6 @@ def _update_fields(request: pb.UpdateRequest) -> frozenset[str]:
 _OUTPUT_ONLY = ("id", "update_time", "revision", "provenance")
 
 
-def _degraded(degradations: Sequence[Degradation]) -> list[pb.Degradation]:
+def to_degraded(degradations: Sequence[Degradation]) -> list[pb.Degradation]:
+    """Return what could not be done, as it is sent."""
     return [pb.Degradation(reason=int(d.reason), message=d.message) for d in degradations]  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from memory_service.errors import InvalidArgument
 from memory_service.records import Item, Provenance, ProvenanceDraft, SourceKind
@@ -13,6 +14,12 @@ from memory_service.v1 import memory_pb2 as pb
 def to_sources(field: str, numbers: Sequence[int]) -> frozenset[SourceKind]:
     """Return the sources that a caller asks for."""
     return frozenset(_source(field, number) for number in numbers)
+
+
+def to_trust(request: Any) -> tuple[float | None, frozenset[SourceKind] | None]:
+    """Return `min_trust` and `sources` of a search; None: any."""
+    sources = to_sources("sources", request.sources) if request.sources else None
+    return request.min_trust if request.HasField("min_trust") else None, sources
 
 
 def _source(field: str, number: int) -> SourceKind:

@@ -23,6 +23,7 @@ from memory_service.domain.page_tokens import PageTokens
 from memory_service.embedders.base import Embedder
 from memory_service.files import write_whole
 from memory_service.llms.base import Llm
+from memory_service.policies.base import CannotLoadPolicy, WritePolicy
 from memory_service.rerankers.base import CannotLoad, Reranker
 from memory_service.server.access.access import Access
 from memory_service.server.access.opening import open_access
@@ -116,6 +117,22 @@ def open_reranker(config: Config) -> Reranker | None:
         raise BadConfig(str(error)) from error
 
 
+def open_write_policy(config: Config) -> WritePolicy | None:
+    """Return the write policy that is asked for; None: everything may be written."""
+    try:
+        if config.write_policy:
+            from memory_service.policies.loading import load_class
+
+            return load_class(config.write_policy)
+        if config.write_policy_file is not None:
+            from memory_service.policies.rules import read_rules
+
+            return read_rules(config.write_policy_file)
+    except CannotLoadPolicy as error:
+        raise BadConfig(f"write policy: {error}") from error
+    return None
+
+
 def open_audit_log(config: Config) -> AuditLog | None:
     """Return the audit log, open; None: none is kept."""
     if not config.audited:
@@ -188,9 +205,11 @@ async def build_server(
     llm: Llm | None = None,
     reranker: Reranker | None = None,
     audit_log: AuditLog | None = None,
+    policy: WritePolicy | None = None,
 ) -> tuple[Server, Services]:
     """Build a server over an open store, and bind its port. Raises BadConfig when that cannot be."""
-    services = Services(config, store, embedder, llm, reranker, PageTokens(_page_token_key(config)))
+    tokens = PageTokens(_page_token_key(config))
+    services = Services(config, store, embedder, llm, reranker, tokens, policy)
     access = open_access(config)
     guard = CallGuard(config.limits, access)
     server = grpc.aio.server(options=_options(config))
@@ -219,6 +238,7 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
     embedder = open_embedder(config)
     llm = open_llm(config)
     reranker = open_reranker(config)
+    policy = open_write_policy(config)
     store = open_store(config)
     await store.open()
     async with contextlib.AsyncExitStack() as stack:
@@ -233,7 +253,9 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
             stack.push_async_callback(llm.close)
         if reranker is not None:
             stack.push_async_callback(reranker.close)
-        server, services = await build_server(config, store, embedder, llm, reranker, audit_log)
+        if policy is not None:
+            stack.push_async_callback(policy.close)
+        server, services = await build_server(config, store, embedder, llm, reranker, audit_log, policy)
         if server.access is not None:
             await stack.enter_async_context(server.access.refreshing())
         await stack.enter_async_context(services.administration.sweeping())

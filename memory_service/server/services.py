@@ -23,15 +23,18 @@ from memory_service.domain.knowledge import Knowledge
 from memory_service.domain.memories import Memories
 from memory_service.domain.overseer import Overseer
 from memory_service.domain.page_tokens import PageTokens
+from memory_service.domain.quarantine import Quarantine
 from memory_service.domain.reranking import Reranking
 from memory_service.domain.result_storage import ResultStorage
 from memory_service.domain.retrieval import Retrieval
 from memory_service.domain.save_command import SaveCommand
+from memory_service.domain.screening import Screening
 from memory_service.domain.splitting import Split
 from memory_service.domain.states import States
 from memory_service.domain.undo import Undo
 from memory_service.embedders.base import Embedder
 from memory_service.llms.base import Llm
+from memory_service.policies.base import WritePolicy
 from memory_service.rerankers.base import Reranker
 from memory_service.server.admin_servicer import AdminServicer, ServerInfo
 from memory_service.server.documents import document_bytes
@@ -77,6 +80,7 @@ class Services:
         llm: Llm | None,
         reranker: Reranker | None,
         tokens: PageTokens,
+        policy: WritePolicy | None = None,
     ) -> None:
         self._config, self._store, self._embedder, self._llm = config, store, embedder, llm
         self._reranker, self._tokens = reranker, tokens
@@ -84,8 +88,10 @@ class Services:
         self._embedding = TextEmbedding(embedder)
         reranking = Reranking(store, reranker, config.reranker_timeout_s)
         self._retrieval = Retrieval(store, self._embedding, self._checks, tokens, item_bytes, reranking)
-        self._memories = Memories(store, self._embedding, self._retrieval, self._checks, tokens)
-        self._states = States(store, self._checks, tokens, state_bytes)
+        self._quarantine = Quarantine(store, self._checks, tokens, config.quarantine_days)
+        self._screening = screening = Screening(store, policy, self._quarantine)
+        self._memories = Memories(store, self._embedding, self._retrieval, self._checks, tokens, screening)
+        self._states = States(store, self._checks, tokens, state_bytes, screening)
         self.administration = Administration(store, self._embedding, self._checks, tokens, config.sweep_s)
         self.backfill = Backfill(store, self._embedding, config.embedder_pause_s)
 
@@ -98,7 +104,7 @@ class Services:
         info = ServerInfo(self._config.store, self._embedder, self._llm, self._config.limits, self._reranker)
         undo = Undo(self._store, self._embedding, self._checks)
         admin_pb2_grpc.add_AdminServiceServicer_to_server(
-            AdminServicer(self.administration, undo, info), server
+            AdminServicer(self.administration, undo, self._memories, self._quarantine, info), server
         )
         overseer_pb2_grpc.add_OverseerServiceServicer_to_server(self._overseer(), server)
         interaction_pb2_grpc.add_InteractionServiceServicer_to_server(self._interactions(), server)
@@ -139,7 +145,7 @@ class Services:
     def _knowledge(self) -> KnowledgeServicer:
         config, store, checks, tokens = self._config, self._store, self._checks, self._tokens
         split = Split(config.fragment_characters, config.fragment_overlap)
-        knowledge = Knowledge(store, self._embedding, checks, tokens, document_bytes, split)
+        knowledge = Knowledge(store, self._embedding, checks, tokens, self._screening, document_bytes, split)
         command = SaveCommand(
             store,
             self._memories,

@@ -29,6 +29,7 @@ from memory_service.errors import FailedPrecondition
 from memory_service.records import (
     Around,
     Change,
+    HeldWrite,
     Hits,
     IndexInfo,
     Item,
@@ -87,6 +88,7 @@ class ItemStore(ABC):
         removals: Sequence[str] = (),
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
+        released: str = "",
     ) -> Receipt:
         """Remove the items of the ids in `removals`, then add items, and then states, in order, all
         or none, each at a revision of its own. Ids that do not exist are passed over; the receipt
@@ -111,6 +113,10 @@ class ItemStore(ABC):
         An item without a vector whose write names a model is *pending* from then on if that is the
         namespace's model; in a namespace without one it sets the model, and the dimension if it is
         known. Of another model, it is an item without a vector and MUST NOT raise.
+
+        `released` is the id of the held write that this is: it MUST be held no more once this is written,
+        in the same step, and MUST stay held when this raises. MUST raise NotFound.quarantined when there is
+        none.
         """
 
     @abstractmethod
@@ -304,6 +310,40 @@ class StateStore(ABC):
         """Remove every key, as one change. The receipt has `removed_state_count`."""
 
 
+class QuarantineStore(ABC):
+    """Writes that are held for a review: kept as durably as others, and part of nothing else.
+
+    What is held MUST NOT be found, counted, logged or sent by any other method, MUST be part of backups, and
+    MUST go with a reset and with its namespace. Holding and letting go is no change.
+    """
+
+    @abstractmethod
+    async def hold(self, namespace: str, held: Sequence[HeldWrite]) -> list[HeldWrite]:
+        """Hold writes, all or none, and return them. In the place of one whose request one that is held
+        came with, MUST return that one and hold nothing. MUST raise FailedPrecondition.request_id_reused
+        where its digest is another."""
+
+    @abstractmethod
+    async def held_writes(self, namespace: str, after: str, limit: int, *, now_us: int) -> list[HeldWrite]:
+        """Return up to `limit` held writes of an id above `after`, by id, but for expired ones."""
+
+    @abstractmethod
+    async def held_write(self, namespace: str, held_id: str) -> HeldWrite | None:
+        """Return a held write, an expired one too; None when there is none."""
+
+    @abstractmethod
+    async def count_held(self, namespace: str, by: WritesBy | None = None) -> int:
+        """Return how many writes are held, or how many of them are of `by`."""
+
+    @abstractmethod
+    async def drop_held(self, namespace: str, held_id: str) -> None:
+        """Forget a held write. MUST raise NotFound.quarantined when there is none."""
+
+    @abstractmethod
+    async def drop_held_by(self, namespace: str, by: WritesBy) -> int:
+        """Forget the held writes of somebody; return how many there were."""
+
+
 class UndoStore(ABC):
     """What somebody wrote, taken back.
 
@@ -392,11 +432,12 @@ class NamespaceStore(ABC):
 
     @abstractmethod
     async def remove_expired(self, now_us: int, forget_requests_before_us: int, limit: int) -> int:
-        """Remove up to `limit` expired items and states, with a change for each, and requests that
-        are older than `forget_requests_before_us`. Returns how many items and states were removed."""
+        """Remove up to `limit` expired items and states, with a change for each, held writes that have
+        expired, and requests that are older than `forget_requests_before_us`. Returns how many items and
+        states were removed."""
 
 
-class Store(ItemStore, PendingStore, StateStore, UndoStore, ChangeLog, NamespaceStore):
+class Store(ItemStore, PendingStore, StateStore, QuarantineStore, UndoStore, ChangeLog, NamespaceStore):
     """All of it, with a life: open, use, close."""
 
     capabilities: Capabilities

@@ -27,6 +27,7 @@ from memory_service.records import (
     Around,
     Change,
     ChangeType,
+    HeldWrite,
     Hits,
     IndexInfo,
     Item,
@@ -54,6 +55,7 @@ from memory_service.stores.rules import (
     copy_vector,
     index_labels,
     replayed,
+    same_request,
     stamp,
 )
 
@@ -80,6 +82,7 @@ class _Namespace:
     requests: dict[str, tuple[bytes, Receipt, int]] = field(default_factory=dict)
     use_counts: Counter[int] = field(default_factory=Counter)
     history: History = field(default_factory=History)
+    held: dict[str, HeldWrite] = field(default_factory=dict)
 
     def log(self, kind: ChangeType, subject: str) -> int:
         self.revision += 1
@@ -129,9 +132,13 @@ class InMemoryStore(Store):
         removals: Sequence[str] = (),
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
+        released: str = "",
     ) -> Receipt:
         found = self._begin(namespace)
+        if released and released not in found.held:
+            raise NotFound.quarantined(namespace, released)
         if request and (earlier := self._earlier(found, request)):
+            found.held.pop(released, None)
             return earlier
         rule = VectorRule(found.dimension, found.model)
         chosen: list[tuple[ItemWrite, bool]] = []
@@ -155,6 +162,7 @@ class InMemoryStore(Store):
                 if current or state.key in keys:
                     raise Conflict.version(state.key, 0, current.version if current else 1)
                 keys.add(state.key)
+        found.held.pop(released, None)
         removed = [found.items[item_id] for item_id in dict.fromkeys(removals) if item_id in found.items]
         for item in removed:
             self._remove(found, item, ChangeType.ITEM_DELETED)
@@ -516,6 +524,44 @@ class InMemoryStore(Store):
         found.history.states.clear()
         return removed
 
+    # --- quarantine ---------------------------------------------------------------------------
+
+    async def hold(self, namespace: str, held: Sequence[HeldWrite]) -> list[HeldWrite]:
+        found = self._begin(namespace)
+        kept = []
+        for write in held:
+            same = [h for h in found.held.values() if same_request(h, write)]
+            kept.append(same[0] if same else write)
+        found.held.update((write.id, write) for write in kept)
+        self._commit(found, None, Receipt(found.revision))
+        return kept
+
+    async def held_writes(self, namespace: str, after: str, limit: int, *, now_us: int) -> list[HeldWrite]:
+        held = self._held(namespace)
+        ids = sorted(i for i, write in held.items() if i > after and write.expire_us > now_us)
+        return [held[i] for i in ids[:limit]]
+
+    async def held_write(self, namespace: str, held_id: str) -> HeldWrite | None:
+        return self._held(namespace).get(held_id)
+
+    async def count_held(self, namespace: str, by: WritesBy | None = None) -> int:
+        return sum(by is None or write.by(by) for write in self._held(namespace).values())
+
+    async def drop_held(self, namespace: str, held_id: str) -> None:
+        if self._held(namespace).pop(held_id, None) is None:
+            raise NotFound.quarantined(namespace, held_id)
+
+    async def drop_held_by(self, namespace: str, by: WritesBy) -> int:
+        held = self._held(namespace)
+        ids = [held_id for held_id, write in held.items() if write.by(by)]
+        for held_id in ids:
+            del held[held_id]
+        return len(ids)
+
+    def _held(self, namespace: str) -> dict[str, HeldWrite]:
+        found = self._namespaces.get(namespace)
+        return found.held if found else {}
+
     # --- undoing ------------------------------------------------------------------------------
 
     async def undo_items(
@@ -643,6 +689,7 @@ class InMemoryStore(Store):
         found.items, found.ids, found.vectors, found.pending, found.changes = {}, {}, {}, set(), []
         found.use_counts = Counter()
         found.history = History()
+        found.held = {}
         found.dimension, found.model = 0, ""
         found.view = NamespaceView(self._analyzer, _EXACT)
         found.log(ChangeType.RESET, "")
@@ -662,6 +709,7 @@ class InMemoryStore(Store):
             kept = {k: v for k, v in found.requests.items() if v[2] >= forget_requests_before_us}
             found.requests = kept
             found.history.prune(now_us - self._history_us)
+            found.held = {k: v for k, v in found.held.items() if v.expire_us > now_us}
             due = [item for item in found.items.values() if item.expired(now_us)][: limit - removed]
             for item in due:
                 self._remove(found, item, ChangeType.ITEM_EXPIRED)

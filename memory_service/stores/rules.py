@@ -10,6 +10,7 @@ from memory_service.errors import Conflict, FailedPrecondition, InvalidArgument
 from memory_service.records import (
     CLIENT_MODEL,
     Facet,
+    HeldWrite,
     ItemStamp,
     ItemWrite,
     LabelKey,
@@ -86,6 +87,15 @@ def replayed(request: RequestKey, digest: bytes, receipt: Receipt) -> Receipt:
         raise FailedPrecondition.request_id_reused(request.id)
     receipt.replayed = True
     return receipt
+
+
+def same_request(held: HeldWrite, other: HeldWrite) -> bool:
+    """Whether two held writes came with one request; refuse one of its id with another body."""
+    if held.request is None or other.request is None or held.request.id != other.request.id:
+        return False
+    if held.request.digest != other.request.digest:
+        raise FailedPrecondition.request_id_reused(other.request.id)
+    return True
 
 
 def check_expected(write: ItemWrite, revision: int) -> None:

@@ -1,11 +1,22 @@
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from memory_service.v1 import memory_pb2 as _memory_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class QuarantineDecision(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    QUARANTINE_DECISION_UNSPECIFIED: _ClassVar[QuarantineDecision]
+    QUARANTINE_DECISION_RELEASE: _ClassVar[QuarantineDecision]
+    QUARANTINE_DECISION_DELETE: _ClassVar[QuarantineDecision]
+QUARANTINE_DECISION_UNSPECIFIED: QuarantineDecision
+QUARANTINE_DECISION_RELEASE: QuarantineDecision
+QUARANTINE_DECISION_DELETE: QuarantineDecision
 
 class GetInfoRequest(_message.Message):
     __slots__ = ()
@@ -221,3 +232,55 @@ class UndoWritesResponse(_message.Message):
     unrestorable_ids: _containers.RepeatedScalarFieldContainer[str]
     revision: int
     def __init__(self, removed_count: _Optional[int] = ..., restored_count: _Optional[int] = ..., unrestorable_count: _Optional[int] = ..., unrestorable_ids: _Optional[_Iterable[str]] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class ListQuarantinedRequest(_message.Message):
+    __slots__ = ("namespace", "page_size", "page_token")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    page_size: int
+    page_token: str
+    def __init__(self, namespace: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListQuarantinedResponse(_message.Message):
+    __slots__ = ("writes", "next_page_token")
+    WRITES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    writes: _containers.RepeatedCompositeFieldContainer[QuarantinedWrite]
+    next_page_token: str
+    def __init__(self, writes: _Optional[_Iterable[_Union[QuarantinedWrite, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class QuarantinedWrite(_message.Message):
+    __slots__ = ("id", "reason", "create_time", "expire_time", "items")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    reason: str
+    create_time: _timestamp_pb2.Timestamp
+    expire_time: _timestamp_pb2.Timestamp
+    items: _containers.RepeatedCompositeFieldContainer[_memory_pb2.MemoryItem]
+    def __init__(self, id: _Optional[str] = ..., reason: _Optional[str] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., items: _Optional[_Iterable[_Union[_memory_pb2.MemoryItem, _Mapping]]] = ...) -> None: ...
+
+class ReviewQuarantinedRequest(_message.Message):
+    __slots__ = ("namespace", "id", "decision")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    DECISION_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    id: str
+    decision: QuarantineDecision
+    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., decision: _Optional[_Union[QuarantineDecision, str]] = ...) -> None: ...
+
+class ReviewQuarantinedResponse(_message.Message):
+    __slots__ = ("item_count", "revision", "degraded")
+    ITEM_COUNT_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    DEGRADED_FIELD_NUMBER: _ClassVar[int]
+    item_count: int
+    revision: int
+    degraded: _containers.RepeatedCompositeFieldContainer[_memory_pb2.Degradation]
+    def __init__(self, item_count: _Optional[int] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[_memory_pb2.Degradation, _Mapping]]] = ...) -> None: ...

@@ -265,7 +265,7 @@ class DeleteDocumentResponse(_message.Message):
     def __init__(self, removed_fragment_count: _Optional[int] = ..., revision: _Optional[int] = ...) -> None: ...
 
 class SearchFragmentsRequest(_message.Message):
-    __slots__ = ("namespace", "query", "limit", "document_ids", "session_id", "labels", "start_time", "end_time", "min_score", "mode", "max_tokens", "explain", "page_size", "page_token")
+    __slots__ = ("namespace", "query", "limit", "document_ids", "session_id", "labels", "start_time", "end_time", "min_score", "mode", "max_tokens", "explain", "page_size", "page_token", "min_trust", "sources")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -287,6 +287,8 @@ class SearchFragmentsRequest(_message.Message):
     EXPLAIN_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    MIN_TRUST_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     query: str
     limit: int
@@ -301,7 +303,9 @@ class SearchFragmentsRequest(_message.Message):
     explain: bool
     page_size: int
     page_token: str
-    def __init__(self, namespace: _Optional[str] = ..., query: _Optional[str] = ..., limit: _Optional[int] = ..., document_ids: _Optional[_Iterable[str]] = ..., session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[_memory_pb2.RetrieveMode, str]] = ..., max_tokens: _Optional[int] = ..., explain: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+    min_trust: float
+    sources: _containers.RepeatedScalarFieldContainer[_memory_pb2.SourceKind]
+    def __init__(self, namespace: _Optional[str] = ..., query: _Optional[str] = ..., limit: _Optional[int] = ..., document_ids: _Optional[_Iterable[str]] = ..., session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[_memory_pb2.RetrieveMode, str]] = ..., max_tokens: _Optional[int] = ..., explain: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[_memory_pb2.SourceKind, str]]] = ...) -> None: ...
 
 class SearchFragmentsResponse(_message.Message):
     __slots__ = ("results", "next_page_token", "degraded", "revision")

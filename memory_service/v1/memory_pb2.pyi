@@ -65,6 +65,7 @@ class DegradationReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     DEGRADATION_REASON_EMBEDDING_PENDING: _ClassVar[DegradationReason]
     DEGRADATION_REASON_NO_RERANKER: _ClassVar[DegradationReason]
     DEGRADATION_REASON_RERANKER_UNAVAILABLE: _ClassVar[DegradationReason]
+    DEGRADATION_REASON_QUARANTINED: _ClassVar[DegradationReason]
 
 class ChangeType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -115,6 +116,7 @@ DEGRADATION_REASON_LLM_UNAVAILABLE: DegradationReason
 DEGRADATION_REASON_EMBEDDING_PENDING: DegradationReason
 DEGRADATION_REASON_NO_RERANKER: DegradationReason
 DEGRADATION_REASON_RERANKER_UNAVAILABLE: DegradationReason
+DEGRADATION_REASON_QUARANTINED: DegradationReason
 CHANGE_TYPE_UNSPECIFIED: ChangeType
 CHANGE_TYPE_ITEM_ADDED: ChangeType
 CHANGE_TYPE_ITEM_UPDATED: ChangeType

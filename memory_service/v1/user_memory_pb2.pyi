@@ -257,7 +257,7 @@ class SaveMemoryResponse(_message.Message):
     def __init__(self, outcome: _Optional[_Union[MemoryOutcome, str]] = ..., memory: _Optional[_Union[UserMemory, _Mapping]] = ..., existing: _Optional[_Union[UserMemory, _Mapping]] = ..., superseded: _Optional[_Iterable[_Union[UserMemory, _Mapping]]] = ..., message: _Optional[str] = ..., similarity: _Optional[float] = ..., duplicate_threshold: _Optional[float] = ..., decided_by: _Optional[_Union[_overseer_pb2.DecidedBy, str]] = ..., reason: _Optional[str] = ..., rephrased_by: _Optional[_Union[_overseer_pb2.DecidedBy, str]] = ..., failures: _Optional[_Iterable[_Union[_overseer_pb2.DecisionFailure, _Mapping]]] = ..., llm_usage: _Optional[_Union[_overseer_pb2.LlmUsage, _Mapping]] = ..., degraded: _Optional[_Iterable[_Union[_memory_pb2.Degradation, _Mapping]]] = ..., revision: _Optional[int] = ...) -> None: ...
 
 class SearchMemoriesRequest(_message.Message):
-    __slots__ = ("namespace", "query", "categories", "limit", "as_of_time", "include_history", "min_importance", "labels", "session_id", "min_score", "mode", "max_tokens", "explain", "page_size", "page_token")
+    __slots__ = ("namespace", "query", "categories", "limit", "as_of_time", "include_history", "min_importance", "labels", "session_id", "min_score", "mode", "max_tokens", "explain", "page_size", "page_token", "min_trust", "sources")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -280,6 +280,8 @@ class SearchMemoriesRequest(_message.Message):
     EXPLAIN_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    MIN_TRUST_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     query: str
     categories: _containers.RepeatedScalarFieldContainer[MemoryCategory]
@@ -295,7 +297,9 @@ class SearchMemoriesRequest(_message.Message):
     explain: bool
     page_size: int
     page_token: str
-    def __init__(self, namespace: _Optional[str] = ..., query: _Optional[str] = ..., categories: _Optional[_Iterable[_Union[MemoryCategory, str]]] = ..., limit: _Optional[int] = ..., as_of_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., include_history: bool = ..., min_importance: _Optional[float] = ..., labels: _Optional[_Mapping[str, str]] = ..., session_id: _Optional[str] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[_memory_pb2.RetrieveMode, str]] = ..., max_tokens: _Optional[int] = ..., explain: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+    min_trust: float
+    sources: _containers.RepeatedScalarFieldContainer[_memory_pb2.SourceKind]
+    def __init__(self, namespace: _Optional[str] = ..., query: _Optional[str] = ..., categories: _Optional[_Iterable[_Union[MemoryCategory, str]]] = ..., limit: _Optional[int] = ..., as_of_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., include_history: bool = ..., min_importance: _Optional[float] = ..., labels: _Optional[_Mapping[str, str]] = ..., session_id: _Optional[str] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[_memory_pb2.RetrieveMode, str]] = ..., max_tokens: _Optional[int] = ..., explain: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[_memory_pb2.SourceKind, str]]] = ...) -> None: ...
 
 class SearchMemoriesResponse(_message.Message):
     __slots__ = ("results", "next_page_token", "degraded", "revision")

@@ -446,6 +446,41 @@ class UndoneWrites:
     revision: int
 
 
+class QuarantineDecision(StrEnum):
+    """What becomes of a write in quarantine."""
+
+    RELEASE = "release"
+    """It takes place."""
+    DELETE = "delete"
+    """It is forgotten, for good."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuarantinedWrite:
+    """A write that the server's write policy put aside. What was one call is one write."""
+
+    id: str
+    reason: str
+    """What the policy says."""
+    create_time: datetime | None
+    """When it came."""
+    expire_time: datetime | None
+    """From then on it is removed without a review."""
+    items: tuple[MemoryItem, ...]
+    """The items as they would be written, with their provenance and without embeddings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewedWrite:
+    """What became of a write that was in quarantine."""
+
+    item_count: int
+    """Items that were written; 0 where it was deleted."""
+    revision: int
+    degraded: tuple[Degradation, ...] = ()
+    """What the server could not do, such as embedding the texts."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupSummary:
     """What a backup wrote."""

@@ -29,7 +29,7 @@ _ATTEMPTS_MAX = 5
 _HEADER_NAME = re.compile(r"[0-9A-Za-z_.-]+")
 _HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
 
-_NEVER_RETRIED = frozenset({"Import", "Backup", "DeleteNamespace"})
+_NEVER_RETRIED = frozenset({"Import", "Backup", "DeleteNamespace", "ReviewQuarantined"})
 """Calls that carry no request id, so that the server could not tell a retry from a second wish."""
 
 

@@ -1,15 +1,19 @@
 // The methods of a client that look after a server and its namespaces.
 
 import { Bound } from "./bound.js";
+import { itemTo } from "./convert.js";
+import type { Degradation } from "./degradation.js";
+import { degradedTo } from "./degradation.js";
 import type { GetInfoResponse, GetNamespaceStatsResponse } from "./gen/memory_service/v1/admin_pb.js";
-import { AdminService } from "./gen/memory_service/v1/admin_pb.js";
+import { AdminService, QuarantineDecision as Decisions } from "./gen/memory_service/v1/admin_pb.js";
 import type { HealthStatus } from "./health.js";
 import { healthCheck, statusOf } from "./health.js";
+import type { MemoryItem } from "./items.js";
 import type { CallOptions, WriteOptions } from "./options.js";
 import type { Removed } from "./removed.js";
 import { given, requestIdOf, withToken } from "./requests.js";
 import type { Time, TimeInput } from "./times.js";
-import { int32From, millisTo, optionalTimeTo, timestampFrom } from "./values.js";
+import { enumFrom, int32From, millisTo, optionalTimeTo, timestampFrom } from "./values.js";
 
 const method = AdminService.method;
 
@@ -128,6 +132,38 @@ export interface Reembedding {
   readonly revision: number;
 }
 
+/** How writes in quarantine are listed. */
+export interface ListQuarantinedOptions extends CallOptions {
+  /** How many are fetched at a time. Undefined: as the server likes. */
+  readonly pageSize?: number | undefined;
+}
+
+/** A write that the server's write policy put aside. What was one call is one write. */
+export interface QuarantinedWrite {
+  readonly id: string;
+  /** What the policy says. */
+  readonly reason: string;
+  /** When it came. */
+  readonly createTime?: Time | undefined;
+  /** From then on it is removed without a review. */
+  readonly expireTime?: Time | undefined;
+  /** The items as they would be written, with their provenance and without embeddings. */
+  readonly items: readonly MemoryItem[];
+}
+
+/** What becomes of a write in quarantine: it takes place, or it is forgotten for good. */
+export type QuarantineDecision = "release" | "delete";
+
+/** What became of a write that was in quarantine. */
+export interface ReviewedWrite {
+  /** Items that were written; 0 where it was deleted. */
+  readonly itemCount: number;
+  /** Revision of the namespace afterwards. */
+  readonly revision: number;
+  /** What the server could not do, such as embedding the texts. */
+  readonly degraded: readonly Degradation[];
+}
+
 /** What a backup wrote. */
 export interface BackupSummary {
   readonly name: string;
@@ -232,6 +268,48 @@ export abstract class AdminMethods extends Bound {
       unrestorableIds,
       revision: Number(revision),
     };
+  }
+
+  /** Yields the writes of the client's namespace that are in quarantine, the oldest first, page by page. */
+  async *listQuarantined(
+    options: ListQuarantinedOptions = {},
+  ): AsyncGenerator<QuarantinedWrite, void, undefined> {
+    const pageSize = int32From(options.pageSize ?? 0, "pageSize");
+    const request = withToken({ namespace: this.boundTo, pageSize });
+    for await (const page of this.transport.pages(method.listQuarantined, request, options)) {
+      for (const { id, reason, createTime, expireTime, items } of page.writes) {
+        yield {
+          id,
+          reason,
+          createTime: optionalTimeTo(createTime),
+          expireTime: optionalTimeTo(expireTime),
+          items: items.map((item) => itemTo(item)),
+        };
+      }
+    }
+  }
+
+  /**
+   * Releases a write of the client's namespace out of quarantine, which then takes place as if it came now, with
+   * the provenance that it came with; or deletes it. It is tried once.
+   *
+   * @throws NotFoundError - it is not in quarantine, or no more
+   * @throws AlreadyExistsError - an item of its id was written meanwhile; it stays
+   * @throws ConflictError - what it changes was changed meanwhile; it stays
+   */
+  async reviewQuarantined(
+    id: string,
+    decision: QuarantineDecision,
+    options: CallOptions = {},
+  ): Promise<ReviewedWrite> {
+    const request = {
+      namespace: this.boundTo,
+      id,
+      decision: enumFrom<Decisions>(Decisions, decision, "decision"),
+    };
+    const response = await this.transport.unary(method.reviewQuarantined, request, options);
+    const { itemCount, revision, degraded } = response;
+    return { itemCount, revision: Number(revision), degraded: degradedTo(degraded) };
   }
 
   /**

@@ -12,10 +12,14 @@ export type {
   BackupSummary,
   IndexStats,
   ListNamespacesOptions,
+  ListQuarantinedOptions,
   NamespaceStats,
   NamespaceSummary,
+  QuarantinedWrite,
+  QuarantineDecision,
   ReembedOptions,
   Reembedding,
+  ReviewedWrite,
   ServerInfo,
   UndoneWrites,
   UndoOptions,
@@ -43,6 +47,7 @@ export type {
   RelevantContext,
   StoredInteraction,
 } from "./interactions-model.js";
+export type { TrustFilter } from "./provenance.js";
 export type { ImportedItem, ItemKind, MemoryItem, NewItem, Provenance, SourceKind, Vector } from "./items.js";
 export type { JsonObject, JsonValue } from "./json.js";
 export type {

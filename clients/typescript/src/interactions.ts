@@ -16,6 +16,8 @@ import { contextTo, originalFrom, pairTo, storedTo } from "./interactions-model.
 import type { JsonObject } from "./json.js";
 import type { RetrieveMode } from "./memory-options.js";
 import type { CallOptions, WriteOptions } from "./options.js";
+import type { TrustFilter } from "./provenance.js";
+import { trustFrom } from "./provenance.js";
 import { given, requestIdOf, withToken } from "./requests.js";
 import type { TimeInput } from "./times.js";
 import { durationFrom, int32From, objectFrom, timestampFrom } from "./values.js";
@@ -74,7 +76,7 @@ export interface InteractionFilter {
 }
 
 /** How context is searched. */
-export interface RelevantContextOptions extends CallOptions, InteractionFilter {
+export interface RelevantContextOptions extends CallOptions, InteractionFilter, TrustFilter {
   /** The most messages and responses wanted, at most 100. Undefined: 5. */
   readonly interactionLimit?: number | undefined;
   /** The most reflections wanted, at most 100. Undefined: 2. */
@@ -163,6 +165,7 @@ export abstract class InteractionMethods extends Bound {
   ): Promise<RelevantContext> {
     const request = {
       ...filterFields(options),
+      ...trustFrom(options),
       namespace: this.boundTo,
       query,
       interactionLimit: given(options.interactionLimit, int32From, "interactionLimit"),

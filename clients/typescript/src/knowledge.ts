@@ -20,6 +20,8 @@ import type {
 import { addedTo, documentTo, fragmentResultTo, fragmentTo, handledTo } from "./knowledge-model.js";
 import type { RetrieveMode } from "./memory-options.js";
 import type { CallOptions, WriteOptions } from "./options.js";
+import type { TrustFilter } from "./provenance.js";
+import { trustFrom } from "./provenance.js";
 import { given, requestIdOf, withToken } from "./requests.js";
 import type { TimeInput } from "./times.js";
 import { durationFrom, int32From, int64From, objectFrom, timestampFrom } from "./values.js";
@@ -111,7 +113,7 @@ export interface DeleteDocumentOptions extends WriteOptions {
 }
 
 /** How fragments are searched. */
-export interface SearchFragmentsOptions extends CallOptions, DocumentFilter {
+export interface SearchFragmentsOptions extends CallOptions, DocumentFilter, TrustFilter {
   /** The most fragments wanted. Undefined: 5. -1: all. */
   readonly limit?: number | undefined;
   /** Only of these documents, at most 100. Undefined or empty: of any. */
@@ -251,6 +253,7 @@ export abstract class KnowledgeMethods extends Bound {
   async searchFragments(query: string, options: SearchFragmentsOptions = {}): Promise<Found<FragmentResult>> {
     const request = {
       ...filterFields(options),
+      ...trustFrom(options),
       namespace: this.boundTo,
       query,
       limit: given(options.limit, int32From, "limit"),

@@ -17,6 +17,19 @@ export function sourceKindFrom(source: SourceKind, where: string): Kinds {
   return enumFrom<Kinds>(Kinds, source, where);
 }
 
+/** How far, and from where, what is searched has to be trusted. */
+export interface TrustFilter {
+  /** Only what is trusted at least this much, 0 to 1. */
+  readonly minTrust?: number | undefined;
+  /** Only what comes from one of these. Undefined or empty: from any. */
+  readonly sources?: readonly SourceKind[] | undefined;
+}
+
+/** Converts how far what is searched has to be trusted. */
+export function trustFrom({ minTrust, sources = [] }: TrustFilter) {
+  return { minTrust, sources: sources.map((source) => sourceKindFrom(source, "sources")) };
+}
+
 /** Converts all of a provenance. */
 export function provenanceFrom(provenance: Provenance, where: string): MessageInitShape<typeof ProvenanceSchema> {
   const { writer = "", credentialId = "", source = "unspecified", sourceUri = "", parentIds = [], model = "" } =

@@ -25,7 +25,7 @@ const PING_TIMEOUT_MS = 20_000;
 const TIMEOUT_MAX_MS = 99_999_999;
 
 /** Calls that carry no request id, so that the server could not tell a retry from a second wish. */
-const NEVER_RETRIED: ReadonlySet<string> = new Set(["Import", "Backup", "DeleteNamespace"]);
+const NEVER_RETRIED: ReadonlySet<string> = new Set(["Import", "Backup", "DeleteNamespace", "ReviewQuarantined"]);
 
 /** A connection to the server. */
 export class Transport {

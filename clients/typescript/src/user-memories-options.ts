@@ -5,6 +5,7 @@ import type { JsonObject } from "./json.js";
 import type { RetrieveMode } from "./memory-options.js";
 import type { ChatMessage } from "./messages.js";
 import type { CallOptions, WriteOptions } from "./options.js";
+import type { TrustFilter } from "./provenance.js";
 import type { TimeInput } from "./times.js";
 import type { MemoryCategory, MemorySourceInput, OnContradiction } from "./user-memories-model.js";
 
@@ -43,7 +44,7 @@ export interface MemoryFilter {
 }
 
 /** How memories are searched. */
-export interface SearchMemoriesOptions extends CallOptions, MemoryFilter {
+export interface SearchMemoriesOptions extends CallOptions, MemoryFilter, TrustFilter {
   /** The most memories wanted. Undefined: 5. -1: all. */
   readonly limit?: number | undefined;
   /** Also memories that hold no more. Not together with `asOfTime`. */

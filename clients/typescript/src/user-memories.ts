@@ -7,6 +7,7 @@ import type { Found } from "./found.js";
 import { foundOf } from "./found.js";
 import { RetrieveMode as Modes } from "./gen/memory_service/v1/memory_pb.js";
 import { UserMemoryService } from "./gen/memory_service/v1/user_memory_pb.js";
+import { trustFrom } from "./provenance.js";
 import { given, requestIdOf, withToken } from "./requests.js";
 import type {
   Consolidations,
@@ -108,6 +109,7 @@ export abstract class UserMemoryMethods extends Bound {
       maxTokens: given(options.maxTokens, int32From, "maxTokens"),
       explain: options.explain ?? false,
       pageSize: int32From(options.pageSize ?? 0, "pageSize"),
+      ...trustFrom(options),
     };
     const pages = this.transport.pages(method.searchMemories, withToken(request), options);
     return foundOf(pages, (page) => page.results.map(memoryResultTo));

@@ -14,12 +14,14 @@ import type {
   JsonValue,
   ListItemsOptions,
   ListNamespacesOptions,
+  ListQuarantinedOptions,
   ListStateKeysOptions,
   MemoryClient,
   MemoryItem,
   NewItem,
   NewStateEntry,
   OnDuplicate,
+  QuarantineDecision,
   ReembedOptions,
   RetrieveOptions,
   SaveStateOptions,
@@ -206,6 +208,13 @@ export const ADMIN: Adapters<typeof AdminService> = {
   undoWrites: adapter<UndoOptions>(
     ["writer", "credentialId", "anyWriter", "since", "dryRun", "requestId"],
     (client, options) => client.undoWrites(options),
+  ),
+  listQuarantined: adapter<ListQuarantinedOptions>(["pageSize"], async (client, options) => ({
+    writes: await all(client.listQuarantined(options)),
+  })),
+  reviewQuarantined: adapter<{ id?: string; decision?: QuarantineDecision }>(
+    ["id", "decision"],
+    (client, { id = "", decision = "unspecified" as QuarantineDecision }) => client.reviewQuarantined(id, decision),
   ),
   backup: adapter<{ name?: string }>(["name"], (client, { name }) => client.backup(name)),
 };

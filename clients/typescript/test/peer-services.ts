@@ -89,6 +89,8 @@ export const USER_MEMORIES: Adapters<typeof UserMemoryService> = {
       "maxTokens",
       "explain",
       "pageSize",
+      "minTrust",
+      "sources",
     ],
     async (client, { query = "", ...options }) => resultsOf(await client.searchMemories(query, options)),
   ),
@@ -185,6 +187,8 @@ export const INTERACTIONS: Adapters<typeof InteractionService> = {
       "mode",
       "maxTokens",
       "explain",
+      "minTrust",
+      "sources",
     ],
     async (client, { query = "", ...options }) => {
       const context = await client.retrieveRelevantContext(query, options);
@@ -261,6 +265,8 @@ export const KNOWLEDGE: Adapters<typeof KnowledgeService> = {
       "maxTokens",
       "explain",
       "pageSize",
+      "minTrust",
+      "sources",
     ],
     async (client, { query = "", ...options }) => resultsOf(await client.searchFragments(query, options)),
   ),

@@ -162,7 +162,7 @@ class FactCorrecting:
             return saved
         same_content = saved.memory.content == planned.ended[0].content
         new, kept = ([], [saved.memory]) if same_content else ([saved.memory], [])
-        added = await self._saving.write_all(namespace, new, kept, request)
+        added = await self._saving.write_all(namespace, new, kept, request, corrected=True)
         saved.revision, saved.degraded = added.receipt.revision, added.degraded
         return saved
 

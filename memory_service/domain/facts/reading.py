@@ -19,7 +19,7 @@ from memory_service.domain.ranking import Shares
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
 from memory_service.domain.tokens import estimate_tokens
 from memory_service.errors import InvalidArgument, NotFound
-from memory_service.records import Item, ItemKind, RetrieveMode
+from memory_service.records import Item, ItemKind, RetrieveMode, SourceKind
 from memory_service.stores.base import Store
 
 KINDS = frozenset({ItemKind.USER_MEMORY})
@@ -42,12 +42,16 @@ class Wanted(msgspec.Struct):
     session_id: str = ""
     start_us: int | None = None
     end_us: int | None = None
+    min_trust: float | None = None
+    sources: frozenset[SourceKind] | None = None
+    """None: any."""
 
     def scope(self) -> tuple[object, ...]:
         """What a page token is good for."""
         return (
             sorted(self.categories), self.as_of_us, self.include_history, self.min_importance,
-            sorted(self.labels.items()), self.session_id, self.start_us, self.end_us,
+            sorted(self.labels.items()), self.session_id, self.start_us, self.end_us, self.min_trust,
+            None if self.sources is None else sorted(self.sources),
         )  # fmt: skip
 
     def selection(self) -> Selection:
@@ -56,8 +60,9 @@ class Wanted(msgspec.Struct):
         if self.as_of_us is None and not self.include_history:
             tags.append(("status", "active"))
         return Selection(
-            self.session_id, self.labels, self.start_us, self.end_us, kinds=KINDS, tags=tuple(tags)
-        )
+            self.session_id, self.labels, self.start_us, self.end_us, kinds=KINDS, tags=tuple(tags),
+            min_trust=self.min_trust, sources=self.sources,
+        )  # fmt: skip
 
 
 class MemoryPage(msgspec.Struct):

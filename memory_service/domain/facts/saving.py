@@ -200,12 +200,18 @@ class FactSaving:
         changed: Sequence[Memory],
         request: RequestKey | None,
         removals: Sequence[str] = (),
+        *,
+        corrected: bool = False,
     ) -> Added:
         """Write new memories, and next versions whose content is the same, all or none. Raises Conflict.
 
-        The memories get the revision and time of their write.
+        The memories get the revision and time of their write. `corrected` tells that it is a caller who says
+        something else in the next versions.
         """
-        drafts = [draft_of(m) for m in new] + [draft_of(m, keep_vector=True) for m in changed]
+        kept = [draft_of(m, keep_vector=True) for m in changed]
+        for draft in kept:
+            draft.own = not corrected
+        drafts = [draft_of(m) for m in new] + kept
         added = await self._memories.add(
             namespace,
             drafts,

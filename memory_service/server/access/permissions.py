@@ -122,6 +122,9 @@ _BY_SERVICE: Mapping[str, Mapping[str, Permission]] = {
         "GetNamespaceStats": _READ,
         "DeleteNamespace": _needs(Role.FORGET, Role.ADMIN),
         "UndoWrites": _needs(Role.FORGET, Role.ADMIN),
+        "ListQuarantined": _needs(Role.READ, Role.ADMIN),
+        # What is released may end what others wrote; what is deleted is forgotten.
+        "ReviewQuarantined": _needs(Role.WRITE, Role.FORGET, Role.ADMIN),
         "Flush": _needs(Role.ADMIN, reach=Reach.SERVER),
         "Backup": _needs(Role.ADMIN, reach=Reach.SERVER),
         "Reembed": _needs(Role.ADMIN),

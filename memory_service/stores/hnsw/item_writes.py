@@ -16,6 +16,7 @@ from memory_service.records import (
 )
 from memory_service.stores.hnsw.history import Remover, forget_versions, keep_version, note_removal
 from memory_service.stores.hnsw.ledger import Book, Ledger, Outcome, earlier, expired, finish
+from memory_service.stores.hnsw.quarantine_writes import check_held, let_go
 from memory_service.stores.hnsw.rows import (
     INSERT_ITEM,
     RECORD_USES,
@@ -52,10 +53,15 @@ def add_items(
     on_duplicate: OnDuplicate,
     request: RequestKey | None,
     remover: Remover,
+    released: str = "",
 ) -> Outcome:
     """Add items; see `ItemStore.add_items`."""
     book = ledger.find(db, namespace)
+    if released:
+        check_held(db, book, namespace, released)
     if (before := earlier(db, book, request)) is not None:
+        if released and book is not None:
+            let_go(db, ledger, book, released)
         return before
     rule = VectorRule(book.dimension, book.model) if book else VectorRule(0, "")
     chosen: list[tuple[ItemWrite, dict[int, int], Row | None, bool]] = []
@@ -77,6 +83,8 @@ def add_items(
     began = book is None
     book = ledger.find_or_begin(db, namespace)
     outcome = Outcome(Receipt(0, skipped_count=len(writes) - len(chosen)), began=began)
+    if released:
+        let_go(db, ledger, book, released)
     _remove_all(db, ledger, book, removals, outcome, remover)
     for write, its_terms, stored, waits in chosen:
         if len(seen) < len(chosen):

@@ -12,6 +12,7 @@ from memory_service.records import (
 from memory_service.stores.hnsw.history import forget_history, prune
 from memory_service.stores.hnsw.item_writes import remove_item
 from memory_service.stores.hnsw.ledger import Ledger, Outcome, earlier, finish
+from memory_service.stores.hnsw.quarantine_writes import forget_expired, forget_held
 from memory_service.stores.hnsw.schema import keys_of
 from memory_service.stores.hnsw.state_writes import empty_states, remove_state
 from memory_service.stores.sqlite import Connection
@@ -30,6 +31,7 @@ def reset(db: Connection, ledger: Ledger, namespace: str, request: RequestKey | 
     db.execute("DELETE FROM changes WHERE key BETWEEN ? AND ?", keys)
     db.execute("DELETE FROM snapshots WHERE uid = ?", (book.uid,))
     forget_history(db, book)
+    forget_held(db, book)
     book.item_count = book.embedded_count = book.pending_count = book.dimension = 0
     book.model = ""
     reach("reset.after_statements")
@@ -49,6 +51,7 @@ def delete_namespace(db: Connection, ledger: Ledger, namespace: str) -> Outcome:
     db.execute("DELETE FROM snapshots WHERE uid = ?", (book.uid,))
     db.execute("DELETE FROM states WHERE uid = ?", (book.uid,))
     forget_history(db, book)
+    forget_held(db, book)
     db.execute("DELETE FROM requests WHERE uid = ?", (book.uid,))
     db.execute("DELETE FROM namespaces WHERE uid = ?", (book.uid,))
     ledger.forget(namespace)
@@ -74,6 +77,7 @@ def remove_expired(
 ) -> list[Outcome]:
     """Remove what is expired; an outcome for each namespace that lost something."""
     prune(db, history_before_us, limit)
+    forget_expired(db, at_us, limit)
     db.execute("DELETE FROM requests WHERE time_us < ?", (forget_requests_before_us,))
     reach("sweep.after_requests")
     outcomes: dict[str, Outcome] = {}

@@ -163,11 +163,30 @@ _HISTORY = (
     "CREATE INDEX removals_by_age ON removals (time_us)",
 )
 
+# Writes that wait for a review, apart from all that is read.
+_QUARANTINE = (
+    """CREATE TABLE quarantine (
+        uid INTEGER NOT NULL,
+        id TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        body BLOB NOT NULL,
+        held_us INTEGER NOT NULL,
+        expire_us INTEGER NOT NULL,
+        writer TEXT NOT NULL,
+        credential_id TEXT NOT NULL,
+        request_id TEXT,
+        digest BLOB
+    )""",
+    "CREATE UNIQUE INDEX quarantine_by_id ON quarantine (uid, id)",
+    "CREATE INDEX quarantine_by_request ON quarantine (uid, request_id) WHERE request_id IS NOT NULL",
+    "CREATE INDEX quarantine_expiring ON quarantine (expire_us)",
+)
+
 # What makes a database of the format before one of this format. One that is new begins with _TABLES.
 _MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
     2: _FACETS,
     3: (*_WEIGHED_ITEMS, *_PENDING_VECTORS),
-    4: _HISTORY,
+    4: (*_HISTORY, *_QUARANTINE),
 }
 FORMAT = max(_MIGRATIONS)
 

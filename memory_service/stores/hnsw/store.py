@@ -30,6 +30,7 @@ from memory_service.records import (
     Around,
     Change,
     ChangeType,
+    HeldWrite,
     Hits,
     IndexInfo,
     Item,
@@ -50,7 +51,14 @@ from memory_service.records import (
 from memory_service.stores.base import HISTORY_US, BackupReport, CannotOpen, Capabilities, Store
 from memory_service.stores.change_signal import ChangeSignal
 from memory_service.stores.encryption import DataKey, check_key, is_encrypted, mark
-from memory_service.stores.hnsw import item_writes, namespace_writes, state_writes, undo_writes, vector_writes
+from memory_service.stores.hnsw import (
+    item_writes,
+    namespace_writes,
+    quarantine_writes,
+    state_writes,
+    undo_writes,
+    vector_writes,
+)
 from memory_service.stores.hnsw.backups import remove_partial_backups, write_backup
 from memory_service.stores.hnsw.commit_queue import CommitQueue
 from memory_service.stores.hnsw.disk_space import DiskSpace, SpaceSettings
@@ -287,14 +295,16 @@ class HnswStore(Store):
         removals: Sequence[str] = (),
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
+        released: str = "",
     ) -> Receipt:
         terms = [self._analyzer.item_terms(write) for write in writes]
         remover = present_caller()
 
         def apply(db: Connection) -> Outcome:
             return item_writes.add_items(
-                db, self._ledger, namespace, writes, terms, states, removals, on_duplicate, request, remover
-            )
+                db, self._ledger, namespace, writes, terms, states, removals, on_duplicate, request, remover,
+                released,
+            )  # fmt: skip
 
         heavy = len(writes) + len(states) + len(removals) > _HEAVY_ITEMS
         # What goes may leave changes behind in what stays: that, too, is forgetting.
@@ -507,6 +517,47 @@ class HnswStore(Store):
             heavy=True,
             shrinks=True,
         )
+
+    # --- quarantine ---------------------------------------------------------------------------
+
+    async def hold(self, namespace: str, held: Sequence[HeldWrite]) -> list[HeldWrite]:
+        def apply(db: Connection) -> tuple[list[HeldWrite], Outcome]:
+            return quarantine_writes.hold(db, self._ledger, namespace, held)
+
+        def publish(done: tuple[list[HeldWrite], Outcome]) -> None:
+            self._publish(done[1])
+
+        return (await self._queue.write(apply, publish, heavy=len(held) > _HEAVY_ITEMS))[0]
+
+    async def held_writes(self, namespace: str, after: str, limit: int, *, now_us: int) -> list[HeldWrite]:
+        if (info := self._info(namespace)) is None:
+            return []
+        uid = info.uid
+        return await self._read(lambda db: quarantine_writes.select_held(db, uid, after, limit, now_us))
+
+    async def held_write(self, namespace: str, held_id: str) -> HeldWrite | None:
+        if (info := self._info(namespace)) is None:
+            return None
+        uid = info.uid
+        return await self._read(lambda db: quarantine_writes.find_held(db, uid, held_id))
+
+    async def count_held(self, namespace: str, by: WritesBy | None = None) -> int:
+        if (info := self._info(namespace)) is None:
+            return 0
+        uid = info.uid
+        return await self._read(lambda db: quarantine_writes.count_held(db, uid, by))
+
+    async def drop_held(self, namespace: str, held_id: str) -> None:
+        def apply(db: Connection) -> Outcome:
+            return quarantine_writes.drop_held(db, self._ledger, namespace, held_id)
+
+        await self._write(apply, shrinks=True)
+
+    async def drop_held_by(self, namespace: str, by: WritesBy) -> int:
+        def apply(db: Connection) -> Outcome:
+            return quarantine_writes.drop_held_by(db, self._ledger, namespace, by)
+
+        return (await self._write(apply, heavy=True, shrinks=True)).removed_count
 
     # --- undoing ------------------------------------------------------------------------------
 

@@ -23,6 +23,59 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// QuarantineDecision says what becomes of a write in quarantine.
+type QuarantineDecision int32
+
+const (
+	// Refused: say what is wanted.
+	QuarantineDecision_QUARANTINE_DECISION_UNSPECIFIED QuarantineDecision = 0
+	// The write takes place.
+	QuarantineDecision_QUARANTINE_DECISION_RELEASE QuarantineDecision = 1
+	// The write is forgotten, for good.
+	QuarantineDecision_QUARANTINE_DECISION_DELETE QuarantineDecision = 2
+)
+
+// Enum value maps for QuarantineDecision.
+var (
+	QuarantineDecision_name = map[int32]string{
+		0: "QUARANTINE_DECISION_UNSPECIFIED",
+		1: "QUARANTINE_DECISION_RELEASE",
+		2: "QUARANTINE_DECISION_DELETE",
+	}
+	QuarantineDecision_value = map[string]int32{
+		"QUARANTINE_DECISION_UNSPECIFIED": 0,
+		"QUARANTINE_DECISION_RELEASE":     1,
+		"QUARANTINE_DECISION_DELETE":      2,
+	}
+)
+
+func (x QuarantineDecision) Enum() *QuarantineDecision {
+	p := new(QuarantineDecision)
+	*p = x
+	return p
+}
+
+func (x QuarantineDecision) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (QuarantineDecision) Descriptor() protoreflect.EnumDescriptor {
+	return file_memory_service_v1_admin_proto_enumTypes[0].Descriptor()
+}
+
+func (QuarantineDecision) Type() protoreflect.EnumType {
+	return &file_memory_service_v1_admin_proto_enumTypes[0]
+}
+
+func (x QuarantineDecision) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use QuarantineDecision.Descriptor instead.
+func (QuarantineDecision) EnumDescriptor() ([]byte, []int) {
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{0}
+}
+
 // GetInfoRequest has nothing to say.
 type GetInfoRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1331,11 +1384,342 @@ func (x *UndoWritesResponse) GetRevision() int64 {
 	return 0
 }
 
+// ListQuarantinedRequest asks for the writes in quarantine.
+type ListQuarantinedRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// namespace to read. Required. One that was never written to has none.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// page_size is the most writes wanted. 0: 100. At most 1000; more is taken as 1000. A page also ends
+	// at about 3 MiB.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListQuarantinedRequest) Reset() {
+	*x = ListQuarantinedRequest{}
+	mi := &file_memory_service_v1_admin_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListQuarantinedRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListQuarantinedRequest) ProtoMessage() {}
+
+func (x *ListQuarantinedRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_admin_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListQuarantinedRequest.ProtoReflect.Descriptor instead.
+func (*ListQuarantinedRequest) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ListQuarantinedRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ListQuarantinedRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListQuarantinedRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListQuarantinedResponse is one page of writes.
+type ListQuarantinedResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// writes, the oldest first.
+	Writes []*QuarantinedWrite `protobuf:"bytes,1,rep,name=writes,proto3" json:"writes,omitempty"`
+	// next_page_token gets the next page. Empty: this is the last.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListQuarantinedResponse) Reset() {
+	*x = ListQuarantinedResponse{}
+	mi := &file_memory_service_v1_admin_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListQuarantinedResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListQuarantinedResponse) ProtoMessage() {}
+
+func (x *ListQuarantinedResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_admin_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListQuarantinedResponse.ProtoReflect.Descriptor instead.
+func (*ListQuarantinedResponse) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ListQuarantinedResponse) GetWrites() []*QuarantinedWrite {
+	if x != nil {
+		return x.Writes
+	}
+	return nil
+}
+
+func (x *ListQuarantinedResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// QuarantinedWrite is a write that waits for its review. What was one call is one write.
+type QuarantinedWrite struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// id of the write in quarantine.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// reason that the policy gave.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// create_time is when it came.
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// expire_time from which on it is removed without a review.
+	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	// items as they would be written, with what a service keeps with them, as an export has it, and
+	// without embeddings.
+	Items         []*MemoryItem `protobuf:"bytes,5,rep,name=items,proto3" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuarantinedWrite) Reset() {
+	*x = QuarantinedWrite{}
+	mi := &file_memory_service_v1_admin_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuarantinedWrite) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuarantinedWrite) ProtoMessage() {}
+
+func (x *QuarantinedWrite) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_admin_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuarantinedWrite.ProtoReflect.Descriptor instead.
+func (*QuarantinedWrite) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *QuarantinedWrite) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *QuarantinedWrite) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *QuarantinedWrite) GetCreateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreateTime
+	}
+	return nil
+}
+
+func (x *QuarantinedWrite) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireTime
+	}
+	return nil
+}
+
+func (x *QuarantinedWrite) GetItems() []*MemoryItem {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+// ReviewQuarantinedRequest decides on one write.
+type ReviewQuarantinedRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// namespace of the write. Required.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// id of the write, as ListQuarantined tells it. Required.
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// decision on it. Required.
+	Decision      QuarantineDecision `protobuf:"varint,3,opt,name=decision,proto3,enum=memory_service.v1.QuarantineDecision" json:"decision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReviewQuarantinedRequest) Reset() {
+	*x = ReviewQuarantinedRequest{}
+	mi := &file_memory_service_v1_admin_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReviewQuarantinedRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReviewQuarantinedRequest) ProtoMessage() {}
+
+func (x *ReviewQuarantinedRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_admin_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReviewQuarantinedRequest.ProtoReflect.Descriptor instead.
+func (*ReviewQuarantinedRequest) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ReviewQuarantinedRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ReviewQuarantinedRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ReviewQuarantinedRequest) GetDecision() QuarantineDecision {
+	if x != nil {
+		return x.Decision
+	}
+	return QuarantineDecision_QUARANTINE_DECISION_UNSPECIFIED
+}
+
+// ReviewQuarantinedResponse tells what became of it.
+type ReviewQuarantinedResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// item_count is how many items were written; 0 where it was deleted.
+	ItemCount int32 `protobuf:"varint,1,opt,name=item_count,json=itemCount,proto3" json:"item_count,omitempty"`
+	// revision of the namespace afterwards.
+	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// degraded names what the server could not do, such as embedding the texts. Empty: nothing.
+	Degraded      []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReviewQuarantinedResponse) Reset() {
+	*x = ReviewQuarantinedResponse{}
+	mi := &file_memory_service_v1_admin_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReviewQuarantinedResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReviewQuarantinedResponse) ProtoMessage() {}
+
+func (x *ReviewQuarantinedResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_admin_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReviewQuarantinedResponse.ProtoReflect.Descriptor instead.
+func (*ReviewQuarantinedResponse) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ReviewQuarantinedResponse) GetItemCount() int32 {
+	if x != nil {
+		return x.ItemCount
+	}
+	return 0
+}
+
+func (x *ReviewQuarantinedResponse) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *ReviewQuarantinedResponse) GetDegraded() []*Degradation {
+	if x != nil {
+		return x.Degraded
+	}
+	return nil
+}
+
 var File_memory_service_v1_admin_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x1dmemory_service/v1/admin.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x10\n" +
+	"\x1dmemory_service/v1/admin.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ememory_service/v1/memory.proto\"\x10\n" +
 	"\x0eGetInfoRequest\"\xb5\x03\n" +
 	"\x0fGetInfoResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x14\n" +
@@ -1442,7 +1826,36 @@ const file_memory_service_v1_admin_proto_rawDesc = "" +
 	"\x0erestored_count\x18\x02 \x01(\x03R\rrestoredCount\x12-\n" +
 	"\x12unrestorable_count\x18\x03 \x01(\x03R\x11unrestorableCount\x12)\n" +
 	"\x10unrestorable_ids\x18\x04 \x03(\tR\x0funrestorableIds\x12\x1a\n" +
-	"\brevision\x18\x05 \x01(\x03R\brevision2\xe9\x05\n" +
+	"\brevision\x18\x05 \x01(\x03R\brevision\"r\n" +
+	"\x16ListQuarantinedRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1b\n" +
+	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"~\n" +
+	"\x17ListQuarantinedResponse\x12;\n" +
+	"\x06writes\x18\x01 \x03(\v2#.memory_service.v1.QuarantinedWriteR\x06writes\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xe9\x01\n" +
+	"\x10QuarantinedWrite\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12;\n" +
+	"\vcreate_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\x12;\n" +
+	"\vexpire_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expireTime\x123\n" +
+	"\x05items\x18\x05 \x03(\v2\x1d.memory_service.v1.MemoryItemR\x05items\"\x8b\x01\n" +
+	"\x18ReviewQuarantinedRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12A\n" +
+	"\bdecision\x18\x03 \x01(\x0e2%.memory_service.v1.QuarantineDecisionR\bdecision\"\x92\x01\n" +
+	"\x19ReviewQuarantinedResponse\x12\x1d\n" +
+	"\n" +
+	"item_count\x18\x01 \x01(\x05R\titemCount\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\x12:\n" +
+	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded*z\n" +
+	"\x12QuarantineDecision\x12#\n" +
+	"\x1fQUARANTINE_DECISION_UNSPECIFIED\x10\x00\x12\x1f\n" +
+	"\x1bQUARANTINE_DECISION_RELEASE\x10\x01\x12\x1e\n" +
+	"\x1aQUARANTINE_DECISION_DELETE\x10\x022\xc3\a\n" +
 	"\fAdminService\x12P\n" +
 	"\aGetInfo\x12!.memory_service.v1.GetInfoRequest\x1a\".memory_service.v1.GetInfoResponse\x12e\n" +
 	"\x0eListNamespaces\x12(.memory_service.v1.ListNamespacesRequest\x1a).memory_service.v1.ListNamespacesResponse\x12n\n" +
@@ -1452,7 +1865,9 @@ const file_memory_service_v1_admin_proto_rawDesc = "" +
 	"\x06Backup\x12 .memory_service.v1.BackupRequest\x1a!.memory_service.v1.BackupResponse\x12P\n" +
 	"\aReembed\x12!.memory_service.v1.ReembedRequest\x1a\".memory_service.v1.ReembedResponse\x12Y\n" +
 	"\n" +
-	"UndoWrites\x12$.memory_service.v1.UndoWritesRequest\x1a%.memory_service.v1.UndoWritesResponseb\x06proto3"
+	"UndoWrites\x12$.memory_service.v1.UndoWritesRequest\x1a%.memory_service.v1.UndoWritesResponse\x12h\n" +
+	"\x0fListQuarantined\x12).memory_service.v1.ListQuarantinedRequest\x1a*.memory_service.v1.ListQuarantinedResponse\x12n\n" +
+	"\x11ReviewQuarantined\x12+.memory_service.v1.ReviewQuarantinedRequest\x1a,.memory_service.v1.ReviewQuarantinedResponseb\x06proto3"
 
 var (
 	file_memory_service_v1_admin_proto_rawDescOnce sync.Once
@@ -1466,63 +1881,82 @@ func file_memory_service_v1_admin_proto_rawDescGZIP() []byte {
 	return file_memory_service_v1_admin_proto_rawDescData
 }
 
-var file_memory_service_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_memory_service_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_memory_service_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_memory_service_v1_admin_proto_goTypes = []any{
-	(*GetInfoRequest)(nil),            // 0: memory_service.v1.GetInfoRequest
-	(*GetInfoResponse)(nil),           // 1: memory_service.v1.GetInfoResponse
-	(*BackupProgress)(nil),            // 2: memory_service.v1.BackupProgress
-	(*ListNamespacesRequest)(nil),     // 3: memory_service.v1.ListNamespacesRequest
-	(*ListNamespacesResponse)(nil),    // 4: memory_service.v1.ListNamespacesResponse
-	(*NamespaceSummary)(nil),          // 5: memory_service.v1.NamespaceSummary
-	(*GetNamespaceStatsRequest)(nil),  // 6: memory_service.v1.GetNamespaceStatsRequest
-	(*GetNamespaceStatsResponse)(nil), // 7: memory_service.v1.GetNamespaceStatsResponse
-	(*IndexStats)(nil),                // 8: memory_service.v1.IndexStats
-	(*DeleteNamespaceRequest)(nil),    // 9: memory_service.v1.DeleteNamespaceRequest
-	(*DeleteNamespaceResponse)(nil),   // 10: memory_service.v1.DeleteNamespaceResponse
-	(*FlushRequest)(nil),              // 11: memory_service.v1.FlushRequest
-	(*FlushResponse)(nil),             // 12: memory_service.v1.FlushResponse
-	(*BackupRequest)(nil),             // 13: memory_service.v1.BackupRequest
-	(*BackupResponse)(nil),            // 14: memory_service.v1.BackupResponse
-	(*ReembedRequest)(nil),            // 15: memory_service.v1.ReembedRequest
-	(*ReembedResponse)(nil),           // 16: memory_service.v1.ReembedResponse
-	(*UndoWritesRequest)(nil),         // 17: memory_service.v1.UndoWritesRequest
-	(*UndoWritesResponse)(nil),        // 18: memory_service.v1.UndoWritesResponse
-	nil,                               // 19: memory_service.v1.GetInfoResponse.LimitsEntry
-	(*timestamppb.Timestamp)(nil),     // 20: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),       // 21: google.protobuf.Duration
+	(QuarantineDecision)(0),           // 0: memory_service.v1.QuarantineDecision
+	(*GetInfoRequest)(nil),            // 1: memory_service.v1.GetInfoRequest
+	(*GetInfoResponse)(nil),           // 2: memory_service.v1.GetInfoResponse
+	(*BackupProgress)(nil),            // 3: memory_service.v1.BackupProgress
+	(*ListNamespacesRequest)(nil),     // 4: memory_service.v1.ListNamespacesRequest
+	(*ListNamespacesResponse)(nil),    // 5: memory_service.v1.ListNamespacesResponse
+	(*NamespaceSummary)(nil),          // 6: memory_service.v1.NamespaceSummary
+	(*GetNamespaceStatsRequest)(nil),  // 7: memory_service.v1.GetNamespaceStatsRequest
+	(*GetNamespaceStatsResponse)(nil), // 8: memory_service.v1.GetNamespaceStatsResponse
+	(*IndexStats)(nil),                // 9: memory_service.v1.IndexStats
+	(*DeleteNamespaceRequest)(nil),    // 10: memory_service.v1.DeleteNamespaceRequest
+	(*DeleteNamespaceResponse)(nil),   // 11: memory_service.v1.DeleteNamespaceResponse
+	(*FlushRequest)(nil),              // 12: memory_service.v1.FlushRequest
+	(*FlushResponse)(nil),             // 13: memory_service.v1.FlushResponse
+	(*BackupRequest)(nil),             // 14: memory_service.v1.BackupRequest
+	(*BackupResponse)(nil),            // 15: memory_service.v1.BackupResponse
+	(*ReembedRequest)(nil),            // 16: memory_service.v1.ReembedRequest
+	(*ReembedResponse)(nil),           // 17: memory_service.v1.ReembedResponse
+	(*UndoWritesRequest)(nil),         // 18: memory_service.v1.UndoWritesRequest
+	(*UndoWritesResponse)(nil),        // 19: memory_service.v1.UndoWritesResponse
+	(*ListQuarantinedRequest)(nil),    // 20: memory_service.v1.ListQuarantinedRequest
+	(*ListQuarantinedResponse)(nil),   // 21: memory_service.v1.ListQuarantinedResponse
+	(*QuarantinedWrite)(nil),          // 22: memory_service.v1.QuarantinedWrite
+	(*ReviewQuarantinedRequest)(nil),  // 23: memory_service.v1.ReviewQuarantinedRequest
+	(*ReviewQuarantinedResponse)(nil), // 24: memory_service.v1.ReviewQuarantinedResponse
+	nil,                               // 25: memory_service.v1.GetInfoResponse.LimitsEntry
+	(*timestamppb.Timestamp)(nil),     // 26: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),       // 27: google.protobuf.Duration
+	(*MemoryItem)(nil),                // 28: memory_service.v1.MemoryItem
+	(*Degradation)(nil),               // 29: memory_service.v1.Degradation
 }
 var file_memory_service_v1_admin_proto_depIdxs = []int32{
-	20, // 0: memory_service.v1.GetInfoResponse.start_time:type_name -> google.protobuf.Timestamp
-	19, // 1: memory_service.v1.GetInfoResponse.limits:type_name -> memory_service.v1.GetInfoResponse.LimitsEntry
-	2,  // 2: memory_service.v1.GetInfoResponse.backup:type_name -> memory_service.v1.BackupProgress
-	5,  // 3: memory_service.v1.ListNamespacesResponse.namespaces:type_name -> memory_service.v1.NamespaceSummary
-	20, // 4: memory_service.v1.NamespaceSummary.create_time:type_name -> google.protobuf.Timestamp
-	20, // 5: memory_service.v1.GetNamespaceStatsResponse.create_time:type_name -> google.protobuf.Timestamp
-	8,  // 6: memory_service.v1.GetNamespaceStatsResponse.index:type_name -> memory_service.v1.IndexStats
-	21, // 7: memory_service.v1.FlushResponse.duration:type_name -> google.protobuf.Duration
-	21, // 8: memory_service.v1.BackupResponse.duration:type_name -> google.protobuf.Duration
-	20, // 9: memory_service.v1.UndoWritesRequest.since:type_name -> google.protobuf.Timestamp
-	0,  // 10: memory_service.v1.AdminService.GetInfo:input_type -> memory_service.v1.GetInfoRequest
-	3,  // 11: memory_service.v1.AdminService.ListNamespaces:input_type -> memory_service.v1.ListNamespacesRequest
-	6,  // 12: memory_service.v1.AdminService.GetNamespaceStats:input_type -> memory_service.v1.GetNamespaceStatsRequest
-	9,  // 13: memory_service.v1.AdminService.DeleteNamespace:input_type -> memory_service.v1.DeleteNamespaceRequest
-	11, // 14: memory_service.v1.AdminService.Flush:input_type -> memory_service.v1.FlushRequest
-	13, // 15: memory_service.v1.AdminService.Backup:input_type -> memory_service.v1.BackupRequest
-	15, // 16: memory_service.v1.AdminService.Reembed:input_type -> memory_service.v1.ReembedRequest
-	17, // 17: memory_service.v1.AdminService.UndoWrites:input_type -> memory_service.v1.UndoWritesRequest
-	1,  // 18: memory_service.v1.AdminService.GetInfo:output_type -> memory_service.v1.GetInfoResponse
-	4,  // 19: memory_service.v1.AdminService.ListNamespaces:output_type -> memory_service.v1.ListNamespacesResponse
-	7,  // 20: memory_service.v1.AdminService.GetNamespaceStats:output_type -> memory_service.v1.GetNamespaceStatsResponse
-	10, // 21: memory_service.v1.AdminService.DeleteNamespace:output_type -> memory_service.v1.DeleteNamespaceResponse
-	12, // 22: memory_service.v1.AdminService.Flush:output_type -> memory_service.v1.FlushResponse
-	14, // 23: memory_service.v1.AdminService.Backup:output_type -> memory_service.v1.BackupResponse
-	16, // 24: memory_service.v1.AdminService.Reembed:output_type -> memory_service.v1.ReembedResponse
-	18, // 25: memory_service.v1.AdminService.UndoWrites:output_type -> memory_service.v1.UndoWritesResponse
-	18, // [18:26] is the sub-list for method output_type
-	10, // [10:18] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	26, // 0: memory_service.v1.GetInfoResponse.start_time:type_name -> google.protobuf.Timestamp
+	25, // 1: memory_service.v1.GetInfoResponse.limits:type_name -> memory_service.v1.GetInfoResponse.LimitsEntry
+	3,  // 2: memory_service.v1.GetInfoResponse.backup:type_name -> memory_service.v1.BackupProgress
+	6,  // 3: memory_service.v1.ListNamespacesResponse.namespaces:type_name -> memory_service.v1.NamespaceSummary
+	26, // 4: memory_service.v1.NamespaceSummary.create_time:type_name -> google.protobuf.Timestamp
+	26, // 5: memory_service.v1.GetNamespaceStatsResponse.create_time:type_name -> google.protobuf.Timestamp
+	9,  // 6: memory_service.v1.GetNamespaceStatsResponse.index:type_name -> memory_service.v1.IndexStats
+	27, // 7: memory_service.v1.FlushResponse.duration:type_name -> google.protobuf.Duration
+	27, // 8: memory_service.v1.BackupResponse.duration:type_name -> google.protobuf.Duration
+	26, // 9: memory_service.v1.UndoWritesRequest.since:type_name -> google.protobuf.Timestamp
+	22, // 10: memory_service.v1.ListQuarantinedResponse.writes:type_name -> memory_service.v1.QuarantinedWrite
+	26, // 11: memory_service.v1.QuarantinedWrite.create_time:type_name -> google.protobuf.Timestamp
+	26, // 12: memory_service.v1.QuarantinedWrite.expire_time:type_name -> google.protobuf.Timestamp
+	28, // 13: memory_service.v1.QuarantinedWrite.items:type_name -> memory_service.v1.MemoryItem
+	0,  // 14: memory_service.v1.ReviewQuarantinedRequest.decision:type_name -> memory_service.v1.QuarantineDecision
+	29, // 15: memory_service.v1.ReviewQuarantinedResponse.degraded:type_name -> memory_service.v1.Degradation
+	1,  // 16: memory_service.v1.AdminService.GetInfo:input_type -> memory_service.v1.GetInfoRequest
+	4,  // 17: memory_service.v1.AdminService.ListNamespaces:input_type -> memory_service.v1.ListNamespacesRequest
+	7,  // 18: memory_service.v1.AdminService.GetNamespaceStats:input_type -> memory_service.v1.GetNamespaceStatsRequest
+	10, // 19: memory_service.v1.AdminService.DeleteNamespace:input_type -> memory_service.v1.DeleteNamespaceRequest
+	12, // 20: memory_service.v1.AdminService.Flush:input_type -> memory_service.v1.FlushRequest
+	14, // 21: memory_service.v1.AdminService.Backup:input_type -> memory_service.v1.BackupRequest
+	16, // 22: memory_service.v1.AdminService.Reembed:input_type -> memory_service.v1.ReembedRequest
+	18, // 23: memory_service.v1.AdminService.UndoWrites:input_type -> memory_service.v1.UndoWritesRequest
+	20, // 24: memory_service.v1.AdminService.ListQuarantined:input_type -> memory_service.v1.ListQuarantinedRequest
+	23, // 25: memory_service.v1.AdminService.ReviewQuarantined:input_type -> memory_service.v1.ReviewQuarantinedRequest
+	2,  // 26: memory_service.v1.AdminService.GetInfo:output_type -> memory_service.v1.GetInfoResponse
+	5,  // 27: memory_service.v1.AdminService.ListNamespaces:output_type -> memory_service.v1.ListNamespacesResponse
+	8,  // 28: memory_service.v1.AdminService.GetNamespaceStats:output_type -> memory_service.v1.GetNamespaceStatsResponse
+	11, // 29: memory_service.v1.AdminService.DeleteNamespace:output_type -> memory_service.v1.DeleteNamespaceResponse
+	13, // 30: memory_service.v1.AdminService.Flush:output_type -> memory_service.v1.FlushResponse
+	15, // 31: memory_service.v1.AdminService.Backup:output_type -> memory_service.v1.BackupResponse
+	17, // 32: memory_service.v1.AdminService.Reembed:output_type -> memory_service.v1.ReembedResponse
+	19, // 33: memory_service.v1.AdminService.UndoWrites:output_type -> memory_service.v1.UndoWritesResponse
+	21, // 34: memory_service.v1.AdminService.ListQuarantined:output_type -> memory_service.v1.ListQuarantinedResponse
+	24, // 35: memory_service.v1.AdminService.ReviewQuarantined:output_type -> memory_service.v1.ReviewQuarantinedResponse
+	26, // [26:36] is the sub-list for method output_type
+	16, // [16:26] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_admin_proto_init() }
@@ -1530,18 +1964,20 @@ func file_memory_service_v1_admin_proto_init() {
 	if File_memory_service_v1_admin_proto != nil {
 		return
 	}
+	file_memory_service_v1_memory_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_admin_proto_rawDesc), len(file_memory_service_v1_admin_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   20,
+			NumEnums:      1,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_memory_service_v1_admin_proto_goTypes,
 		DependencyIndexes: file_memory_service_v1_admin_proto_depIdxs,
+		EnumInfos:         file_memory_service_v1_admin_proto_enumTypes,
 		MessageInfos:      file_memory_service_v1_admin_proto_msgTypes,
 	}.Build()
 	File_memory_service_v1_admin_proto = out.File

@@ -27,6 +27,8 @@ const (
 	AdminService_Backup_FullMethodName            = "/memory_service.v1.AdminService/Backup"
 	AdminService_Reembed_FullMethodName           = "/memory_service.v1.AdminService/Reembed"
 	AdminService_UndoWrites_FullMethodName        = "/memory_service.v1.AdminService/UndoWrites"
+	AdminService_ListQuarantined_FullMethodName   = "/memory_service.v1.AdminService/ListQuarantined"
+	AdminService_ReviewQuarantined_FullMethodName = "/memory_service.v1.AdminService/ReviewQuarantined"
 )
 
 // AdminServiceClient is the client API for AdminService service.
@@ -63,6 +65,13 @@ type AdminServiceClient interface {
 	// works in steps, each of them atomic, while the server serves; one that was interrupted goes on when
 	// it is repeated. What they deleted cannot come back: forgetting is final.
 	UndoWrites(ctx context.Context, in *UndoWritesRequest, opts ...grpc.CallOption) (*UndoWritesResponse, error)
+	// ListQuarantined lists the writes of a namespace that the server's write policy put into quarantine,
+	// the oldest first.
+	ListQuarantined(ctx context.Context, in *ListQuarantinedRequest, opts ...grpc.CallOption) (*ListQuarantinedResponse, error)
+	// ReviewQuarantined releases a write out of quarantine, which then takes place as if it came now, with
+	// the provenance that it came with; or it deletes it. Errors: QUARANTINED_NOT_FOUND; of a release
+	// also those of the write, such as ITEM_ALREADY_EXISTS and REVISION_MISMATCH: it then stays.
+	ReviewQuarantined(ctx context.Context, in *ReviewQuarantinedRequest, opts ...grpc.CallOption) (*ReviewQuarantinedResponse, error)
 }
 
 type adminServiceClient struct {
@@ -153,6 +162,26 @@ func (c *adminServiceClient) UndoWrites(ctx context.Context, in *UndoWritesReque
 	return out, nil
 }
 
+func (c *adminServiceClient) ListQuarantined(ctx context.Context, in *ListQuarantinedRequest, opts ...grpc.CallOption) (*ListQuarantinedResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListQuarantinedResponse)
+	err := c.cc.Invoke(ctx, AdminService_ListQuarantined_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) ReviewQuarantined(ctx context.Context, in *ReviewQuarantinedRequest, opts ...grpc.CallOption) (*ReviewQuarantinedResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReviewQuarantinedResponse)
+	err := c.cc.Invoke(ctx, AdminService_ReviewQuarantined_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServiceServer is the server API for AdminService service.
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
@@ -187,6 +216,13 @@ type AdminServiceServer interface {
 	// works in steps, each of them atomic, while the server serves; one that was interrupted goes on when
 	// it is repeated. What they deleted cannot come back: forgetting is final.
 	UndoWrites(context.Context, *UndoWritesRequest) (*UndoWritesResponse, error)
+	// ListQuarantined lists the writes of a namespace that the server's write policy put into quarantine,
+	// the oldest first.
+	ListQuarantined(context.Context, *ListQuarantinedRequest) (*ListQuarantinedResponse, error)
+	// ReviewQuarantined releases a write out of quarantine, which then takes place as if it came now, with
+	// the provenance that it came with; or it deletes it. Errors: QUARANTINED_NOT_FOUND; of a release
+	// also those of the write, such as ITEM_ALREADY_EXISTS and REVISION_MISMATCH: it then stays.
+	ReviewQuarantined(context.Context, *ReviewQuarantinedRequest) (*ReviewQuarantinedResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
 }
 
@@ -220,6 +256,12 @@ func (UnimplementedAdminServiceServer) Reembed(context.Context, *ReembedRequest)
 }
 func (UnimplementedAdminServiceServer) UndoWrites(context.Context, *UndoWritesRequest) (*UndoWritesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method UndoWrites not implemented")
+}
+func (UnimplementedAdminServiceServer) ListQuarantined(context.Context, *ListQuarantinedRequest) (*ListQuarantinedResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListQuarantined not implemented")
+}
+func (UnimplementedAdminServiceServer) ReviewQuarantined(context.Context, *ReviewQuarantinedRequest) (*ReviewQuarantinedResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReviewQuarantined not implemented")
 }
 func (UnimplementedAdminServiceServer) mustEmbedUnimplementedAdminServiceServer() {}
 func (UnimplementedAdminServiceServer) testEmbeddedByValue()                      {}
@@ -386,6 +428,42 @@ func _AdminService_UndoWrites_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_ListQuarantined_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListQuarantinedRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).ListQuarantined(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_ListQuarantined_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).ListQuarantined(ctx, req.(*ListQuarantinedRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_ReviewQuarantined_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReviewQuarantinedRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).ReviewQuarantined(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_ReviewQuarantined_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).ReviewQuarantined(ctx, req.(*ReviewQuarantinedRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // AdminService_ServiceDesc is the grpc.ServiceDesc for AdminService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -424,6 +502,14 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "UndoWrites",
 			Handler:    _AdminService_UndoWrites_Handler,
+		},
+		{
+			MethodName: "ListQuarantined",
+			Handler:    _AdminService_ListQuarantined_Handler,
+		},
+		{
+			MethodName: "ReviewQuarantined",
+			Handler:    _AdminService_ReviewQuarantined_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

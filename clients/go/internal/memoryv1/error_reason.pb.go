@@ -99,6 +99,13 @@ const (
 	ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED ErrorReason = 26
 	// A document of this id exists already. Code ALREADY_EXISTS. Metadata: {"namespace": ..., "id": ...}.
 	ErrorReason_ERROR_REASON_DOCUMENT_ALREADY_EXISTS ErrorReason = 27
+	// The server's write policy does not let in what was to be written. Code FAILED_PRECONDITION; the
+	// message has the policy's reason. Nothing was written, and a retry is refused alike. Metadata:
+	// {"field": "items[3]"}, what it was.
+	ErrorReason_ERROR_REASON_WRITE_REJECTED ErrorReason = 28
+	// No write of this id is in quarantine: it was released or deleted, or has expired. Code NOT_FOUND.
+	// Metadata: {"namespace": ..., "id": ...}.
+	ErrorReason_ERROR_REASON_QUARANTINED_NOT_FOUND ErrorReason = 29
 )
 
 // Enum value maps for ErrorReason.
@@ -132,6 +139,8 @@ var (
 		25: "ERROR_REASON_PERMISSION_DENIED",
 		26: "ERROR_REASON_DEADLINE_EXCEEDED",
 		27: "ERROR_REASON_DOCUMENT_ALREADY_EXISTS",
+		28: "ERROR_REASON_WRITE_REJECTED",
+		29: "ERROR_REASON_QUARANTINED_NOT_FOUND",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":             0,
@@ -162,6 +171,8 @@ var (
 		"ERROR_REASON_PERMISSION_DENIED":       25,
 		"ERROR_REASON_DEADLINE_EXCEEDED":       26,
 		"ERROR_REASON_DOCUMENT_ALREADY_EXISTS": 27,
+		"ERROR_REASON_WRITE_REJECTED":          28,
+		"ERROR_REASON_QUARANTINED_NOT_FOUND":   29,
 	}
 )
 
@@ -196,7 +207,7 @@ var File_memory_service_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"$memory_service/v1/error_reason.proto\x12\x11memory_service.v1*\xd3\a\n" +
+	"$memory_service/v1/error_reason.proto\x12\x11memory_service.v1*\x9c\b\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12#\n" +
@@ -226,7 +237,9 @@ const file_memory_service_v1_error_reason_proto_rawDesc = "" +
 	"\x1cERROR_REASON_UNAUTHENTICATED\x10\x18\x12\"\n" +
 	"\x1eERROR_REASON_PERMISSION_DENIED\x10\x19\x12\"\n" +
 	"\x1eERROR_REASON_DEADLINE_EXCEEDED\x10\x1a\x12(\n" +
-	"$ERROR_REASON_DOCUMENT_ALREADY_EXISTS\x10\x1bb\x06proto3"
+	"$ERROR_REASON_DOCUMENT_ALREADY_EXISTS\x10\x1b\x12\x1f\n" +
+	"\x1bERROR_REASON_WRITE_REJECTED\x10\x1c\x12&\n" +
+	"\"ERROR_REASON_QUARANTINED_NOT_FOUND\x10\x1db\x06proto3"
 
 var (
 	file_memory_service_v1_error_reason_proto_rawDescOnce sync.Once

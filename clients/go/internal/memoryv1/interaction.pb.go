@@ -952,7 +952,11 @@ type RetrieveRelevantContextRequest struct {
 	// out. Unset: no bound but that of a response, about 3 MiB. Must be positive.
 	MaxTokens *int32 `protobuf:"varint,13,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
 	// explain adds to each result how its score came about. False: no explanation.
-	Explain       bool `protobuf:"varint,14,opt,name=explain,proto3" json:"explain,omitempty"`
+	Explain bool `protobuf:"varint,14,opt,name=explain,proto3" json:"explain,omitempty"`
+	// min_trust that the messages, responses and reflections have, 0 to 1. Unset: any.
+	MinTrust *float64 `protobuf:"fixed64,15,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
+	// sources that the messages, responses and reflections have one of, as in RetrieveOptions. Empty: any.
+	Sources       []SourceKind `protobuf:"varint,16,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1083,6 +1087,20 @@ func (x *RetrieveRelevantContextRequest) GetExplain() bool {
 		return x.Explain
 	}
 	return false
+}
+
+func (x *RetrieveRelevantContextRequest) GetMinTrust() float64 {
+	if x != nil && x.MinTrust != nil {
+		return *x.MinTrust
+	}
+	return 0
+}
+
+func (x *RetrieveRelevantContextRequest) GetSources() []SourceKind {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
 }
 
 // RetrieveRelevantContextResponse is what fits the text.
@@ -1580,7 +1598,7 @@ const file_memory_service_v1_interaction_proto_rawDesc = "" +
 	"\x17StoreReflectionResponse\x12@\n" +
 	"\vinteraction\x18\x01 \x01(\v2\x1e.memory_service.v1.InteractionR\vinteraction\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xef\x05\n" +
+	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xd8\x06\n" +
 	"\x1eRetrieveRelevantContextRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05query\x18\x02 \x01(\tR\x05query\x120\n" +
@@ -1600,7 +1618,9 @@ const file_memory_service_v1_interaction_proto_rawDesc = "" +
 	"\x04mode\x18\f \x01(\x0e2\x1f.memory_service.v1.RetrieveModeR\x04mode\x12\"\n" +
 	"\n" +
 	"max_tokens\x18\r \x01(\x05H\x03R\tmaxTokens\x88\x01\x01\x12\x18\n" +
-	"\aexplain\x18\x0e \x01(\bR\aexplain\x1a9\n" +
+	"\aexplain\x18\x0e \x01(\bR\aexplain\x12 \n" +
+	"\tmin_trust\x18\x0f \x01(\x01H\x04R\bminTrust\x88\x01\x01\x127\n" +
+	"\asources\x18\x10 \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x14\n" +
@@ -1608,7 +1628,9 @@ const file_memory_service_v1_interaction_proto_rawDesc = "" +
 	"\x11_reflection_limitB\f\n" +
 	"\n" +
 	"_min_scoreB\r\n" +
-	"\v_max_tokens\"\xd6\x01\n" +
+	"\v_max_tokensB\f\n" +
+	"\n" +
+	"_min_trust\"\xd6\x01\n" +
 	"\x1fRetrieveRelevantContextResponse\x12:\n" +
 	"\aresults\x18\x01 \x03(\v2 .memory_service.v1.ContextResultR\aresults\x12\x1f\n" +
 	"\vtoken_count\x18\x02 \x01(\x05R\n" +
@@ -1698,7 +1720,8 @@ var file_memory_service_v1_interaction_proto_goTypes = []any{
 	(*durationpb.Duration)(nil),              // 23: google.protobuf.Duration
 	(*Degradation)(nil),                      // 24: memory_service.v1.Degradation
 	(RetrieveMode)(0),                        // 25: memory_service.v1.RetrieveMode
-	(*Explanation)(nil),                      // 26: memory_service.v1.Explanation
+	(SourceKind)(0),                          // 26: memory_service.v1.SourceKind
+	(*Explanation)(nil),                      // 27: memory_service.v1.Explanation
 }
 var file_memory_service_v1_interaction_proto_depIdxs = []int32{
 	0,  // 0: memory_service.v1.Interaction.kind:type_name -> memory_service.v1.InteractionKind
@@ -1732,31 +1755,32 @@ var file_memory_service_v1_interaction_proto_depIdxs = []int32{
 	21, // 28: memory_service.v1.RetrieveRelevantContextRequest.start_time:type_name -> google.protobuf.Timestamp
 	21, // 29: memory_service.v1.RetrieveRelevantContextRequest.end_time:type_name -> google.protobuf.Timestamp
 	25, // 30: memory_service.v1.RetrieveRelevantContextRequest.mode:type_name -> memory_service.v1.RetrieveMode
-	11, // 31: memory_service.v1.RetrieveRelevantContextResponse.results:type_name -> memory_service.v1.ContextResult
-	24, // 32: memory_service.v1.RetrieveRelevantContextResponse.degraded:type_name -> memory_service.v1.Degradation
-	1,  // 33: memory_service.v1.ContextResult.interaction:type_name -> memory_service.v1.Interaction
-	26, // 34: memory_service.v1.ContextResult.explanation:type_name -> memory_service.v1.Explanation
-	20, // 35: memory_service.v1.RetrieveLastInteractionsRequest.labels:type_name -> memory_service.v1.RetrieveLastInteractionsRequest.LabelsEntry
-	21, // 36: memory_service.v1.RetrieveLastInteractionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	21, // 37: memory_service.v1.RetrieveLastInteractionsRequest.end_time:type_name -> google.protobuf.Timestamp
-	14, // 38: memory_service.v1.RetrieveLastInteractionsResponse.interactions:type_name -> memory_service.v1.InteractionPair
-	1,  // 39: memory_service.v1.InteractionPair.message:type_name -> memory_service.v1.Interaction
-	1,  // 40: memory_service.v1.InteractionPair.responses:type_name -> memory_service.v1.Interaction
-	3,  // 41: memory_service.v1.InteractionService.StoreInteraction:input_type -> memory_service.v1.StoreInteractionRequest
-	5,  // 42: memory_service.v1.InteractionService.StoreResponse:input_type -> memory_service.v1.StoreResponseRequest
-	7,  // 43: memory_service.v1.InteractionService.StoreReflection:input_type -> memory_service.v1.StoreReflectionRequest
-	9,  // 44: memory_service.v1.InteractionService.RetrieveRelevantContext:input_type -> memory_service.v1.RetrieveRelevantContextRequest
-	12, // 45: memory_service.v1.InteractionService.RetrieveLastInteractions:input_type -> memory_service.v1.RetrieveLastInteractionsRequest
-	4,  // 46: memory_service.v1.InteractionService.StoreInteraction:output_type -> memory_service.v1.StoreInteractionResponse
-	6,  // 47: memory_service.v1.InteractionService.StoreResponse:output_type -> memory_service.v1.StoreResponseResponse
-	8,  // 48: memory_service.v1.InteractionService.StoreReflection:output_type -> memory_service.v1.StoreReflectionResponse
-	10, // 49: memory_service.v1.InteractionService.RetrieveRelevantContext:output_type -> memory_service.v1.RetrieveRelevantContextResponse
-	13, // 50: memory_service.v1.InteractionService.RetrieveLastInteractions:output_type -> memory_service.v1.RetrieveLastInteractionsResponse
-	46, // [46:51] is the sub-list for method output_type
-	41, // [41:46] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	26, // 31: memory_service.v1.RetrieveRelevantContextRequest.sources:type_name -> memory_service.v1.SourceKind
+	11, // 32: memory_service.v1.RetrieveRelevantContextResponse.results:type_name -> memory_service.v1.ContextResult
+	24, // 33: memory_service.v1.RetrieveRelevantContextResponse.degraded:type_name -> memory_service.v1.Degradation
+	1,  // 34: memory_service.v1.ContextResult.interaction:type_name -> memory_service.v1.Interaction
+	27, // 35: memory_service.v1.ContextResult.explanation:type_name -> memory_service.v1.Explanation
+	20, // 36: memory_service.v1.RetrieveLastInteractionsRequest.labels:type_name -> memory_service.v1.RetrieveLastInteractionsRequest.LabelsEntry
+	21, // 37: memory_service.v1.RetrieveLastInteractionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	21, // 38: memory_service.v1.RetrieveLastInteractionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	14, // 39: memory_service.v1.RetrieveLastInteractionsResponse.interactions:type_name -> memory_service.v1.InteractionPair
+	1,  // 40: memory_service.v1.InteractionPair.message:type_name -> memory_service.v1.Interaction
+	1,  // 41: memory_service.v1.InteractionPair.responses:type_name -> memory_service.v1.Interaction
+	3,  // 42: memory_service.v1.InteractionService.StoreInteraction:input_type -> memory_service.v1.StoreInteractionRequest
+	5,  // 43: memory_service.v1.InteractionService.StoreResponse:input_type -> memory_service.v1.StoreResponseRequest
+	7,  // 44: memory_service.v1.InteractionService.StoreReflection:input_type -> memory_service.v1.StoreReflectionRequest
+	9,  // 45: memory_service.v1.InteractionService.RetrieveRelevantContext:input_type -> memory_service.v1.RetrieveRelevantContextRequest
+	12, // 46: memory_service.v1.InteractionService.RetrieveLastInteractions:input_type -> memory_service.v1.RetrieveLastInteractionsRequest
+	4,  // 47: memory_service.v1.InteractionService.StoreInteraction:output_type -> memory_service.v1.StoreInteractionResponse
+	6,  // 48: memory_service.v1.InteractionService.StoreResponse:output_type -> memory_service.v1.StoreResponseResponse
+	8,  // 49: memory_service.v1.InteractionService.StoreReflection:output_type -> memory_service.v1.StoreReflectionResponse
+	10, // 50: memory_service.v1.InteractionService.RetrieveRelevantContext:output_type -> memory_service.v1.RetrieveRelevantContextResponse
+	13, // 51: memory_service.v1.InteractionService.RetrieveLastInteractions:output_type -> memory_service.v1.RetrieveLastInteractionsResponse
+	47, // [47:52] is the sub-list for method output_type
+	42, // [42:47] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_interaction_proto_init() }

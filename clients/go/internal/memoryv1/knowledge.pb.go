@@ -1373,7 +1373,11 @@ type SearchFragmentsRequest struct {
 	// 1000. At most 1000; more is taken as 1000.
 	PageSize int32 `protobuf:"varint,13,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
-	PageToken     string `protobuf:"bytes,14,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,14,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// min_trust that the fragments have, 0 to 1. Unset: any.
+	MinTrust *float64 `protobuf:"fixed64,15,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
+	// sources that the fragments have one of, as in RetrieveOptions. Empty: any.
+	Sources       []SourceKind `protobuf:"varint,16,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1504,6 +1508,20 @@ func (x *SearchFragmentsRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *SearchFragmentsRequest) GetMinTrust() float64 {
+	if x != nil && x.MinTrust != nil {
+		return *x.MinTrust
+	}
+	return 0
+}
+
+func (x *SearchFragmentsRequest) GetSources() []SourceKind {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
 }
 
 // SearchFragmentsResponse is one page of results.
@@ -1788,7 +1806,7 @@ const file_memory_service_v1_knowledge_proto_rawDesc = "" +
 	"\x11_expected_version\"j\n" +
 	"\x16DeleteDocumentResponse\x124\n" +
 	"\x16removed_fragment_count\x18\x01 \x01(\x03R\x14removedFragmentCount\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x03R\brevision\"\x9d\x05\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\"\x86\x06\n" +
 	"\x16SearchFragmentsRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05query\x18\x02 \x01(\tR\x05query\x12\x19\n" +
@@ -1808,14 +1826,18 @@ const file_memory_service_v1_knowledge_proto_rawDesc = "" +
 	"\aexplain\x18\f \x01(\bR\aexplain\x12\x1b\n" +
 	"\tpage_size\x18\r \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x0e \x01(\tR\tpageToken\x1a9\n" +
+	"page_token\x18\x0e \x01(\tR\tpageToken\x12 \n" +
+	"\tmin_trust\x18\x0f \x01(\x01H\x03R\bminTrust\x88\x01\x01\x127\n" +
+	"\asources\x18\x10 \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\b\n" +
 	"\x06_limitB\f\n" +
 	"\n" +
 	"_min_scoreB\r\n" +
-	"\v_max_tokens\"\xd6\x01\n" +
+	"\v_max_tokensB\f\n" +
+	"\n" +
+	"_min_trust\"\xd6\x01\n" +
 	"\x17SearchFragmentsResponse\x12;\n" +
 	"\aresults\x18\x01 \x03(\v2!.memory_service.v1.FragmentResultR\aresults\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12:\n" +
@@ -1883,7 +1905,8 @@ var file_memory_service_v1_knowledge_proto_goTypes = []any{
 	(*MemoryItem)(nil),              // 24: memory_service.v1.MemoryItem
 	(*Degradation)(nil),             // 25: memory_service.v1.Degradation
 	(RetrieveMode)(0),               // 26: memory_service.v1.RetrieveMode
-	(*Explanation)(nil),             // 27: memory_service.v1.Explanation
+	(SourceKind)(0),                 // 27: memory_service.v1.SourceKind
+	(*Explanation)(nil),             // 28: memory_service.v1.Explanation
 }
 var file_memory_service_v1_knowledge_proto_depIdxs = []int32{
 	17, // 0: memory_service.v1.Document.labels:type_name -> memory_service.v1.Document.LabelsEntry
@@ -1915,28 +1938,29 @@ var file_memory_service_v1_knowledge_proto_depIdxs = []int32{
 	22, // 26: memory_service.v1.SearchFragmentsRequest.start_time:type_name -> google.protobuf.Timestamp
 	22, // 27: memory_service.v1.SearchFragmentsRequest.end_time:type_name -> google.protobuf.Timestamp
 	26, // 28: memory_service.v1.SearchFragmentsRequest.mode:type_name -> memory_service.v1.RetrieveMode
-	16, // 29: memory_service.v1.SearchFragmentsResponse.results:type_name -> memory_service.v1.FragmentResult
-	25, // 30: memory_service.v1.SearchFragmentsResponse.degraded:type_name -> memory_service.v1.Degradation
-	2,  // 31: memory_service.v1.FragmentResult.fragment:type_name -> memory_service.v1.Fragment
-	1,  // 32: memory_service.v1.FragmentResult.document:type_name -> memory_service.v1.Document
-	27, // 33: memory_service.v1.FragmentResult.explanation:type_name -> memory_service.v1.Explanation
-	4,  // 34: memory_service.v1.KnowledgeService.HandleMessage:input_type -> memory_service.v1.HandleMessageRequest
-	6,  // 35: memory_service.v1.KnowledgeService.AddDocument:input_type -> memory_service.v1.AddDocumentRequest
-	8,  // 36: memory_service.v1.KnowledgeService.GetDocument:input_type -> memory_service.v1.GetDocumentRequest
-	10, // 37: memory_service.v1.KnowledgeService.ListDocuments:input_type -> memory_service.v1.ListDocumentsRequest
-	12, // 38: memory_service.v1.KnowledgeService.DeleteDocument:input_type -> memory_service.v1.DeleteDocumentRequest
-	14, // 39: memory_service.v1.KnowledgeService.SearchFragments:input_type -> memory_service.v1.SearchFragmentsRequest
-	5,  // 40: memory_service.v1.KnowledgeService.HandleMessage:output_type -> memory_service.v1.HandleMessageResponse
-	7,  // 41: memory_service.v1.KnowledgeService.AddDocument:output_type -> memory_service.v1.AddDocumentResponse
-	9,  // 42: memory_service.v1.KnowledgeService.GetDocument:output_type -> memory_service.v1.GetDocumentResponse
-	11, // 43: memory_service.v1.KnowledgeService.ListDocuments:output_type -> memory_service.v1.ListDocumentsResponse
-	13, // 44: memory_service.v1.KnowledgeService.DeleteDocument:output_type -> memory_service.v1.DeleteDocumentResponse
-	15, // 45: memory_service.v1.KnowledgeService.SearchFragments:output_type -> memory_service.v1.SearchFragmentsResponse
-	40, // [40:46] is the sub-list for method output_type
-	34, // [34:40] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	27, // 29: memory_service.v1.SearchFragmentsRequest.sources:type_name -> memory_service.v1.SourceKind
+	16, // 30: memory_service.v1.SearchFragmentsResponse.results:type_name -> memory_service.v1.FragmentResult
+	25, // 31: memory_service.v1.SearchFragmentsResponse.degraded:type_name -> memory_service.v1.Degradation
+	2,  // 32: memory_service.v1.FragmentResult.fragment:type_name -> memory_service.v1.Fragment
+	1,  // 33: memory_service.v1.FragmentResult.document:type_name -> memory_service.v1.Document
+	28, // 34: memory_service.v1.FragmentResult.explanation:type_name -> memory_service.v1.Explanation
+	4,  // 35: memory_service.v1.KnowledgeService.HandleMessage:input_type -> memory_service.v1.HandleMessageRequest
+	6,  // 36: memory_service.v1.KnowledgeService.AddDocument:input_type -> memory_service.v1.AddDocumentRequest
+	8,  // 37: memory_service.v1.KnowledgeService.GetDocument:input_type -> memory_service.v1.GetDocumentRequest
+	10, // 38: memory_service.v1.KnowledgeService.ListDocuments:input_type -> memory_service.v1.ListDocumentsRequest
+	12, // 39: memory_service.v1.KnowledgeService.DeleteDocument:input_type -> memory_service.v1.DeleteDocumentRequest
+	14, // 40: memory_service.v1.KnowledgeService.SearchFragments:input_type -> memory_service.v1.SearchFragmentsRequest
+	5,  // 41: memory_service.v1.KnowledgeService.HandleMessage:output_type -> memory_service.v1.HandleMessageResponse
+	7,  // 42: memory_service.v1.KnowledgeService.AddDocument:output_type -> memory_service.v1.AddDocumentResponse
+	9,  // 43: memory_service.v1.KnowledgeService.GetDocument:output_type -> memory_service.v1.GetDocumentResponse
+	11, // 44: memory_service.v1.KnowledgeService.ListDocuments:output_type -> memory_service.v1.ListDocumentsResponse
+	13, // 45: memory_service.v1.KnowledgeService.DeleteDocument:output_type -> memory_service.v1.DeleteDocumentResponse
+	15, // 46: memory_service.v1.KnowledgeService.SearchFragments:output_type -> memory_service.v1.SearchFragmentsResponse
+	41, // [41:47] is the sub-list for method output_type
+	35, // [35:41] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_knowledge_proto_init() }

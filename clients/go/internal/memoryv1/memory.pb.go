@@ -368,6 +368,10 @@ const (
 	DegradationReason_DEGRADATION_REASON_NO_RERANKER DegradationReason = 7
 	// The reranker failed: the order is that of the scores.
 	DegradationReason_DEGRADATION_REASON_RERANKER_UNAVAILABLE DegradationReason = 8
+	// The server's write policy put the write into quarantine; the message has its reason. It is kept, but
+	// nothing of it can be read, and nothing it would replace or end is changed, until an administrator
+	// releases it. What the answer tells of items is what they would be: they have no revision.
+	DegradationReason_DEGRADATION_REASON_QUARANTINED DegradationReason = 9
 )
 
 // Enum value maps for DegradationReason.
@@ -382,6 +386,7 @@ var (
 		6: "DEGRADATION_REASON_EMBEDDING_PENDING",
 		7: "DEGRADATION_REASON_NO_RERANKER",
 		8: "DEGRADATION_REASON_RERANKER_UNAVAILABLE",
+		9: "DEGRADATION_REASON_QUARANTINED",
 	}
 	DegradationReason_value = map[string]int32{
 		"DEGRADATION_REASON_UNSPECIFIED":          0,
@@ -393,6 +398,7 @@ var (
 		"DEGRADATION_REASON_EMBEDDING_PENDING":    6,
 		"DEGRADATION_REASON_NO_RERANKER":          7,
 		"DEGRADATION_REASON_RERANKER_UNAVAILABLE": 8,
+		"DEGRADATION_REASON_QUARANTINED":          9,
 	}
 )
 
@@ -4032,7 +4038,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x19RETRIEVE_MODE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14RETRIEVE_MODE_HYBRID\x10\x01\x12\x18\n" +
 	"\x14RETRIEVE_MODE_VECTOR\x10\x02\x12\x19\n" +
-	"\x15RETRIEVE_MODE_LEXICAL\x10\x03*\xf2\x02\n" +
+	"\x15RETRIEVE_MODE_LEXICAL\x10\x03*\x96\x03\n" +
 	"\x11DegradationReason\x12\"\n" +
 	"\x1eDEGRADATION_REASON_UNSPECIFIED\x10\x00\x12\"\n" +
 	"\x1eDEGRADATION_REASON_NO_EMBEDDER\x10\x01\x12+\n" +
@@ -4042,7 +4048,8 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\"DEGRADATION_REASON_LLM_UNAVAILABLE\x10\x05\x12(\n" +
 	"$DEGRADATION_REASON_EMBEDDING_PENDING\x10\x06\x12\"\n" +
 	"\x1eDEGRADATION_REASON_NO_RERANKER\x10\a\x12+\n" +
-	"'DEGRADATION_REASON_RERANKER_UNAVAILABLE\x10\b*\xb0\x02\n" +
+	"'DEGRADATION_REASON_RERANKER_UNAVAILABLE\x10\b\x12\"\n" +
+	"\x1eDEGRADATION_REASON_QUARANTINED\x10\t*\xb0\x02\n" +
 	"\n" +
 	"ChangeType\x12\x1b\n" +
 	"\x17CHANGE_TYPE_UNSPECIFIED\x10\x00\x12\x1a\n" +

@@ -1250,7 +1250,11 @@ type SearchMemoriesRequest struct {
 	// 1000. At most 1000; more is taken as 1000.
 	PageSize int32 `protobuf:"varint,14,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
-	PageToken     string `protobuf:"bytes,15,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,15,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// min_trust that the memories have, 0 to 1. Unset: any.
+	MinTrust *float64 `protobuf:"fixed64,16,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
+	// sources that the memories have one of, as in RetrieveOptions. Empty: any.
+	Sources       []SourceKind `protobuf:"varint,17,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1388,6 +1392,20 @@ func (x *SearchMemoriesRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *SearchMemoriesRequest) GetMinTrust() float64 {
+	if x != nil && x.MinTrust != nil {
+		return *x.MinTrust
+	}
+	return 0
+}
+
+func (x *SearchMemoriesRequest) GetSources() []SourceKind {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
 }
 
 // SearchMemoriesResponse is one page of results.
@@ -3134,7 +3152,7 @@ const file_memory_service_v1_user_memory_proto_rawDesc = "" +
 	"\tllm_usage\x18\f \x01(\v2\x1b.memory_service.v1.LlmUsageR\bllmUsage\x12:\n" +
 	"\bdegraded\x18\r \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\x12\x1a\n" +
 	"\brevision\x18\x0e \x01(\x03R\brevisionB\r\n" +
-	"\v_similarity\"\xeb\x05\n" +
+	"\v_similarity\"\xd4\x06\n" +
 	"\x15SearchMemoriesRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05query\x18\x02 \x01(\tR\x05query\x12A\n" +
@@ -3157,7 +3175,9 @@ const file_memory_service_v1_user_memory_proto_rawDesc = "" +
 	"\aexplain\x18\r \x01(\bR\aexplain\x12\x1b\n" +
 	"\tpage_size\x18\x0e \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x0f \x01(\tR\tpageToken\x1a9\n" +
+	"page_token\x18\x0f \x01(\tR\tpageToken\x12 \n" +
+	"\tmin_trust\x18\x10 \x01(\x01H\x04R\bminTrust\x88\x01\x01\x127\n" +
+	"\asources\x18\x11 \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\b\n" +
@@ -3165,7 +3185,9 @@ const file_memory_service_v1_user_memory_proto_rawDesc = "" +
 	"\x0f_min_importanceB\f\n" +
 	"\n" +
 	"_min_scoreB\r\n" +
-	"\v_max_tokens\"\xd3\x01\n" +
+	"\v_max_tokensB\f\n" +
+	"\n" +
+	"_min_trust\"\xd3\x01\n" +
 	"\x16SearchMemoriesResponse\x129\n" +
 	"\aresults\x18\x01 \x03(\v2\x1f.memory_service.v1.MemoryResultR\aresults\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12:\n" +
@@ -3457,9 +3479,10 @@ var file_memory_service_v1_user_memory_proto_goTypes = []any{
 	(*LlmUsage)(nil),                     // 40: memory_service.v1.LlmUsage
 	(*Degradation)(nil),                  // 41: memory_service.v1.Degradation
 	(RetrieveMode)(0),                    // 42: memory_service.v1.RetrieveMode
-	(*Explanation)(nil),                  // 43: memory_service.v1.Explanation
-	(*fieldmaskpb.FieldMask)(nil),        // 44: google.protobuf.FieldMask
-	(*ChatMessage)(nil),                  // 45: memory_service.v1.ChatMessage
+	(SourceKind)(0),                      // 43: memory_service.v1.SourceKind
+	(*Explanation)(nil),                  // 44: memory_service.v1.Explanation
+	(*fieldmaskpb.FieldMask)(nil),        // 45: google.protobuf.FieldMask
+	(*ChatMessage)(nil),                  // 46: memory_service.v1.ChatMessage
 }
 var file_memory_service_v1_user_memory_proto_depIdxs = []int32{
 	2,  // 0: memory_service.v1.MemorySource.origin:type_name -> memory_service.v1.MemoryOrigin
@@ -3499,78 +3522,79 @@ var file_memory_service_v1_user_memory_proto_depIdxs = []int32{
 	36, // 34: memory_service.v1.SearchMemoriesRequest.as_of_time:type_name -> google.protobuf.Timestamp
 	31, // 35: memory_service.v1.SearchMemoriesRequest.labels:type_name -> memory_service.v1.SearchMemoriesRequest.LabelsEntry
 	42, // 36: memory_service.v1.SearchMemoriesRequest.mode:type_name -> memory_service.v1.RetrieveMode
-	14, // 37: memory_service.v1.SearchMemoriesResponse.results:type_name -> memory_service.v1.MemoryResult
-	41, // 38: memory_service.v1.SearchMemoriesResponse.degraded:type_name -> memory_service.v1.Degradation
-	9,  // 39: memory_service.v1.MemoryResult.memory:type_name -> memory_service.v1.UserMemory
-	43, // 40: memory_service.v1.MemoryResult.explanation:type_name -> memory_service.v1.Explanation
-	0,  // 41: memory_service.v1.ListMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
-	36, // 42: memory_service.v1.ListMemoriesRequest.as_of_time:type_name -> google.protobuf.Timestamp
-	32, // 43: memory_service.v1.ListMemoriesRequest.labels:type_name -> memory_service.v1.ListMemoriesRequest.LabelsEntry
-	36, // 44: memory_service.v1.ListMemoriesRequest.start_time:type_name -> google.protobuf.Timestamp
-	36, // 45: memory_service.v1.ListMemoriesRequest.end_time:type_name -> google.protobuf.Timestamp
-	9,  // 46: memory_service.v1.ListMemoriesResponse.memories:type_name -> memory_service.v1.UserMemory
-	9,  // 47: memory_service.v1.UpdateMemoryRequest.memory:type_name -> memory_service.v1.UserMemory
-	44, // 48: memory_service.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
-	35, // 49: memory_service.v1.UpdateMemoryRequest.decide_by:type_name -> memory_service.v1.DecidedBy
-	4,  // 50: memory_service.v1.UpdateMemoryResponse.outcome:type_name -> memory_service.v1.MemoryOutcome
-	9,  // 51: memory_service.v1.UpdateMemoryResponse.memory:type_name -> memory_service.v1.UserMemory
-	9,  // 52: memory_service.v1.UpdateMemoryResponse.existing:type_name -> memory_service.v1.UserMemory
-	35, // 53: memory_service.v1.UpdateMemoryResponse.decided_by:type_name -> memory_service.v1.DecidedBy
-	35, // 54: memory_service.v1.UpdateMemoryResponse.rephrased_by:type_name -> memory_service.v1.DecidedBy
-	39, // 55: memory_service.v1.UpdateMemoryResponse.failures:type_name -> memory_service.v1.DecisionFailure
-	40, // 56: memory_service.v1.UpdateMemoryResponse.llm_usage:type_name -> memory_service.v1.LlmUsage
-	41, // 57: memory_service.v1.UpdateMemoryResponse.degraded:type_name -> memory_service.v1.Degradation
-	0,  // 58: memory_service.v1.GetPreloadedMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
-	36, // 59: memory_service.v1.GetPreloadedMemoriesRequest.as_of_time:type_name -> google.protobuf.Timestamp
-	33, // 60: memory_service.v1.GetPreloadedMemoriesRequest.labels:type_name -> memory_service.v1.GetPreloadedMemoriesRequest.LabelsEntry
-	9,  // 61: memory_service.v1.GetPreloadedMemoriesResponse.memories:type_name -> memory_service.v1.UserMemory
-	45, // 62: memory_service.v1.ExtractMemoriesRequest.messages:type_name -> memory_service.v1.ChatMessage
-	0,  // 63: memory_service.v1.ExtractMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
-	3,  // 64: memory_service.v1.ExtractMemoriesRequest.on_contradiction:type_name -> memory_service.v1.OnContradiction
-	35, // 65: memory_service.v1.ExtractMemoriesRequest.decide_by:type_name -> memory_service.v1.DecidedBy
-	34, // 66: memory_service.v1.ExtractMemoriesRequest.labels:type_name -> memory_service.v1.ExtractMemoriesRequest.LabelsEntry
-	25, // 67: memory_service.v1.ExtractMemoriesResponse.results:type_name -> memory_service.v1.ExtractedMemory
-	35, // 68: memory_service.v1.ExtractMemoriesResponse.decided_by:type_name -> memory_service.v1.DecidedBy
-	39, // 69: memory_service.v1.ExtractMemoriesResponse.failures:type_name -> memory_service.v1.DecisionFailure
-	40, // 70: memory_service.v1.ExtractMemoriesResponse.llm_usage:type_name -> memory_service.v1.LlmUsage
-	41, // 71: memory_service.v1.ExtractMemoriesResponse.degraded:type_name -> memory_service.v1.Degradation
-	4,  // 72: memory_service.v1.ExtractedMemory.outcome:type_name -> memory_service.v1.MemoryOutcome
-	9,  // 73: memory_service.v1.ExtractedMemory.memory:type_name -> memory_service.v1.UserMemory
-	9,  // 74: memory_service.v1.ExtractedMemory.existing:type_name -> memory_service.v1.UserMemory
-	9,  // 75: memory_service.v1.ExtractedMemory.superseded:type_name -> memory_service.v1.UserMemory
-	35, // 76: memory_service.v1.ExtractedMemory.decided_by:type_name -> memory_service.v1.DecidedBy
-	0,  // 77: memory_service.v1.ConsolidateMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
-	35, // 78: memory_service.v1.ConsolidateMemoriesRequest.decide_by:type_name -> memory_service.v1.DecidedBy
-	28, // 79: memory_service.v1.ConsolidateMemoriesResponse.consolidations:type_name -> memory_service.v1.Consolidation
-	35, // 80: memory_service.v1.ConsolidateMemoriesResponse.decided_by:type_name -> memory_service.v1.DecidedBy
-	39, // 81: memory_service.v1.ConsolidateMemoriesResponse.failures:type_name -> memory_service.v1.DecisionFailure
-	40, // 82: memory_service.v1.ConsolidateMemoriesResponse.llm_usage:type_name -> memory_service.v1.LlmUsage
-	41, // 83: memory_service.v1.ConsolidateMemoriesResponse.degraded:type_name -> memory_service.v1.Degradation
-	5,  // 84: memory_service.v1.Consolidation.action:type_name -> memory_service.v1.ConsolidationAction
-	9,  // 85: memory_service.v1.Consolidation.sources:type_name -> memory_service.v1.UserMemory
-	9,  // 86: memory_service.v1.Consolidation.memory:type_name -> memory_service.v1.UserMemory
-	35, // 87: memory_service.v1.Consolidation.decided_by:type_name -> memory_service.v1.DecidedBy
-	10, // 88: memory_service.v1.UserMemoryService.SaveMemory:input_type -> memory_service.v1.SaveMemoryRequest
-	12, // 89: memory_service.v1.UserMemoryService.SearchMemories:input_type -> memory_service.v1.SearchMemoriesRequest
-	15, // 90: memory_service.v1.UserMemoryService.ListMemories:input_type -> memory_service.v1.ListMemoriesRequest
-	17, // 91: memory_service.v1.UserMemoryService.UpdateMemory:input_type -> memory_service.v1.UpdateMemoryRequest
-	19, // 92: memory_service.v1.UserMemoryService.DeleteMemory:input_type -> memory_service.v1.DeleteMemoryRequest
-	21, // 93: memory_service.v1.UserMemoryService.GetPreloadedMemories:input_type -> memory_service.v1.GetPreloadedMemoriesRequest
-	23, // 94: memory_service.v1.UserMemoryService.ExtractMemories:input_type -> memory_service.v1.ExtractMemoriesRequest
-	26, // 95: memory_service.v1.UserMemoryService.ConsolidateMemories:input_type -> memory_service.v1.ConsolidateMemoriesRequest
-	11, // 96: memory_service.v1.UserMemoryService.SaveMemory:output_type -> memory_service.v1.SaveMemoryResponse
-	13, // 97: memory_service.v1.UserMemoryService.SearchMemories:output_type -> memory_service.v1.SearchMemoriesResponse
-	16, // 98: memory_service.v1.UserMemoryService.ListMemories:output_type -> memory_service.v1.ListMemoriesResponse
-	18, // 99: memory_service.v1.UserMemoryService.UpdateMemory:output_type -> memory_service.v1.UpdateMemoryResponse
-	20, // 100: memory_service.v1.UserMemoryService.DeleteMemory:output_type -> memory_service.v1.DeleteMemoryResponse
-	22, // 101: memory_service.v1.UserMemoryService.GetPreloadedMemories:output_type -> memory_service.v1.GetPreloadedMemoriesResponse
-	24, // 102: memory_service.v1.UserMemoryService.ExtractMemories:output_type -> memory_service.v1.ExtractMemoriesResponse
-	27, // 103: memory_service.v1.UserMemoryService.ConsolidateMemories:output_type -> memory_service.v1.ConsolidateMemoriesResponse
-	96, // [96:104] is the sub-list for method output_type
-	88, // [88:96] is the sub-list for method input_type
-	88, // [88:88] is the sub-list for extension type_name
-	88, // [88:88] is the sub-list for extension extendee
-	0,  // [0:88] is the sub-list for field type_name
+	43, // 37: memory_service.v1.SearchMemoriesRequest.sources:type_name -> memory_service.v1.SourceKind
+	14, // 38: memory_service.v1.SearchMemoriesResponse.results:type_name -> memory_service.v1.MemoryResult
+	41, // 39: memory_service.v1.SearchMemoriesResponse.degraded:type_name -> memory_service.v1.Degradation
+	9,  // 40: memory_service.v1.MemoryResult.memory:type_name -> memory_service.v1.UserMemory
+	44, // 41: memory_service.v1.MemoryResult.explanation:type_name -> memory_service.v1.Explanation
+	0,  // 42: memory_service.v1.ListMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
+	36, // 43: memory_service.v1.ListMemoriesRequest.as_of_time:type_name -> google.protobuf.Timestamp
+	32, // 44: memory_service.v1.ListMemoriesRequest.labels:type_name -> memory_service.v1.ListMemoriesRequest.LabelsEntry
+	36, // 45: memory_service.v1.ListMemoriesRequest.start_time:type_name -> google.protobuf.Timestamp
+	36, // 46: memory_service.v1.ListMemoriesRequest.end_time:type_name -> google.protobuf.Timestamp
+	9,  // 47: memory_service.v1.ListMemoriesResponse.memories:type_name -> memory_service.v1.UserMemory
+	9,  // 48: memory_service.v1.UpdateMemoryRequest.memory:type_name -> memory_service.v1.UserMemory
+	45, // 49: memory_service.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
+	35, // 50: memory_service.v1.UpdateMemoryRequest.decide_by:type_name -> memory_service.v1.DecidedBy
+	4,  // 51: memory_service.v1.UpdateMemoryResponse.outcome:type_name -> memory_service.v1.MemoryOutcome
+	9,  // 52: memory_service.v1.UpdateMemoryResponse.memory:type_name -> memory_service.v1.UserMemory
+	9,  // 53: memory_service.v1.UpdateMemoryResponse.existing:type_name -> memory_service.v1.UserMemory
+	35, // 54: memory_service.v1.UpdateMemoryResponse.decided_by:type_name -> memory_service.v1.DecidedBy
+	35, // 55: memory_service.v1.UpdateMemoryResponse.rephrased_by:type_name -> memory_service.v1.DecidedBy
+	39, // 56: memory_service.v1.UpdateMemoryResponse.failures:type_name -> memory_service.v1.DecisionFailure
+	40, // 57: memory_service.v1.UpdateMemoryResponse.llm_usage:type_name -> memory_service.v1.LlmUsage
+	41, // 58: memory_service.v1.UpdateMemoryResponse.degraded:type_name -> memory_service.v1.Degradation
+	0,  // 59: memory_service.v1.GetPreloadedMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
+	36, // 60: memory_service.v1.GetPreloadedMemoriesRequest.as_of_time:type_name -> google.protobuf.Timestamp
+	33, // 61: memory_service.v1.GetPreloadedMemoriesRequest.labels:type_name -> memory_service.v1.GetPreloadedMemoriesRequest.LabelsEntry
+	9,  // 62: memory_service.v1.GetPreloadedMemoriesResponse.memories:type_name -> memory_service.v1.UserMemory
+	46, // 63: memory_service.v1.ExtractMemoriesRequest.messages:type_name -> memory_service.v1.ChatMessage
+	0,  // 64: memory_service.v1.ExtractMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
+	3,  // 65: memory_service.v1.ExtractMemoriesRequest.on_contradiction:type_name -> memory_service.v1.OnContradiction
+	35, // 66: memory_service.v1.ExtractMemoriesRequest.decide_by:type_name -> memory_service.v1.DecidedBy
+	34, // 67: memory_service.v1.ExtractMemoriesRequest.labels:type_name -> memory_service.v1.ExtractMemoriesRequest.LabelsEntry
+	25, // 68: memory_service.v1.ExtractMemoriesResponse.results:type_name -> memory_service.v1.ExtractedMemory
+	35, // 69: memory_service.v1.ExtractMemoriesResponse.decided_by:type_name -> memory_service.v1.DecidedBy
+	39, // 70: memory_service.v1.ExtractMemoriesResponse.failures:type_name -> memory_service.v1.DecisionFailure
+	40, // 71: memory_service.v1.ExtractMemoriesResponse.llm_usage:type_name -> memory_service.v1.LlmUsage
+	41, // 72: memory_service.v1.ExtractMemoriesResponse.degraded:type_name -> memory_service.v1.Degradation
+	4,  // 73: memory_service.v1.ExtractedMemory.outcome:type_name -> memory_service.v1.MemoryOutcome
+	9,  // 74: memory_service.v1.ExtractedMemory.memory:type_name -> memory_service.v1.UserMemory
+	9,  // 75: memory_service.v1.ExtractedMemory.existing:type_name -> memory_service.v1.UserMemory
+	9,  // 76: memory_service.v1.ExtractedMemory.superseded:type_name -> memory_service.v1.UserMemory
+	35, // 77: memory_service.v1.ExtractedMemory.decided_by:type_name -> memory_service.v1.DecidedBy
+	0,  // 78: memory_service.v1.ConsolidateMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
+	35, // 79: memory_service.v1.ConsolidateMemoriesRequest.decide_by:type_name -> memory_service.v1.DecidedBy
+	28, // 80: memory_service.v1.ConsolidateMemoriesResponse.consolidations:type_name -> memory_service.v1.Consolidation
+	35, // 81: memory_service.v1.ConsolidateMemoriesResponse.decided_by:type_name -> memory_service.v1.DecidedBy
+	39, // 82: memory_service.v1.ConsolidateMemoriesResponse.failures:type_name -> memory_service.v1.DecisionFailure
+	40, // 83: memory_service.v1.ConsolidateMemoriesResponse.llm_usage:type_name -> memory_service.v1.LlmUsage
+	41, // 84: memory_service.v1.ConsolidateMemoriesResponse.degraded:type_name -> memory_service.v1.Degradation
+	5,  // 85: memory_service.v1.Consolidation.action:type_name -> memory_service.v1.ConsolidationAction
+	9,  // 86: memory_service.v1.Consolidation.sources:type_name -> memory_service.v1.UserMemory
+	9,  // 87: memory_service.v1.Consolidation.memory:type_name -> memory_service.v1.UserMemory
+	35, // 88: memory_service.v1.Consolidation.decided_by:type_name -> memory_service.v1.DecidedBy
+	10, // 89: memory_service.v1.UserMemoryService.SaveMemory:input_type -> memory_service.v1.SaveMemoryRequest
+	12, // 90: memory_service.v1.UserMemoryService.SearchMemories:input_type -> memory_service.v1.SearchMemoriesRequest
+	15, // 91: memory_service.v1.UserMemoryService.ListMemories:input_type -> memory_service.v1.ListMemoriesRequest
+	17, // 92: memory_service.v1.UserMemoryService.UpdateMemory:input_type -> memory_service.v1.UpdateMemoryRequest
+	19, // 93: memory_service.v1.UserMemoryService.DeleteMemory:input_type -> memory_service.v1.DeleteMemoryRequest
+	21, // 94: memory_service.v1.UserMemoryService.GetPreloadedMemories:input_type -> memory_service.v1.GetPreloadedMemoriesRequest
+	23, // 95: memory_service.v1.UserMemoryService.ExtractMemories:input_type -> memory_service.v1.ExtractMemoriesRequest
+	26, // 96: memory_service.v1.UserMemoryService.ConsolidateMemories:input_type -> memory_service.v1.ConsolidateMemoriesRequest
+	11, // 97: memory_service.v1.UserMemoryService.SaveMemory:output_type -> memory_service.v1.SaveMemoryResponse
+	13, // 98: memory_service.v1.UserMemoryService.SearchMemories:output_type -> memory_service.v1.SearchMemoriesResponse
+	16, // 99: memory_service.v1.UserMemoryService.ListMemories:output_type -> memory_service.v1.ListMemoriesResponse
+	18, // 100: memory_service.v1.UserMemoryService.UpdateMemory:output_type -> memory_service.v1.UpdateMemoryResponse
+	20, // 101: memory_service.v1.UserMemoryService.DeleteMemory:output_type -> memory_service.v1.DeleteMemoryResponse
+	22, // 102: memory_service.v1.UserMemoryService.GetPreloadedMemories:output_type -> memory_service.v1.GetPreloadedMemoriesResponse
+	24, // 103: memory_service.v1.UserMemoryService.ExtractMemories:output_type -> memory_service.v1.ExtractMemoriesResponse
+	27, // 104: memory_service.v1.UserMemoryService.ConsolidateMemories:output_type -> memory_service.v1.ConsolidateMemoriesResponse
+	97, // [97:105] is the sub-list for method output_type
+	89, // [89:97] is the sub-list for method input_type
+	89, // [89:89] is the sub-list for extension type_name
+	89, // [89:89] is the sub-list for extension extendee
+	0,  // [0:89] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_user_memory_proto_init() }

@@ -19,6 +19,8 @@ var adminAdapters = map[string]adapter{
 	"AdminService/Backup":            backup,
 	"AdminService/Reembed":           reembed,
 	"AdminService/UndoWrites":        undoWrites,
+	"AdminService/ListQuarantined":   listQuarantined,
+	"AdminService/ReviewQuarantined": reviewQuarantined,
 }
 
 func getInfo(client *memory.Client, _ *fields) call {

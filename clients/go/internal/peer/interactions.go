@@ -117,6 +117,8 @@ func retrieveRelevantContext(client *memory.Client, in *fields) call {
 		Mode:             memory.RetrieveMode(in.enum("mode")),
 		MaxTokens:        in.optionalNumber("max_tokens"),
 		Explain:          in.flag("explain"),
+		MinTrust:         in.optionalFloat("min_trust"),
+		Sources:          in.sources(),
 	}
 	return func(ctx context.Context) (proto.Message, error) {
 		found, err := client.RetrieveRelevantContext(ctx, query, options)

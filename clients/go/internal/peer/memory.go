@@ -156,7 +156,7 @@ func filterOptions(in *fields) []memory.MemoryRetrieveOption {
 		memory.WithFilter(in.text("filter")),
 		memory.WithKinds(each(in.enums("kinds"), kind)...),
 		memory.WithPageSize(in.number("page_size")),
-		memory.WithSources(each(in.enums("sources"), func(source string) memory.SourceKind { return memory.SourceKind(source) })...),
+		memory.WithSources(in.sources()...),
 	}
 	if trust := in.optionalFloat("min_trust"); trust != nil {
 		options = append(options, memory.WithMinTrust(*trust))
@@ -224,4 +224,8 @@ func reset(client *memory.Client, in *fields) call {
 			Revision:          removed.Revision,
 		}, err
 	}
+}
+
+func (in *fields) sources() []memory.SourceKind {
+	return each(in.enums("sources"), func(source string) memory.SourceKind { return memory.SourceKind(source) })
 }

@@ -99,6 +99,8 @@ func searchMemories(client *memory.Client, in *fields) call {
 		MaxTokens:      in.optionalNumber("max_tokens"),
 		Explain:        in.flag("explain"),
 		PageSize:       in.number("page_size"),
+		MinTrust:       in.optionalFloat("min_trust"),
+		Sources:        in.sources(),
 	}
 	return func(ctx context.Context) (proto.Message, error) {
 		found, err := client.SearchMemories(ctx, query, options)

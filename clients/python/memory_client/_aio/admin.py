@@ -12,8 +12,11 @@ from memory_client.models import (
     HealthStatus,
     NamespaceStats,
     NamespaceSummary,
+    QuarantineDecision,
+    QuarantinedWrite,
     Reembedding,
     Removed,
+    ReviewedWrite,
     ServerInfo,
     UndoneWrites,
 )
@@ -101,6 +104,29 @@ class AdminMethods(Bound):
                 request_id=request_id,
             )
         )
+
+    def list_quarantined(self, *, page_size: int = 0) -> AsyncIterator[QuarantinedWrite]:
+        """Yield the writes of the client's namespace that the server's write policy put into quarantine.
+
+        They come the oldest first, page by page.
+        """
+        return self._transport.entries(admin.list_quarantined(self._namespace, page_size))
+
+    async def review_quarantined(self, id: str, decision: QuarantineDecision | str) -> ReviewedWrite:
+        """Release a write of the client's namespace out of quarantine, or delete it. It is tried once.
+
+        What is released takes place as if it came now, with the provenance that it came with.
+
+        Args:
+            id: The write, as `list_quarantined` tells it.
+            decision: "release" or "delete".
+
+        Raises:
+            NotFound: It is not in quarantine, or no more.
+            AlreadyExists: An item of its id was written meanwhile: it stays.
+            Conflict: What it changes was changed meanwhile: it stays.
+        """
+        return await self._transport.unary(admin.review_quarantined(self._namespace, id, decision))
 
     async def flush(self, *, timeout_s: float | None = None) -> timedelta:
         """Move the log into the database and save the indexes; return how long it took.

@@ -12,7 +12,7 @@ from memory_client._calls.fields import found_of
 from memory_client.decisions import DecidedBy
 from memory_client.found import Found
 from memory_client.messages import ChatMessage
-from memory_client.models import RetrieveMode
+from memory_client.models import RetrieveMode, SourceKind
 from memory_client.unset import UNSET, Unset
 from memory_client.user_memories import (
     Consolidations,
@@ -107,6 +107,8 @@ class UserMemoryMethods(Bound):
         max_tokens: int | None = None,
         explain: bool = False,
         page_size: int = 0,
+        min_trust: float | None = None,
+        sources: Sequence[SourceKind | str] = (),
     ) -> Found[MemoryResult]:
         """Return the memories that fit a text best, the best first.
 
@@ -124,6 +126,8 @@ class UserMemoryMethods(Bound):
             max_tokens: What the contents may take together, estimated. None: no bound.
             explain: Add to each result how its score came about.
             page_size: How many are fetched at a time; 0: as many as fit into a response.
+            min_trust: Only memories that are trusted at least this much, 0 to 1.
+            sources: Only memories whose content comes from one of these. Empty: from any.
         """
         call = user_memories.search_memories(
             self._namespace,
@@ -140,6 +144,8 @@ class UserMemoryMethods(Bound):
             max_tokens=max_tokens,
             explain=explain,
             page_size=page_size,
+            min_trust=min_trust,
+            sources=sources,
         )
         return found_of(await self._transport.all_pages(call))
 

@@ -9,7 +9,7 @@ from google.protobuf.wrappers_pb2 import Int32Value, StringValue
 from memory_client._calls.call import Call, Page, request_id_or_new
 from memory_client._calls.fields import set_times
 from memory_client._gen.memory_service.v1 import admin_pb2
-from memory_client.convert import time_to
+from memory_client.convert import degraded_to, item_to, time_to
 from memory_client.models import (
     BackupProgress,
     BackupSummary,
@@ -17,8 +17,11 @@ from memory_client.models import (
     IndexStats,
     NamespaceStats,
     NamespaceSummary,
+    QuarantineDecision,
+    QuarantinedWrite,
     Reembedding,
     Removed,
+    ReviewedWrite,
     ServerInfo,
     UndoneWrites,
 )
@@ -142,6 +145,45 @@ def undo_writes(
         )
 
     return Call(_SERVICE + "UndoWrites", request, admin_pb2.UndoWritesResponse, read)
+
+
+def list_quarantined(namespace: str, page_size: int) -> Call[Page[QuarantinedWrite]]:
+    """Call ListQuarantined for its first page."""
+    request = admin_pb2.ListQuarantinedRequest(namespace=namespace, page_size=page_size)
+
+    def read(response: admin_pb2.ListQuarantinedResponse) -> Page[QuarantinedWrite]:
+        writes = [
+            QuarantinedWrite(
+                id=write.id,
+                reason=write.reason,
+                create_time=time_to(write, "create_time"),
+                expire_time=time_to(write, "expire_time"),
+                items=tuple(item_to(item) for item in write.items),
+            )
+            for write in response.writes
+        ]
+        return Page(writes, response.next_page_token, response)
+
+    return Call(_SERVICE + "ListQuarantined", request, admin_pb2.ListQuarantinedResponse, read)
+
+
+def review_quarantined(namespace: str, id: str, decision: QuarantineDecision | str) -> Call[ReviewedWrite]:
+    """Call ReviewQuarantined. Raises ValueError when there is no such decision."""
+    name = QuarantineDecision(decision).value.upper()
+    request = admin_pb2.ReviewQuarantinedRequest(
+        namespace=namespace,
+        id=id,
+        decision=f"QUARANTINE_DECISION_{name}",
+    )
+
+    def read(response: admin_pb2.ReviewQuarantinedResponse) -> ReviewedWrite:
+        return ReviewedWrite(
+            item_count=response.item_count,
+            revision=response.revision,
+            degraded=degraded_to(response.degraded),
+        )
+
+    return Call(_SERVICE + "ReviewQuarantined", request, admin_pb2.ReviewQuarantinedResponse, read)
 
 
 def delete_namespace(namespace: str) -> Call[Removed]:

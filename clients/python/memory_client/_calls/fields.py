@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from memory_client._calls.call import Page
 from memory_client._gen.memory_service.v1 import memory_pb2, overseer_pb2
-from memory_client.convert import degraded_to, enum_from, enum_to
+from memory_client.convert import degraded_to, enum_from, enum_to, source_number
 from memory_client.decisions import DecidedBy, DecisionFailure, LlmUsage
 from memory_client.found import Found
-from memory_client.models import Contribution, RetrieveMode
+from memory_client.models import Contribution, RetrieveMode, SourceKind
 from memory_client.values import duration_from, struct_from, timestamp_from
 
 T = TypeVar("T")
@@ -112,3 +112,10 @@ def found_of(pages: Iterable[Page[T]]) -> Found[T]:
     degraded = degraded_to(getattr(first, "degraded", ()))
     entries = [entry for page in all_pages for entry in page.entries]
     return Found(entries, degraded=degraded, revision=first.revision)
+
+
+def source_numbers(sources: Sequence[SourceKind | str]) -> list[Any]:
+    """Return the numbers of kinds of sources."""
+    if isinstance(sources, str):
+        raise TypeError("sources: a list of sources is needed, not one of them")
+    return [source_number(source) for source in sources]

@@ -7,7 +7,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memory_client._calls.call import Call, Page, request_id_or_new
-from memory_client._calls.fields import explanation_to, mode_number, set_metadata, set_times, set_ttl
+from memory_client._calls.fields import (
+    explanation_to,
+    mode_number,
+    set_metadata,
+    set_times,
+    set_ttl,
+    source_numbers,
+)
 from memory_client._gen.memory_service.v1 import interaction_pb2 as pb
 from memory_client._gen.memory_service.v1 import memory_pb2
 from memory_client.convert import degraded_to, enum_to, time_to
@@ -19,7 +26,7 @@ from memory_client.interactions import (
     OriginalMessage,
     RelevantContext,
 )
-from memory_client.models import RetrieveMode
+from memory_client.models import RetrieveMode, SourceKind
 from memory_client.values import struct_to
 
 _SERVICE = "/memory_service.v1.InteractionService/"
@@ -169,6 +176,8 @@ def retrieve_relevant_context(
     mode: RetrieveMode | str | None,
     max_tokens: int | None,
     explain: bool,
+    min_trust: float | None,
+    sources: Sequence[SourceKind | str],
 ) -> Call[RelevantContext]:
     """Call RetrieveRelevantContext."""
     request = pb.RetrieveRelevantContextRequest(
@@ -184,6 +193,8 @@ def retrieve_relevant_context(
         mode=mode_number(mode),
         max_tokens=max_tokens,
         explain=explain,
+        min_trust=min_trust,
+        sources=source_numbers(sources),
     )
     set_times(request, start_time=start_time, end_time=end_time)
 

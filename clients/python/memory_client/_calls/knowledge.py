@@ -8,7 +8,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memory_client._calls.call import Call, Page, request_id_or_new
-from memory_client._calls.fields import explanation_to, mode_number, set_metadata, set_times, set_ttl
+from memory_client._calls.fields import (
+    explanation_to,
+    mode_number,
+    set_metadata,
+    set_times,
+    set_ttl,
+    source_numbers,
+)
 from memory_client._gen.memory_service.v1 import knowledge_pb2 as pb
 from memory_client._gen.memory_service.v1 import memory_pb2
 from memory_client.convert import degraded_to, enum_to, item_to, time_to
@@ -20,7 +27,7 @@ from memory_client.knowledge import (
     HandleMessageOutcome,
     RemovedDocument,
 )
-from memory_client.models import RetrieveMode
+from memory_client.models import RetrieveMode, SourceKind
 from memory_client.values import struct_to
 
 _SERVICE = "/memory_service.v1.KnowledgeService/"
@@ -248,6 +255,8 @@ def search_fragments(
     max_tokens: int | None,
     explain: bool,
     page_size: int,
+    min_trust: float | None,
+    sources: Sequence[SourceKind | str],
 ) -> Call[Page[FragmentResult]]:
     """Call SearchFragments."""
     request = pb.SearchFragmentsRequest(
@@ -262,6 +271,8 @@ def search_fragments(
         max_tokens=max_tokens,
         explain=explain,
         page_size=page_size,
+        min_trust=min_trust,
+        sources=source_numbers(sources),
     )
     set_times(request, start_time=start_time, end_time=end_time)
 

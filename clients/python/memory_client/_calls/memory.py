@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memory_client._calls.call import Call, Event, Page, request_id_or_new
-from memory_client._calls.fields import explanation_to, set_times
+from memory_client._calls.fields import explanation_to, set_times, source_numbers
 from memory_client._gen.memory_service.v1 import memory_pb2
 from memory_client.convert import (
     degraded_to,
@@ -19,7 +19,6 @@ from memory_client.convert import (
     new_item_from,
     set_content,
     set_embedding,
-    source_number,
 )
 from memory_client.messages import Content
 from memory_client.models import (
@@ -84,13 +83,6 @@ def kind_numbers(kinds: Sequence[ItemKind | str]) -> list[Any]:
     if isinstance(kinds, str):
         raise TypeError("kinds: a list of kinds is needed, not one of them")
     return [kind_number(kind) for kind in kinds]
-
-
-def source_numbers(sources: Sequence[SourceKind | str]) -> list[Any]:
-    """Return the numbers of kinds of sources."""
-    if isinstance(sources, str):
-        raise TypeError("sources: a list of sources is needed, not one of them")
-    return [source_number(source) for source in sources]
 
 
 def retrieve(

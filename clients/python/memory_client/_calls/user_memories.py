@@ -15,6 +15,7 @@ from memory_client._calls.fields import (
     set_metadata,
     set_times,
     set_ttl,
+    source_numbers,
 )
 from memory_client._calls.user_memory_values import (
     category_number,
@@ -32,7 +33,7 @@ from memory_client._gen.memory_service.v1 import user_memory_pb2 as pb
 from memory_client.convert import message_from
 from memory_client.decisions import DecidedBy
 from memory_client.messages import ChatMessage
-from memory_client.models import RetrieveMode
+from memory_client.models import RetrieveMode, SourceKind
 from memory_client.unset import UNSET, Unset
 from memory_client.user_memories import (
     Consolidations,
@@ -106,6 +107,8 @@ def search_memories(
     max_tokens: int | None,
     explain: bool,
     page_size: int,
+    min_trust: float | None,
+    sources: Sequence[SourceKind | str],
 ) -> Call[Page[MemoryResult]]:
     """Call SearchMemories."""
     request = pb.SearchMemoriesRequest(
@@ -122,6 +125,8 @@ def search_memories(
         max_tokens=max_tokens,
         explain=explain,
         page_size=page_size,
+        min_trust=min_trust,
+        sources=source_numbers(sources),
     )
     set_times(request, as_of_time=as_of_time)
 

@@ -12,7 +12,7 @@ from memory_client._calls.fields import found_of
 from memory_client._sync.transport import Bound
 from memory_client.found import Found
 from memory_client.interactions import Interaction, InteractionPair, OriginalMessage, RelevantContext
-from memory_client.models import RetrieveMode
+from memory_client.models import RetrieveMode, SourceKind
 
 
 class InteractionMethods(Bound):
@@ -174,6 +174,8 @@ class InteractionMethods(Bound):
         mode: RetrieveMode | str | None = None,
         max_tokens: int | None = None,
         explain: bool = False,
+        min_trust: float | None = None,
+        sources: Sequence[SourceKind | str] = (),
     ) -> RelevantContext:
         """Return the messages and responses that fit a text best, then the reflections that do.
 
@@ -191,6 +193,8 @@ class InteractionMethods(Bound):
             mode: By what the query is answered. None: words and vectors together.
             max_tokens: What the texts may take together, estimated. None: no bound.
             explain: Add to each result how its score came about.
+            min_trust: Only what is trusted at least this much, 0 to 1; so the message that is answered.
+            sources: Only what comes from one of these. Empty: from any.
         """
         call = interactions.retrieve_relevant_context(
             self._namespace,
@@ -207,6 +211,8 @@ class InteractionMethods(Bound):
             mode=mode,
             max_tokens=max_tokens,
             explain=explain,
+            min_trust=min_trust,
+            sources=sources,
         )
         return self._transport.unary(call)
 

@@ -12,7 +12,7 @@ from memory_client._calls.fields import found_of
 from memory_client._sync.transport import Bound
 from memory_client.found import Found
 from memory_client.knowledge import Document, FragmentResult, HandledMessage, RemovedDocument
-from memory_client.models import RetrieveMode
+from memory_client.models import RetrieveMode, SourceKind
 
 
 class KnowledgeMethods(Bound):
@@ -205,6 +205,8 @@ class KnowledgeMethods(Bound):
         max_tokens: int | None = None,
         explain: bool = False,
         page_size: int = 0,
+        min_trust: float | None = None,
+        sources: Sequence[SourceKind | str] = (),
     ) -> Found[FragmentResult]:
         """Return the fragments that fit a text best, the best first.
 
@@ -221,6 +223,8 @@ class KnowledgeMethods(Bound):
             max_tokens: What the texts may take together, estimated. None: no bound.
             explain: Add to each result how its score came about.
             page_size: How many are fetched at a time; 0: as many as fit into a response.
+            min_trust: Only fragments that are trusted at least this much, 0 to 1.
+            sources: Only fragments whose content comes from one of these. Empty: from any.
         """
         call = knowledge.search_fragments(
             self._namespace,
@@ -236,5 +240,7 @@ class KnowledgeMethods(Bound):
             max_tokens=max_tokens,
             explain=explain,
             page_size=page_size,
+            min_trust=min_trust,
+            sources=sources,
         )
         return found_of(self._transport.all_pages(call))

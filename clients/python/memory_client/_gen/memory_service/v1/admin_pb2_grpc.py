@@ -77,6 +77,16 @@ class AdminServiceStub(object):
                 request_serializer=memory__service_dot_v1_dot_admin__pb2.UndoWritesRequest.SerializeToString,
                 response_deserializer=memory__service_dot_v1_dot_admin__pb2.UndoWritesResponse.FromString,
                 _registered_method=True)
+        self.ListQuarantined = channel.unary_unary(
+                '/memory_service.v1.AdminService/ListQuarantined',
+                request_serializer=memory__service_dot_v1_dot_admin__pb2.ListQuarantinedRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_admin__pb2.ListQuarantinedResponse.FromString,
+                _registered_method=True)
+        self.ReviewQuarantined = channel.unary_unary(
+                '/memory_service.v1.AdminService/ReviewQuarantined',
+                request_serializer=memory__service_dot_v1_dot_admin__pb2.ReviewQuarantinedRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_admin__pb2.ReviewQuarantinedResponse.FromString,
+                _registered_method=True)
 
 
 class AdminServiceServicer(object):
@@ -151,6 +161,23 @@ class AdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListQuarantined(self, request, context):
+        """ListQuarantined lists the writes of a namespace that the server's write policy put into quarantine,
+        the oldest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReviewQuarantined(self, request, context):
+        """ReviewQuarantined releases a write out of quarantine, which then takes place as if it came now, with
+        the provenance that it came with; or it deletes it. Errors: QUARANTINED_NOT_FOUND; of a release
+        also those of the write, such as ITEM_ALREADY_EXISTS and REVISION_MISMATCH: it then stays.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdminServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -193,6 +220,16 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.UndoWrites,
                     request_deserializer=memory__service_dot_v1_dot_admin__pb2.UndoWritesRequest.FromString,
                     response_serializer=memory__service_dot_v1_dot_admin__pb2.UndoWritesResponse.SerializeToString,
+            ),
+            'ListQuarantined': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListQuarantined,
+                    request_deserializer=memory__service_dot_v1_dot_admin__pb2.ListQuarantinedRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_admin__pb2.ListQuarantinedResponse.SerializeToString,
+            ),
+            'ReviewQuarantined': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReviewQuarantined,
+                    request_deserializer=memory__service_dot_v1_dot_admin__pb2.ReviewQuarantinedRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_admin__pb2.ReviewQuarantinedResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -414,6 +451,60 @@ class AdminService(object):
             '/memory_service.v1.AdminService/UndoWrites',
             memory__service_dot_v1_dot_admin__pb2.UndoWritesRequest.SerializeToString,
             memory__service_dot_v1_dot_admin__pb2.UndoWritesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListQuarantined(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/ListQuarantined',
+            memory__service_dot_v1_dot_admin__pb2.ListQuarantinedRequest.SerializeToString,
+            memory__service_dot_v1_dot_admin__pb2.ListQuarantinedResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReviewQuarantined(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/ReviewQuarantined',
+            memory__service_dot_v1_dot_admin__pb2.ReviewQuarantinedRequest.SerializeToString,
+            memory__service_dot_v1_dot_admin__pb2.ReviewQuarantinedResponse.FromString,
             options,
             channel_credentials,
             insecure,

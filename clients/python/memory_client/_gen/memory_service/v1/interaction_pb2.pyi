@@ -200,7 +200,7 @@ class StoreReflectionResponse(_message.Message):
     def __init__(self, interaction: _Optional[_Union[Interaction, _Mapping]] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[_memory_pb2.Degradation, _Mapping]]] = ...) -> None: ...
 
 class RetrieveRelevantContextRequest(_message.Message):
-    __slots__ = ("namespace", "query", "interaction_limit", "reflection_limit", "session_id", "sender", "exclude_ids", "labels", "start_time", "end_time", "min_score", "mode", "max_tokens", "explain")
+    __slots__ = ("namespace", "query", "interaction_limit", "reflection_limit", "session_id", "sender", "exclude_ids", "labels", "start_time", "end_time", "min_score", "mode", "max_tokens", "explain", "min_trust", "sources")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -222,6 +222,8 @@ class RetrieveRelevantContextRequest(_message.Message):
     MODE_FIELD_NUMBER: _ClassVar[int]
     MAX_TOKENS_FIELD_NUMBER: _ClassVar[int]
     EXPLAIN_FIELD_NUMBER: _ClassVar[int]
+    MIN_TRUST_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     query: str
     interaction_limit: int
@@ -236,7 +238,9 @@ class RetrieveRelevantContextRequest(_message.Message):
     mode: _memory_pb2.RetrieveMode
     max_tokens: int
     explain: bool
-    def __init__(self, namespace: _Optional[str] = ..., query: _Optional[str] = ..., interaction_limit: _Optional[int] = ..., reflection_limit: _Optional[int] = ..., session_id: _Optional[str] = ..., sender: _Optional[str] = ..., exclude_ids: _Optional[_Iterable[str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[_memory_pb2.RetrieveMode, str]] = ..., max_tokens: _Optional[int] = ..., explain: bool = ...) -> None: ...
+    min_trust: float
+    sources: _containers.RepeatedScalarFieldContainer[_memory_pb2.SourceKind]
+    def __init__(self, namespace: _Optional[str] = ..., query: _Optional[str] = ..., interaction_limit: _Optional[int] = ..., reflection_limit: _Optional[int] = ..., session_id: _Optional[str] = ..., sender: _Optional[str] = ..., exclude_ids: _Optional[_Iterable[str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[_memory_pb2.RetrieveMode, str]] = ..., max_tokens: _Optional[int] = ..., explain: bool = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[_memory_pb2.SourceKind, str]]] = ...) -> None: ...
 
 class RetrieveRelevantContextResponse(_message.Message):
     __slots__ = ("results", "token_count", "degraded", "revision")

@@ -2,17 +2,19 @@
 // @generated from file memory_service/v1/admin.proto (package memory_service.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Degradation, MemoryItem } from "./memory_pb.js";
+import { file_memory_service_v1_memory } from "./memory_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file memory_service/v1/admin.proto.
  */
 export const file_memory_service_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tZW1vcnlfc2VydmljZS92MS9hZG1pbi5wcm90bxIRbWVtb3J5X3NlcnZpY2UudjEiEAoOR2V0SW5mb1JlcXVlc3Qi0QIKD0dldEluZm9SZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEg0KBXN0b3JlGAIgASgJEhAKCGVtYmVkZGVyGAMgASgJEhsKE2VtYmVkZGluZ19kaW1lbnNpb24YBCABKAUSCwoDbGxtGAUgASgJEi4KCnN0YXJ0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEj4KBmxpbWl0cxgHIAMoCzIuLm1lbW9yeV9zZXJ2aWNlLnYxLkdldEluZm9SZXNwb25zZS5MaW1pdHNFbnRyeRIxCgZiYWNrdXAYCCABKAsyIS5tZW1vcnlfc2VydmljZS52MS5CYWNrdXBQcm9ncmVzcxIQCghyZXJhbmtlchgJIAEoCRotCgtMaW1pdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIkcKDkJhY2t1cFByb2dyZXNzEgwKBG5hbWUYASABKAkSEgoKZG9uZV9ieXRlcxgCIAEoAxITCgt0b3RhbF9ieXRlcxgDIAEoAyJOChVMaXN0TmFtZXNwYWNlc1JlcXVlc3QSDgoGcHJlZml4GAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImoKFkxpc3ROYW1lc3BhY2VzUmVzcG9uc2USNwoKbmFtZXNwYWNlcxgBIAMoCzIjLm1lbW9yeV9zZXJ2aWNlLnYxLk5hbWVzcGFjZVN1bW1hcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJInwKEE5hbWVzcGFjZVN1bW1hcnkSEQoJbmFtZXNwYWNlGAEgASgJEhIKCml0ZW1fY291bnQYAiABKAMSEAoIcmV2aXNpb24YAyABKAMSLwoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIi0KGEdldE5hbWVzcGFjZVN0YXRzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkirQIKGUdldE5hbWVzcGFjZVN0YXRzUmVzcG9uc2USEQoJbmFtZXNwYWNlGAEgASgJEhAKCHJldmlzaW9uGAIgASgDEhIKCml0ZW1fY291bnQYAyABKAMSEwoLc3RhdGVfY291bnQYBCABKAMSFgoOZW1iZWRkZWRfY291bnQYBSABKAMSGwoTZW1iZWRkaW5nX2RpbWVuc2lvbhgGIAEoBRIXCg9lbWJlZGRpbmdfbW9kZWwYByABKAkSLwoLY3JlYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKBWluZGV4GAkgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuSW5kZXhTdGF0cxIVCg1wZW5kaW5nX2NvdW50GAogASgDIn0KCkluZGV4U3RhdHMSDgoGbG9hZGVkGAEgASgIEgwKBGtpbmQYAiABKAkSEwoLZ3JhcGhfY291bnQYAyABKAMSEwoLZXhhY3RfY291bnQYBCABKAMSFAoMbWVtb3J5X2J5dGVzGAUgASgDEhEKCWVmX3NlYXJjaBgGIAEoBSIrChZEZWxldGVOYW1lc3BhY2VSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCSJSChdEZWxldGVOYW1lc3BhY2VSZXNwb25zZRIaChJyZW1vdmVkX2l0ZW1fY291bnQYASABKAMSGwoTcmVtb3ZlZF9zdGF0ZV9jb3VudBgCIAEoAyIOCgxGbHVzaFJlcXVlc3QiPAoNRmx1c2hSZXNwb25zZRIrCghkdXJhdGlvbhgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIdCg1CYWNrdXBSZXF1ZXN0EgwKBG5hbWUYASABKAkingEKDkJhY2t1cFJlc3BvbnNlEgwKBG5hbWUYASABKAkSEgoKc2l6ZV9ieXRlcxgCIAEoAxIQCghjaGVja3N1bRgDIAEoCRIXCg9uYW1lc3BhY2VfY291bnQYBCABKAMSEgoKaXRlbV9jb3VudBgFIAEoAxIrCghkdXJhdGlvbhgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJDCg5SZWVtYmVkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSHgoWcmVwbGFjZV9jbGllbnRfdmVjdG9ycxgCIAEoCCJTCg9SZWVtYmVkUmVzcG9uc2USFQoNcGVuZGluZ19jb3VudBgBIAEoAxIXCg9lbWJlZGRpbmdfbW9kZWwYAiABKAkSEAoIcmV2aXNpb24YAyABKAMisQEKEVVuZG9Xcml0ZXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIOCgZ3cml0ZXIYAiABKAkSFQoNY3JlZGVudGlhbF9pZBgDIAEoCRISCgphbnlfd3JpdGVyGAQgASgIEikKBXNpbmNlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdkcnlfcnVuGAYgASgIEhIKCnJlcXVlc3RfaWQYByABKAkiiwEKElVuZG9Xcml0ZXNSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDEhYKDnJlc3RvcmVkX2NvdW50GAIgASgDEhoKEnVucmVzdG9yYWJsZV9jb3VudBgDIAEoAxIYChB1bnJlc3RvcmFibGVfaWRzGAQgAygJEhAKCHJldmlzaW9uGAUgASgDMukFCgxBZG1pblNlcnZpY2USUAoHR2V0SW5mbxIhLm1lbW9yeV9zZXJ2aWNlLnYxLkdldEluZm9SZXF1ZXN0GiIubWVtb3J5X3NlcnZpY2UudjEuR2V0SW5mb1Jlc3BvbnNlEmUKDkxpc3ROYW1lc3BhY2VzEigubWVtb3J5X3NlcnZpY2UudjEuTGlzdE5hbWVzcGFjZXNSZXF1ZXN0GikubWVtb3J5X3NlcnZpY2UudjEuTGlzdE5hbWVzcGFjZXNSZXNwb25zZRJuChFHZXROYW1lc3BhY2VTdGF0cxIrLm1lbW9yeV9zZXJ2aWNlLnYxLkdldE5hbWVzcGFjZVN0YXRzUmVxdWVzdBosLm1lbW9yeV9zZXJ2aWNlLnYxLkdldE5hbWVzcGFjZVN0YXRzUmVzcG9uc2USaAoPRGVsZXRlTmFtZXNwYWNlEikubWVtb3J5X3NlcnZpY2UudjEuRGVsZXRlTmFtZXNwYWNlUmVxdWVzdBoqLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZU5hbWVzcGFjZVJlc3BvbnNlEkoKBUZsdXNoEh8ubWVtb3J5X3NlcnZpY2UudjEuRmx1c2hSZXF1ZXN0GiAubWVtb3J5X3NlcnZpY2UudjEuRmx1c2hSZXNwb25zZRJNCgZCYWNrdXASIC5tZW1vcnlfc2VydmljZS52MS5CYWNrdXBSZXF1ZXN0GiEubWVtb3J5X3NlcnZpY2UudjEuQmFja3VwUmVzcG9uc2USUAoHUmVlbWJlZBIhLm1lbW9yeV9zZXJ2aWNlLnYxLlJlZW1iZWRSZXF1ZXN0GiIubWVtb3J5X3NlcnZpY2UudjEuUmVlbWJlZFJlc3BvbnNlElkKClVuZG9Xcml0ZXMSJC5tZW1vcnlfc2VydmljZS52MS5VbmRvV3JpdGVzUmVxdWVzdBolLm1lbW9yeV9zZXJ2aWNlLnYxLlVuZG9Xcml0ZXNSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("Ch1tZW1vcnlfc2VydmljZS92MS9hZG1pbi5wcm90bxIRbWVtb3J5X3NlcnZpY2UudjEiEAoOR2V0SW5mb1JlcXVlc3Qi0QIKD0dldEluZm9SZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEg0KBXN0b3JlGAIgASgJEhAKCGVtYmVkZGVyGAMgASgJEhsKE2VtYmVkZGluZ19kaW1lbnNpb24YBCABKAUSCwoDbGxtGAUgASgJEi4KCnN0YXJ0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEj4KBmxpbWl0cxgHIAMoCzIuLm1lbW9yeV9zZXJ2aWNlLnYxLkdldEluZm9SZXNwb25zZS5MaW1pdHNFbnRyeRIxCgZiYWNrdXAYCCABKAsyIS5tZW1vcnlfc2VydmljZS52MS5CYWNrdXBQcm9ncmVzcxIQCghyZXJhbmtlchgJIAEoCRotCgtMaW1pdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIkcKDkJhY2t1cFByb2dyZXNzEgwKBG5hbWUYASABKAkSEgoKZG9uZV9ieXRlcxgCIAEoAxITCgt0b3RhbF9ieXRlcxgDIAEoAyJOChVMaXN0TmFtZXNwYWNlc1JlcXVlc3QSDgoGcHJlZml4GAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImoKFkxpc3ROYW1lc3BhY2VzUmVzcG9uc2USNwoKbmFtZXNwYWNlcxgBIAMoCzIjLm1lbW9yeV9zZXJ2aWNlLnYxLk5hbWVzcGFjZVN1bW1hcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJInwKEE5hbWVzcGFjZVN1bW1hcnkSEQoJbmFtZXNwYWNlGAEgASgJEhIKCml0ZW1fY291bnQYAiABKAMSEAoIcmV2aXNpb24YAyABKAMSLwoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIi0KGEdldE5hbWVzcGFjZVN0YXRzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkirQIKGUdldE5hbWVzcGFjZVN0YXRzUmVzcG9uc2USEQoJbmFtZXNwYWNlGAEgASgJEhAKCHJldmlzaW9uGAIgASgDEhIKCml0ZW1fY291bnQYAyABKAMSEwoLc3RhdGVfY291bnQYBCABKAMSFgoOZW1iZWRkZWRfY291bnQYBSABKAMSGwoTZW1iZWRkaW5nX2RpbWVuc2lvbhgGIAEoBRIXCg9lbWJlZGRpbmdfbW9kZWwYByABKAkSLwoLY3JlYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKBWluZGV4GAkgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuSW5kZXhTdGF0cxIVCg1wZW5kaW5nX2NvdW50GAogASgDIn0KCkluZGV4U3RhdHMSDgoGbG9hZGVkGAEgASgIEgwKBGtpbmQYAiABKAkSEwoLZ3JhcGhfY291bnQYAyABKAMSEwoLZXhhY3RfY291bnQYBCABKAMSFAoMbWVtb3J5X2J5dGVzGAUgASgDEhEKCWVmX3NlYXJjaBgGIAEoBSIrChZEZWxldGVOYW1lc3BhY2VSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCSJSChdEZWxldGVOYW1lc3BhY2VSZXNwb25zZRIaChJyZW1vdmVkX2l0ZW1fY291bnQYASABKAMSGwoTcmVtb3ZlZF9zdGF0ZV9jb3VudBgCIAEoAyIOCgxGbHVzaFJlcXVlc3QiPAoNRmx1c2hSZXNwb25zZRIrCghkdXJhdGlvbhgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIdCg1CYWNrdXBSZXF1ZXN0EgwKBG5hbWUYASABKAkingEKDkJhY2t1cFJlc3BvbnNlEgwKBG5hbWUYASABKAkSEgoKc2l6ZV9ieXRlcxgCIAEoAxIQCghjaGVja3N1bRgDIAEoCRIXCg9uYW1lc3BhY2VfY291bnQYBCABKAMSEgoKaXRlbV9jb3VudBgFIAEoAxIrCghkdXJhdGlvbhgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJDCg5SZWVtYmVkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSHgoWcmVwbGFjZV9jbGllbnRfdmVjdG9ycxgCIAEoCCJTCg9SZWVtYmVkUmVzcG9uc2USFQoNcGVuZGluZ19jb3VudBgBIAEoAxIXCg9lbWJlZGRpbmdfbW9kZWwYAiABKAkSEAoIcmV2aXNpb24YAyABKAMisQEKEVVuZG9Xcml0ZXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIOCgZ3cml0ZXIYAiABKAkSFQoNY3JlZGVudGlhbF9pZBgDIAEoCRISCgphbnlfd3JpdGVyGAQgASgIEikKBXNpbmNlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdkcnlfcnVuGAYgASgIEhIKCnJlcXVlc3RfaWQYByABKAkiiwEKElVuZG9Xcml0ZXNSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDEhYKDnJlc3RvcmVkX2NvdW50GAIgASgDEhoKEnVucmVzdG9yYWJsZV9jb3VudBgDIAEoAxIYChB1bnJlc3RvcmFibGVfaWRzGAQgAygJEhAKCHJldmlzaW9uGAUgASgDIlIKFkxpc3RRdWFyYW50aW5lZFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImcKF0xpc3RRdWFyYW50aW5lZFJlc3BvbnNlEjMKBndyaXRlcxgBIAMoCzIjLm1lbW9yeV9zZXJ2aWNlLnYxLlF1YXJhbnRpbmVkV3JpdGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIr4BChBRdWFyYW50aW5lZFdyaXRlEgoKAmlkGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIvCgtjcmVhdGVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZXhwaXJlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKBWl0ZW1zGAUgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbSJyChhSZXZpZXdRdWFyYW50aW5lZFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEgoKAmlkGAIgASgJEjcKCGRlY2lzaW9uGAMgASgOMiUubWVtb3J5X3NlcnZpY2UudjEuUXVhcmFudGluZURlY2lzaW9uInMKGVJldmlld1F1YXJhbnRpbmVkUmVzcG9uc2USEgoKaXRlbV9jb3VudBgBIAEoBRIQCghyZXZpc2lvbhgCIAEoAxIwCghkZWdyYWRlZBgDIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uKnoKElF1YXJhbnRpbmVEZWNpc2lvbhIjCh9RVUFSQU5USU5FX0RFQ0lTSU9OX1VOU1BFQ0lGSUVEEAASHwobUVVBUkFOVElORV9ERUNJU0lPTl9SRUxFQVNFEAESHgoaUVVBUkFOVElORV9ERUNJU0lPTl9ERUxFVEUQAjLDBwoMQWRtaW5TZXJ2aWNlElAKB0dldEluZm8SIS5tZW1vcnlfc2VydmljZS52MS5HZXRJbmZvUmVxdWVzdBoiLm1lbW9yeV9zZXJ2aWNlLnYxLkdldEluZm9SZXNwb25zZRJlCg5MaXN0TmFtZXNwYWNlcxIoLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3ROYW1lc3BhY2VzUmVxdWVzdBopLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3ROYW1lc3BhY2VzUmVzcG9uc2USbgoRR2V0TmFtZXNwYWNlU3RhdHMSKy5tZW1vcnlfc2VydmljZS52MS5HZXROYW1lc3BhY2VTdGF0c1JlcXVlc3QaLC5tZW1vcnlfc2VydmljZS52MS5HZXROYW1lc3BhY2VTdGF0c1Jlc3BvbnNlEmgKD0RlbGV0ZU5hbWVzcGFjZRIpLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZU5hbWVzcGFjZVJlcXVlc3QaKi5tZW1vcnlfc2VydmljZS52MS5EZWxldGVOYW1lc3BhY2VSZXNwb25zZRJKCgVGbHVzaBIfLm1lbW9yeV9zZXJ2aWNlLnYxLkZsdXNoUmVxdWVzdBogLm1lbW9yeV9zZXJ2aWNlLnYxLkZsdXNoUmVzcG9uc2USTQoGQmFja3VwEiAubWVtb3J5X3NlcnZpY2UudjEuQmFja3VwUmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLkJhY2t1cFJlc3BvbnNlElAKB1JlZW1iZWQSIS5tZW1vcnlfc2VydmljZS52MS5SZWVtYmVkUmVxdWVzdBoiLm1lbW9yeV9zZXJ2aWNlLnYxLlJlZW1iZWRSZXNwb25zZRJZCgpVbmRvV3JpdGVzEiQubWVtb3J5X3NlcnZpY2UudjEuVW5kb1dyaXRlc1JlcXVlc3QaJS5tZW1vcnlfc2VydmljZS52MS5VbmRvV3JpdGVzUmVzcG9uc2USaAoPTGlzdFF1YXJhbnRpbmVkEikubWVtb3J5X3NlcnZpY2UudjEuTGlzdFF1YXJhbnRpbmVkUmVxdWVzdBoqLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3RRdWFyYW50aW5lZFJlc3BvbnNlEm4KEVJldmlld1F1YXJhbnRpbmVkEisubWVtb3J5X3NlcnZpY2UudjEuUmV2aWV3UXVhcmFudGluZWRSZXF1ZXN0GiwubWVtb3J5X3NlcnZpY2UudjEuUmV2aWV3UXVhcmFudGluZWRSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_memory_service_v1_memory]);
 
 /**
  * GetInfoRequest has nothing to say.
@@ -756,6 +758,224 @@ export const UndoWritesResponseSchema: GenMessage<UndoWritesResponse> = /*@__PUR
   messageDesc(file_memory_service_v1_admin, 18);
 
 /**
+ * ListQuarantinedRequest asks for the writes in quarantine.
+ *
+ * @generated from message memory_service.v1.ListQuarantinedRequest
+ */
+export type ListQuarantinedRequest = Message<"memory_service.v1.ListQuarantinedRequest"> & {
+  /**
+   * namespace to read. Required. One that was never written to has none.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * page_size is the most writes wanted. 0: 100. At most 1000; more is taken as 1000. A page also ends
+   * at about 3 MiB.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message memory_service.v1.ListQuarantinedRequest.
+ * Use `create(ListQuarantinedRequestSchema)` to create a new message.
+ */
+export const ListQuarantinedRequestSchema: GenMessage<ListQuarantinedRequest> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_admin, 19);
+
+/**
+ * ListQuarantinedResponse is one page of writes.
+ *
+ * @generated from message memory_service.v1.ListQuarantinedResponse
+ */
+export type ListQuarantinedResponse = Message<"memory_service.v1.ListQuarantinedResponse"> & {
+  /**
+   * writes, the oldest first.
+   *
+   * @generated from field: repeated memory_service.v1.QuarantinedWrite writes = 1;
+   */
+  writes: QuarantinedWrite[];
+
+  /**
+   * next_page_token gets the next page. Empty: this is the last.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message memory_service.v1.ListQuarantinedResponse.
+ * Use `create(ListQuarantinedResponseSchema)` to create a new message.
+ */
+export const ListQuarantinedResponseSchema: GenMessage<ListQuarantinedResponse> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_admin, 20);
+
+/**
+ * QuarantinedWrite is a write that waits for its review. What was one call is one write.
+ *
+ * @generated from message memory_service.v1.QuarantinedWrite
+ */
+export type QuarantinedWrite = Message<"memory_service.v1.QuarantinedWrite"> & {
+  /**
+   * id of the write in quarantine.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * reason that the policy gave.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * create_time is when it came.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 3;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * expire_time from which on it is removed without a review.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 4;
+   */
+  expireTime?: Timestamp | undefined;
+
+  /**
+   * items as they would be written, with what a service keeps with them, as an export has it, and
+   * without embeddings.
+   *
+   * @generated from field: repeated memory_service.v1.MemoryItem items = 5;
+   */
+  items: MemoryItem[];
+};
+
+/**
+ * Describes the message memory_service.v1.QuarantinedWrite.
+ * Use `create(QuarantinedWriteSchema)` to create a new message.
+ */
+export const QuarantinedWriteSchema: GenMessage<QuarantinedWrite> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_admin, 21);
+
+/**
+ * ReviewQuarantinedRequest decides on one write.
+ *
+ * @generated from message memory_service.v1.ReviewQuarantinedRequest
+ */
+export type ReviewQuarantinedRequest = Message<"memory_service.v1.ReviewQuarantinedRequest"> & {
+  /**
+   * namespace of the write. Required.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * id of the write, as ListQuarantined tells it. Required.
+   *
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * decision on it. Required.
+   *
+   * @generated from field: memory_service.v1.QuarantineDecision decision = 3;
+   */
+  decision: QuarantineDecision;
+};
+
+/**
+ * Describes the message memory_service.v1.ReviewQuarantinedRequest.
+ * Use `create(ReviewQuarantinedRequestSchema)` to create a new message.
+ */
+export const ReviewQuarantinedRequestSchema: GenMessage<ReviewQuarantinedRequest> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_admin, 22);
+
+/**
+ * ReviewQuarantinedResponse tells what became of it.
+ *
+ * @generated from message memory_service.v1.ReviewQuarantinedResponse
+ */
+export type ReviewQuarantinedResponse = Message<"memory_service.v1.ReviewQuarantinedResponse"> & {
+  /**
+   * item_count is how many items were written; 0 where it was deleted.
+   *
+   * @generated from field: int32 item_count = 1;
+   */
+  itemCount: number;
+
+  /**
+   * revision of the namespace afterwards.
+   *
+   * @generated from field: int64 revision = 2;
+   */
+  revision: bigint;
+
+  /**
+   * degraded names what the server could not do, such as embedding the texts. Empty: nothing.
+   *
+   * @generated from field: repeated memory_service.v1.Degradation degraded = 3;
+   */
+  degraded: Degradation[];
+};
+
+/**
+ * Describes the message memory_service.v1.ReviewQuarantinedResponse.
+ * Use `create(ReviewQuarantinedResponseSchema)` to create a new message.
+ */
+export const ReviewQuarantinedResponseSchema: GenMessage<ReviewQuarantinedResponse> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_admin, 23);
+
+/**
+ * QuarantineDecision says what becomes of a write in quarantine.
+ *
+ * @generated from enum memory_service.v1.QuarantineDecision
+ */
+export enum QuarantineDecision {
+  /**
+   * Refused: say what is wanted.
+   *
+   * @generated from enum value: QUARANTINE_DECISION_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The write takes place.
+   *
+   * @generated from enum value: QUARANTINE_DECISION_RELEASE = 1;
+   */
+  RELEASE = 1,
+
+  /**
+   * The write is forgotten, for good.
+   *
+   * @generated from enum value: QUARANTINE_DECISION_DELETE = 2;
+   */
+  DELETE = 2,
+}
+
+/**
+ * Describes the enum memory_service.v1.QuarantineDecision.
+ */
+export const QuarantineDecisionSchema: GenEnum<QuarantineDecision> = /*@__PURE__*/
+  enumDesc(file_memory_service_v1_admin, 0);
+
+/**
  * AdminService tells what a server is and holds, and looks after its data.
  *
  * Example: grpcurl -plaintext localhost:50051 memory_service.v1.AdminService/GetInfo
@@ -852,6 +1072,29 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof UndoWritesRequestSchema;
     output: typeof UndoWritesResponseSchema;
+  },
+  /**
+   * ListQuarantined lists the writes of a namespace that the server's write policy put into quarantine,
+   * the oldest first.
+   *
+   * @generated from rpc memory_service.v1.AdminService.ListQuarantined
+   */
+  listQuarantined: {
+    methodKind: "unary";
+    input: typeof ListQuarantinedRequestSchema;
+    output: typeof ListQuarantinedResponseSchema;
+  },
+  /**
+   * ReviewQuarantined releases a write out of quarantine, which then takes place as if it came now, with
+   * the provenance that it came with; or it deletes it. Errors: QUARANTINED_NOT_FOUND; of a release
+   * also those of the write, such as ITEM_ALREADY_EXISTS and REVISION_MISMATCH: it then stays.
+   *
+   * @generated from rpc memory_service.v1.AdminService.ReviewQuarantined
+   */
+  reviewQuarantined: {
+    methodKind: "unary";
+    input: typeof ReviewQuarantinedRequestSchema;
+    output: typeof ReviewQuarantinedResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_memory_service_v1_admin, 0);

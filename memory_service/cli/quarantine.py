@@ -1,0 +1,62 @@
+"""Commands on writes that a write policy put into quarantine: list, release, delete."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import click
+
+from memory_service.cli import output
+from memory_service.cli.options import client_command, option
+from memory_service.cli.session import Session
+
+if TYPE_CHECKING:
+    from memory_client import QuarantinedWrite
+
+
+@click.group()
+def quarantine() -> None:
+    """Writes that wait for a review: list, release, delete."""
+
+
+@quarantine.command("list")
+@option("--limit", default=100, help="The most writes wanted; -1 for all.")
+@client_command
+def list_writes(session: Session, limit: int) -> None:
+    """Print the writes in quarantine, the oldest first: id, time, reason, and their items below."""
+    writes = session.client.list_quarantined()
+    for write in itertools.islice(writes, limit if limit >= 0 else None):
+        session.tell(write, _rows(write))
+
+
+def _rows(write: QuarantinedWrite) -> str:
+    rows = [f"{write.id}  {output.moment(write.create_time)}  {output.one_line(write.reason)}"]
+    for item in write.items:
+        rows.append(output.item_row(item, before="  "))
+        known = item.provenance
+        if known is not None:
+            source = getattr(known.source, "value", known.source)
+            rows.append(
+                f"    by {output.one_line(known.writer) or 'nobody known'}, {source}, trust {known.trust:g}"
+            )
+    return "\n".join(rows)
+
+
+@quarantine.command()
+@click.argument("write_id", metavar="ID")
+@client_command
+def release(session: Session, write_id: str) -> None:
+    """Let the write ID take place now."""
+    done = session.client.review_quarantined(write_id, "release")
+    items = "1 item" if done.item_count == 1 else f"{done.item_count} items"
+    session.tell(done, f"{items} written")
+    session.note(done.degraded)
+
+
+@quarantine.command()
+@click.argument("write_id", metavar="ID")
+@client_command
+def delete(session: Session, write_id: str) -> None:
+    """Forget the write ID, for good."""
+    session.tell(session.client.review_quarantined(write_id, "delete"), "deleted")

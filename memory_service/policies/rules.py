@@ -1,0 +1,225 @@
+"""A write policy out of a file of rules. The one place that imports re2: linear time for any pattern."""
+
+from __future__ import annotations
+
+import asyncio
+import tomllib
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import re2
+
+from memory_service.policies.base import ALLOWED, Action, CannotLoadPolicy, Proposal, Verdict, WritePolicy
+from memory_service.records import ItemKind, Json, Role, SourceKind
+
+_FILE_BYTES_MAX = 1 << 20
+_RULES_MAX = 1000
+_PATTERN_CHARS_MAX = 1000
+_PATTERN_MEMORY_BYTES = 8 << 20
+_LONG_CHARS = 20_000
+_KINDS = ("state", *(kind.name.lower() for kind in ItemKind))
+_SOURCES = tuple(source.name.lower() for source in SourceKind)
+_ROLES = tuple(role.value for role in Role)
+_INVISIBLE = re2.compile(r"\p{Cf}+")
+
+
+class Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What becomes of what meets all of its conditions. One that is left out is met by everything."""
+
+    action: Action
+    reason: str = ""
+    sources: list[str] | None = None
+    trust_below: float | None = None
+    roles: list[str] | None = None
+    kinds: list[str] | None = None
+    namespaces: list[str] | None = None
+    contains: list[str] | None = None
+    matches: str | None = None
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    rules: list[Rule]
+
+
+def read_rules(path: Path) -> RulesPolicy:
+    """Return the policy of a file: JSON if its name ends so, else TOML. Raises CannotLoadPolicy."""
+    try:
+        raw = path.read_bytes()
+        if len(raw) > _FILE_BYTES_MAX:
+            raise ValueError(f"has more than {_FILE_BYTES_MAX} bytes")
+        data = msgspec.json.decode(raw) if path.suffix == ".json" else tomllib.loads(raw.decode())
+        return RulesPolicy(msgspec.convert(data, _File).rules)
+    except OSError as error:
+        raise CannotLoadPolicy(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise CannotLoadPolicy(f"{path}: {error}") from error
+
+
+class RulesPolicy(WritePolicy):
+    """The first rule whose conditions are all met decides; what meets none is allowed."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        """Raises ValueError with the place of what is wrong, as in `rules[2].roles`."""
+        if len(rules) > _RULES_MAX:
+            raise ValueError(f"rules: has more than {_RULES_MAX} entries")
+        self._rules = [_compiled(f"rules[{at}]", rule) for at, rule in enumerate(rules)]
+        self._reads = any(rule.phrases or rule.pattern for rule in self._rules)
+
+    async def judge(self, proposals: Sequence[Proposal]) -> Sequence[Verdict]:
+        chars = sum(len(proposal.text) for proposal in proposals) if self._reads else 0
+        if chars > _LONG_CHARS:
+            return await asyncio.to_thread(self._judge_all, proposals)
+        return self._judge_all(proposals)
+
+    def _judge_all(self, proposals: Sequence[Proposal]) -> list[Verdict]:
+        return [self._judge(proposal) for proposal in proposals]
+
+    def _judge(self, proposal: Proposal) -> Verdict:
+        read: _Read | None = None
+        for rule in self._rules:
+            if not rule.applies(proposal):
+                continue
+            if rule.phrases or rule.pattern:
+                read = read or _Read(proposal)
+                if not rule.finds(read):
+                    continue
+            return rule.verdict
+        return ALLOWED
+
+
+class _Read:
+    """The words of a proposal as rules look at them."""
+
+    def __init__(self, proposal: Proposal) -> None:
+        said = proposal.provenance
+        self.text = "\n".join(
+            (
+                proposal.text,
+                *_leaves(proposal.labels),
+                *_leaves(proposal.metadata),
+                said.source_uri,
+                said.model,
+            )
+        )
+        self.folded = _folded(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    verdict: Verdict
+    sources: frozenset[SourceKind]
+    trust_below: float | None
+    roles: frozenset[str]
+    kinds: frozenset[str]
+    names: frozenset[str]
+    prefixes: tuple[str, ...]
+    phrases: tuple[str, ...]
+    pattern: Any
+
+    def applies(self, proposal: Proposal) -> bool:
+        """Whether all conditions but those on words are met."""
+        kind = "state" if proposal.kind is None else proposal.kind.name.lower()
+        return (
+            (not self.sources or proposal.source in self.sources)
+            and (self.trust_below is None or proposal.provenance.trust < self.trust_below)
+            and (not self.roles or proposal.role in self.roles)
+            and (not self.kinds or kind in self.kinds)
+            and (
+                not (self.names or self.prefixes)
+                or proposal.namespace in self.names
+                or proposal.namespace.startswith(self.prefixes)
+            )
+        )
+
+    def finds(self, read: _Read) -> bool:
+        """Whether a phrase, or the pattern, is in the words."""
+        return any(phrase in read.folded for phrase in self.phrases) or (
+            self.pattern is not None and self.pattern.search(read.text) is not None
+        )
+
+
+def _compiled(place: str, rule: Rule) -> _Compiled:
+    if rule.action is not Action.ALLOW and not rule.reason.strip():
+        raise ValueError(f"{place}.reason: is required, as it is what writers are told")
+    if rule.trust_below is not None and not 0 < rule.trust_below <= 1:
+        raise ValueError(f"{place}.trust_below: must be above 0 and at most 1")
+    exact, prefixes = _namespaces(f"{place}.namespaces", rule.namespaces)
+    phrases = tuple(_folded(phrase) for phrase in _given(f"{place}.contains", rule.contains))
+    if not all(phrase.strip() for phrase in phrases):
+        raise ValueError(f"{place}.contains: a phrase is empty")
+    return _Compiled(
+        Verdict(rule.action, rule.reason),
+        frozenset(SourceKind[name.upper()] for name in _named(f"{place}.sources", rule.sources, _SOURCES)),
+        rule.trust_below,
+        frozenset(_named(f"{place}.roles", rule.roles, _ROLES)),
+        frozenset(_named(f"{place}.kinds", rule.kinds, _KINDS)),
+        exact,
+        prefixes,
+        phrases,
+        None if rule.matches is None else _pattern(f"{place}.matches", rule.matches),
+    )
+
+
+def _given(place: str, values: list[str] | None) -> list[str]:
+    """Return the values of a condition. An empty list could mean everything or nothing, so it is refused."""
+    if values is not None and not values:
+        raise ValueError(f"{place}: is empty; leave it out")
+    return values or []
+
+
+def _named(place: str, values: list[str] | None, known: Sequence[str]) -> list[str]:
+    for at, value in enumerate(_given(place, values)):
+        if value not in known:
+            raise ValueError(f"{place}[{at}]: {value!r} is none of {', '.join(known)}")
+    return values or []
+
+
+def _namespaces(place: str, values: list[str] | None) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return the names, and the beginnings of names, that credentials are written with, too."""
+    exact, prefixes = set(), []
+    for at, value in enumerate(_given(place, values)):
+        name = value.removesuffix("*")
+        if not value or "*" in name:
+            raise ValueError(f'{place}[{at}]: must be a name, or the beginning of one with "*" at its end')
+        if name == value:
+            exact.add(name)
+        else:
+            prefixes.append(name)
+    return frozenset(exact), tuple(prefixes)
+
+
+def _pattern(place: str, pattern: str) -> Any:
+    if not 0 < len(pattern) <= _PATTERN_CHARS_MAX:
+        raise ValueError(f"{place}: must have 1 to {_PATTERN_CHARS_MAX} characters")
+    options = re2.Options()
+    options.max_mem = _PATTERN_MEMORY_BYTES
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        problem = error.args[0]
+        raise ValueError(f"{place}: {problem.decode() if isinstance(problem, bytes) else problem}") from None
+
+
+def _folded(text: str) -> str:
+    """Return a text as phrases are compared: whatever its case, forms of letters and white space."""
+    if not text.isascii():
+        text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+    return " ".join(text.casefold().split())
+
+
+def _leaves(value: Json) -> Iterator[str]:
+    """Return keys and texts of a JSON value."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from _leaves(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner)
+    elif isinstance(value, str):
+        yield value
