@@ -8,6 +8,7 @@ from pathlib import Path
 
 # What each format added.
 _TAKE_AWAY = {
+    5: ("DROP TABLE quarantine",),
     4: (
         "DROP TABLE item_history",
         "DROP TABLE state_history",

@@ -186,7 +186,8 @@ _QUARANTINE = (
 _MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
     2: _FACETS,
     3: (*_WEIGHED_ITEMS, *_PENDING_VECTORS),
-    4: (*_HISTORY, *_QUARANTINE),
+    4: _HISTORY,
+    5: _QUARANTINE,
 }
 FORMAT = max(_MIGRATIONS)
 
