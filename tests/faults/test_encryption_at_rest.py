@@ -21,10 +21,10 @@ from faults.scale import drawn, rounds
 from grpc_api import SMALL_GRAPHS, Api, Connect, eventually, outcome
 from memory_service.cli import main
 from memory_service.config import BadConfig, Config
+from memory_service.data_key import DataKey, read_key
 from memory_service.records import TextPart
 from memory_service.server.server import open_store
 from memory_service.stores.base import CannotOpen
-from memory_service.stores.encryption import DataKey, read_key
 from memory_service.stores.hnsw import HnswStore
 from memory_service.stores.hnsw.sealed_files import SealedFiles
 from memory_service.v1 import admin_pb2, memory_pb2
