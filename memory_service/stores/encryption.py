@@ -19,6 +19,7 @@ from memory_service.stores.base import CannotOpen
 
 MARKER = "encryption.json"
 _SQLITE_MAGIC = b"SQLite format 3\0"
+_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 
 class _Marker(msgspec.Struct):
@@ -54,7 +55,7 @@ def check_key(folder: Path, records: Path, key: DataKey | None) -> None:
         return
     with records.open("rb") as file:
         plain = file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC
-    if not plain:
+    if not plain and not (key is None and _is_unmade(records)):
         raise CannotOpen(
             f"{records} is no database, or it is encrypted and {MARKER}, which belongs beside it, is missing"
         )
@@ -63,6 +64,19 @@ def check_key(folder: Path, records: Path, key: DataKey | None) -> None:
             f"{folder} is not encrypted, and a key was given: write an encrypted copy of it with"
             " `memory-service rekey`, or leave the key out"
         )
+
+
+def _is_unmade(records: Path) -> bool:
+    """Whether a crash met the first transaction of a new database.
+
+    SQLite makes it empty again by its journal, which tells how many pages there were before: none.
+    """
+    try:
+        with records.with_name(records.name + "-journal").open("rb") as journal:
+            head = journal.read(20)
+    except FileNotFoundError:
+        return False
+    return head.startswith(_JOURNAL_MAGIC) and head[16:] == bytes(4)
 
 
 def _check_marker(marker: Path, key: DataKey | None) -> None:
