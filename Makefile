@@ -47,7 +47,7 @@ test: $(INSTALLED) $(GO_TOOLS) $(NODE_MODULES) ## Run every test that this machi
 	PATH="$(CURDIR)/build/bin:$$PATH" $(BIN)/python -m pytest -q \
 		--numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
-soak: $(INSTALLED) ## Run the fault tests at full length (some 20 minutes); SEED=n repeats a run
+soak: $(INSTALLED) ## Run the fault tests at full length (an hour or so); SEED=n repeats a run
 	@$(BIN)/python -m compileall -q memory_service clients/python/memory_client
 	SOAK=1 $(BIN)/python -m pytest tests/faults --numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 

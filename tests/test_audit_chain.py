@@ -10,28 +10,53 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from memory_service.audit.entries import Entry, Line, sealed, unsealed
+from memory_service.audit.entries import Entry, Line, line_of, read_line
 from memory_service.audit.files import HEAD, Head, files_of, read_head, written_head
 from memory_service.audit.log import REFUSALS_PER_SECOND_MAX, AuditLog
 from memory_service.audit.log_file import CannotOpenLog
-from memory_service.audit.verification import entries, verify
+from memory_service.audit.verification import Verdict, entries
+from memory_service.audit.verification import verify as verify_with
+from memory_service.data_key import DataKey
 
 FILE_BYTES_MAX = 1000  # three entries
+SEALED_FILE_BYTES_MAX = 1600
+KEY = DataKey(bytes(range(32)))
+SEALED = "sealed"
+
+
+def key_of(folder: Path) -> DataKey | None:
+    """The key that a log is sealed with; its folder says whether it is."""
+    return KEY if folder.name == SEALED else None
+
+
+def file_bytes_max(folder: Path) -> int:
+    """Where a file of a log ends: with three entries."""
+    return SEALED_FILE_BYTES_MAX if folder.name == SEALED else FILE_BYTES_MAX
+
+
+def verify(folder: Path, first_sequence: int = 1, known: Head | None = None) -> Verdict:
+    """Verify a log without a key. What the chain alone tells, no key tells otherwise."""
+    found = verify_with(folder, first_sequence, known)
+    with_key = verify_with(folder, first_sequence, known, key_of(folder))
+    if found.problem is None:
+        assert with_key == found
+    assert (with_key.problem is None) == (found.problem is None)
+    return found
 
 
 async def write_log(folder: Path, count: int = 12) -> None:
     """Writes entries as a server does, over several files."""
-    log = AuditLog(folder, "1", FILE_BYTES_MAX)
+    log = AuditLog(folder, "1", file_bytes_max(folder), key_of(folder))
     log.open()
     for number in range(count):
         await log.write_ahead(Entry(event="call", time_us=number, rpc="/s/Delete", ids=[f"id-{number}"]))
     await log.close()
 
 
-@pytest.fixture
-async def folder(tmp_path: Path) -> Path:
+@pytest.fixture(params=["audit", SEALED])
+async def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """A log of four files or more, which is good."""
-    folder = tmp_path / "audit"
+    folder = tmp_path / request.param
     await write_log(folder)
     verdict = verify(folder)
     assert verdict.problem is None
@@ -57,15 +82,19 @@ def change_lines(path: Path, change: Callable[[list[bytes]], list[bytes]]) -> No
 
 def forged(line: bytes, **changes: object) -> bytes:
     """A line with other content, and the hash that goes with it."""
-    old = unsealed(line.rstrip(b"\n"))
-    entry = msgspec.convert(msgspec.to_builtins(old) | changes, Entry, strict=False)
-    return sealed(entry, old.sequence, old.previous)[0]
+    old = read_line(line.rstrip(b"\n"))
+    entry = msgspec.convert({"event": "call"} | msgspec.to_builtins(old) | changes, Entry, strict=False)
+    return line_of(entry, old.sequence, old.previous)[0]
+
+
+def edited(line: bytes) -> bytes:
+    """A line of which one character of what it says is another."""
+    at = line.index(b'"sealed":"' if b'"sealed"' in line else b'"ids":["') + 12
+    return line[:at] + (b"x" if line[at : at + 1] != b"x" else b"y") + line[at + 1 :]
 
 
 TAMPERINGS: dict[str, Callable[[Path], object]] = {
-    "edit a line": lambda f: change_lines(
-        middle(f), lambda lines: [lines[0].replace(b"id-", b"di-"), *lines[1:]]
-    ),
+    "edit a line": lambda f: change_lines(middle(f), lambda lines: [edited(lines[0]), *lines[1:]]),
     "edit a line and its hash": lambda f: change_lines(
         middle(f), lambda lines: [forged(lines[0], ids=["x"]), *lines[1:]]
     ),
@@ -107,7 +136,7 @@ async def test_tampering_is_found_and_stays_found_after_a_restart(folder: Path, 
 
 
 async def test_the_first_bad_line_is_named(folder: Path) -> None:
-    change_lines(middle(folder), lambda lines: [lines[0], lines[1].replace(b"Delete", b"Retain"), *lines[2:]])
+    change_lines(middle(folder), lambda lines: [lines[0], edited(lines[1]), *lines[2:]])
     problem = verify(folder).problem
     assert problem is not None
     assert (problem.file, problem.line) == (middle(folder).name, 2)
@@ -128,7 +157,7 @@ async def test_a_log_whose_head_was_cut_with_it_is_found_by_an_entry_that_was_no
 ) -> None:
     noted = verify(folder).last
     change_lines(last(folder), lambda lines: lines[:-1])
-    shorter = unsealed(last(folder).read_bytes().splitlines()[-1])
+    shorter = read_line(last(folder).read_bytes().splitlines()[-1])
     (folder / HEAD).write_bytes(written_head(Head(shorter.sequence, shorter.hash)))
     assert verify(folder).problem is None  # the log alone cannot tell
     assert verify(folder, known=noted).problem is not None
@@ -161,7 +190,7 @@ async def test_an_unfinished_last_line_is_no_tampering_and_healed_at_the_next_st
     await write_log(folder, 1)
     verdict = verify(folder)
     assert (verdict.problem, verdict.torn_bytes, verdict.healed) == (None, 0, [15])
-    healed = [line for line in entries(folder) if line.event == "healed"]
+    healed = [line for line in entries(folder, key_of(folder)) if line.event == "healed"]
     assert [line.count for line in healed] == [18]
 
 
@@ -173,13 +202,13 @@ async def test_the_chain_goes_on_over_restarts_and_files(folder: Path) -> None:
     assert [line.sequence for line in entries(folder)] == list(range(1, verdict.entry_count + 1))
     head = read_head(folder)
     assert head == verdict.last
-    assert all(path.stat().st_size <= FILE_BYTES_MAX for _, path in files_of(folder))
+    assert all(path.stat().st_size <= file_bytes_max(folder) for _, path in files_of(folder))
     assert {path.stat().st_mode & 0o777 for _, path in files_of(folder)} == {0o600}
 
 
 async def test_what_was_restored_is_good_again(folder: Path, tmp_path: Path) -> None:
     whole = last(folder).read_bytes()
-    change_lines(last(folder), lambda lines: lines[:-2])
+    change_lines(last(folder), lambda lines: lines[:-1])
     kept = last(folder).read_bytes()
     await write_log(folder, 1)
     path = next(path for _, path in files_of(folder) if path.read_bytes().startswith(kept))
@@ -209,6 +238,6 @@ async def test_more_refusals_a_second_than_are_kept_are_counted(tmp_path: Path) 
 
 
 def test_a_line_says_when_in_utc() -> None:
-    line, _ = sealed(Entry(event="call", time_us=1_700_000_000_000_001), 1, "0" * 64)
-    assert isinstance(unsealed(line[:-1]), Line)
-    assert unsealed(line[:-1]).time == "2023-11-14T22:13:20.000001Z"
+    line, _ = line_of(Entry(event="call", time_us=1_700_000_000_000_001), 1, "0" * 64)
+    assert isinstance(read_line(line[:-1]), Line)
+    assert read_line(line[:-1]).time == "2023-11-14T22:13:20.000001Z"

@@ -1,6 +1,8 @@
 """Entries of the audit log: one JSON object a line, each with the hash of the one before.
 
-A line ends with its own hash, which is the SHA-256 of all that stands before it in the line.
+A line ends with its own hash, which is the SHA-256 of all that stands before it in the line. Where the data
+folder has a key, what an entry says is sealed: who has no key can verify the chain, and reads no more than
+sequences and what the log tells of itself.
 """
 
 from __future__ import annotations
@@ -11,10 +13,15 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from memory_service.sealing import Opener, Seal
+
 GENESIS = "0" * 64
 """Stands for the hash of the entry before the first."""
 
-_SEALED = re.compile(rb'(\{.*),"hash":"([0-9a-f]{64})"\}', re.DOTALL)
+SEALED_FOR = "audit log"
+"""The purpose of the seal."""
+
+_HASHED = re.compile(rb'(\{.*),"hash":"([0-9a-f]{64})"\}', re.DOTALL)
 
 
 class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -45,12 +52,22 @@ class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 class Line(Entry, kw_only=True):
-    """An entry in its place in the chain."""
+    """An entry in its place in the chain.
+
+    Of one that is `sealed`, and was not opened, nothing else is known, but the `event` of one that tells of
+    the log itself.
+    """
 
     sequence: int
-    time: str
+    time: str = ""
     previous: str
+    event: str = ""
+    sealed: bytes = b""
     hash: str = ""
+
+
+class _Said(Entry, kw_only=True):
+    time: str
 
 
 def time_of(time_us: int) -> str:
@@ -58,12 +75,18 @@ def time_of(time_us: int) -> str:
     return f"{datetime.fromtimestamp(time_us / 1e6, UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
-def sealed(entry: Entry, sequence: int, previous: str) -> tuple[bytes, str]:
+def line_of(entry: Entry, sequence: int, previous: str, seal: Seal | None = None) -> tuple[bytes, str]:
     """Return an entry as a line, and its hash."""
-    head = {"sequence": sequence, "time": time_of(entry.time_us), "previous": previous}
-    said = msgspec.to_builtins(entry)
+    time, said = time_of(entry.time_us), msgspec.to_builtins(entry)
     said.pop("time_us", None)
-    body = msgspec.json.encode(head | said)[:-1]
+    if seal is None:
+        told = {"sequence": sequence, "time": time, "previous": previous} | said
+    else:
+        event = "" if entry.rpc else entry.event
+        plain = msgspec.json.encode({"time": time} | said)
+        told = {"sequence": sequence, "previous": previous} | ({"event": event} if event else {})
+        told["sealed"] = seal.seal(plain, _place(sequence, previous, event))
+    body = msgspec.json.encode(told)[:-1]
     digest = hashlib.sha256(body).hexdigest()
     return b'%b,"hash":"%b"}\n' % (body, digest.encode()), digest
 
@@ -72,9 +95,14 @@ class BadLine(ValueError):
     """A line that no server wrote; tells what is wrong with it."""
 
 
-def unsealed(raw: bytes) -> Line:
-    """Read a line, without its end of line. Raises BadLine."""
-    match = _SEALED.fullmatch(raw)
+def _place(sequence: int, previous: str, event: str) -> bytes:
+    """Return what a sealed entry is bound to: in another place it does not open."""
+    return f"{sequence} {previous} {event}".encode()
+
+
+def read_line(raw: bytes) -> Line:
+    """Read a line, without its end of line; what is sealed stays so. Raises BadLine."""
+    match = _HASHED.fullmatch(raw)
     if match is None:
         raise BadLine("it is no entry")
     if hashlib.sha256(match[1]).hexdigest().encode() != match[2]:
@@ -85,4 +113,18 @@ def unsealed(raw: bytes) -> Line:
         raise BadLine("it is no entry") from None
 
 
+def opened(line: Line, opener: Opener) -> Line:
+    """Return a line with what is sealed in it; one that is not sealed as it is. Raises BadLine."""
+    if not line.sealed:
+        return line
+    try:
+        plain = opener.open(line.sealed, _place(line.sequence, line.previous, line.event))
+        said = msgspec.to_builtins(_SAID_DECODER.decode(plain))
+    except (ValueError, msgspec.DecodeError):
+        raise BadLine("it does not open: it was not sealed with this key, or not in this place") from None
+    place = {"sequence": line.sequence, "previous": line.previous, "hash": line.hash}
+    return msgspec.convert(said | place, Line)
+
+
 _DECODER = msgspec.json.Decoder(Line)
+_SAID_DECODER = msgspec.json.Decoder(_Said)

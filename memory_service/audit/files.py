@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from memory_service.audit.entries import GENESIS, BadLine, unsealed
+from memory_service.audit.entries import GENESIS, BadLine, read_line
+from memory_service.files import write_whole
 
 HEAD = "head"
 _NAME = re.compile(r"audit-(\d{12})\.jsonl")
@@ -60,7 +61,7 @@ def last_entry(files: list[tuple[int, Path]]) -> tuple[Head | None, int]:
             torn_bytes = len(lines[-1])
         if len(lines) > 1:
             try:
-                line = unsealed(lines[-2])
+                line = read_line(lines[-2])
             except BadLine:
                 return None, torn_bytes
             return Head(line.sequence, line.hash), torn_bytes
@@ -71,3 +72,25 @@ def has_entry(files: list[tuple[int, Path]], entry: Head) -> bool:
     """Whether an entry stands in the file in which its sequence should be."""
     path = next((path for first, path in reversed(files) if first <= entry.sequence), None)
     return path is not None and f',"hash":"{entry.hash}"}}\n'.encode() in path.read_bytes()
+
+
+def begin_behind(folder: Path, new_folder: Path) -> Head | None:
+    """Begin a log that goes on with the chain of one that stays where it is; return the last entry of that.
+
+    Nobody may write the old one. None: it has no entry, and nothing is begun. Raises OSError.
+    """
+    if not folder.is_dir():
+        return None
+    last, head = last_entry(files_of(folder))[0] or FIRST, read_head(folder) or FIRST
+    end = head if head.sequence > last.sequence else last
+    if end == FIRST:
+        return None
+    new_folder.mkdir(mode=0o700)
+    write_whole(new_folder / file_name(end.sequence + 1), b"")
+    write_whole(new_folder / HEAD, written_head(end))
+    return end
+
+
+def is_begun_behind(files: list[tuple[int, Path]], head: Head) -> bool:
+    """Whether a log has no entry yet, and goes on with the chain of another."""
+    return [first for first, _ in files] == [head.sequence + 1] and not files[0][1].stat().st_size

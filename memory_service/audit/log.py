@@ -13,6 +13,7 @@ import structlog
 from memory_service.audit.entries import Entry
 from memory_service.audit.log_file import LogFile
 from memory_service.clock import now_us
+from memory_service.data_key import DataKey
 from memory_service.errors import MemoryServiceError, Unavailable
 
 FILE_BYTES_MAX = 16 * 1024 * 1024
@@ -34,11 +35,18 @@ class AuditLog:
     """Takes entries in their order. For one event loop.
 
     An entry is in the file within a turn of the writing thread, which outlives the process; it is on disk
-    within `_SYNC_AFTER_S`. One that is written ahead is on disk when `write_ahead` returns.
+    within `_SYNC_AFTER_S`. One that is written ahead is on disk when `write_ahead` returns. With a `key`
+    entries are sealed.
     """
 
-    def __init__(self, folder: Path, version: str, file_bytes_max: int = FILE_BYTES_MAX) -> None:
-        self._file = LogFile(folder, file_bytes_max)
+    def __init__(
+        self,
+        folder: Path,
+        version: str,
+        file_bytes_max: int = FILE_BYTES_MAX,
+        key: DataKey | None = None,
+    ) -> None:
+        self._file = LogFile(folder, file_bytes_max, key)
         self._version = version
         self._waiting: deque[_Waiting] = deque()
         self._running = False

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from memory_service.audit.entries import Entry, sealed
+from memory_service.audit.entries import SEALED_FOR, Entry, line_of
 from memory_service.audit.files import (
     FIRST,
     HEAD,
@@ -17,13 +17,16 @@ from memory_service.audit.files import (
     file_name,
     files_of,
     has_entry,
+    is_begun_behind,
     last_entry,
     read_head,
     written_head,
 )
 from memory_service.clock import now_us
+from memory_service.data_key import DataKey
 from memory_service.errors import MemoryServiceError, StorageFull, Unavailable
 from memory_service.files import sync
+from memory_service.sealing import Seal
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -35,8 +38,10 @@ class CannotOpenLog(RuntimeError):
 class LogFile:
     """The end of the chain. What raises has added nothing, and may be tried again unless `broken`."""
 
-    def __init__(self, folder: Path, file_bytes_max: int) -> None:
+    def __init__(self, folder: Path, file_bytes_max: int, key: DataKey | None = None) -> None:
         self._folder = folder
+        self._key = key
+        self._seal = self._new_seal()
         self._file_bytes_max = file_bytes_max
         self._file = -1
         self._size_bytes = 0
@@ -53,6 +58,9 @@ class LogFile:
             raise CannotOpenLog(f"cannot open the audit log: {error}") from error
         except MemoryServiceError as error:
             raise CannotOpenLog(f"cannot write the audit log: {error.message}") from error
+
+    def _new_seal(self) -> Seal | None:
+        return None if self._key is None else Seal(self._key, SEALED_FOR)
 
     def _open(self, version: str) -> list[str]:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -87,6 +95,8 @@ class LogFile:
         if head is None:
             events.append(Entry(event="head_missing", time_us=now_us()))
             wrong.append("its head is missing")
+        elif is_begun_behind(files, head):
+            last = head
         elif head.sequence > (last or FIRST).sequence:
             wrong.append(f"it ends before entry {head.sequence}, which was on disk")
             last = head
@@ -110,7 +120,7 @@ class LogFile:
             raise Unavailable.storage()
         head, lines = self._head, []
         for entry in entries:
-            line, digest = sealed(entry, head.sequence + 1, head.hash)
+            line, digest = line_of(entry, head.sequence + 1, head.hash, self._seal)
             head = Head(head.sequence + 1, digest)
             lines.append(line)
         try:
@@ -150,6 +160,7 @@ class LogFile:
         if self._file >= 0:
             os.close(self._file)
         self._file, self._size_bytes = file, os.fstat(file).st_size
+        self._seal = self._new_seal()
         sync(self._folder)
 
     def sync(self) -> None:

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memory_service.audit.entries import GENESIS, BadLine, Line, unsealed
+from memory_service.audit.entries import GENESIS, SEALED_FOR, BadLine, Line, opened, read_line
 from memory_service.audit.files import FIRST, HEAD, Head, files_of, read_head
+from memory_service.data_key import DataKey
+from memory_service.sealing import Opener
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Verdict:
 
     problem: Problem | None = None
     entry_count: int = 0
+    sealed_count: int = 0
     file_count: int = 0
     last: Head = FIRST
     torn_bytes: int = 0
@@ -41,21 +44,27 @@ class _Broken(Exception):
         self.problem = Problem(file.name, line, what)
 
 
-def verify(folder: Path, first_sequence: int = 1, known: Head | None = None) -> Verdict:
+def verify(
+    folder: Path, first_sequence: int = 1, known: Head | None = None, key: DataKey | None = None
+) -> Verdict:
     """Look at each line of a log, up to the first that is wrong.
 
     `first_sequence` is where the log begins, if files before it were put elsewhere; `known` is an entry that
-    was noted elsewhere and has to be in it. A server may be writing meanwhile. Raises OSError.
+    was noted elsewhere and has to be in it, or right before it. With the `key`, sealed lines have to open,
+    and no line behind one may be plain. A server may be writing meanwhile. Raises OSError.
     """
     verdict = Verdict()
+    opener = None if key is None else Opener(key, SEALED_FOR)
     try:
-        _verify(folder, first_sequence, known, verdict)
+        _verify(folder, first_sequence, known, verdict, opener)
     except _Broken as broken:
         verdict.problem = broken.problem
     return verdict
 
 
-def _verify(folder: Path, first_sequence: int, known: Head | None, verdict: Verdict) -> None:
+def _verify(
+    folder: Path, first_sequence: int, known: Head | None, verdict: Verdict, opener: Opener | None
+) -> None:
     # Before the files: they are only ever ahead of it.
     head = read_head(folder)
     if head is None:
@@ -63,10 +72,12 @@ def _verify(folder: Path, first_sequence: int, known: Head | None, verdict: Verd
     files = files_of(folder)
     hashes = dict.fromkeys((head.sequence, known.sequence if known else 0), "")
     verdict.last = Head(first_sequence - 1, GENESIS if first_sequence == 1 else "")
+    if known is not None and known.sequence == first_sequence - 1:
+        verdict.last = known
     for at, (named, path) in enumerate(files):
         if named != verdict.last.sequence + 1:
             raise _Broken(path, 0, _missing(verdict.last.sequence + 1, named - 1))
-        _verify_file(path, verdict, hashes, is_last=at == len(files) - 1)
+        _verify_file(path, verdict, hashes, opener, is_last=at == len(files) - 1)
         verdict.file_count += 1
     for expected, where in ((head, f"as {HEAD} tells"), (known, "as was noted elsewhere")):
         if expected is None or expected.sequence < first_sequence:
@@ -78,7 +89,9 @@ def _verify(folder: Path, first_sequence: int, known: Head | None, verdict: Verd
             raise _Broken(last_file, 0, f"entry {expected.sequence} is another one, {where}")
 
 
-def _verify_file(path: Path, verdict: Verdict, hashes: dict[int, str], *, is_last: bool) -> None:
+def _verify_file(
+    path: Path, verdict: Verdict, hashes: dict[int, str], opener: Opener | None, *, is_last: bool
+) -> None:
     with path.open("rb") as lines:
         for number, raw in enumerate(lines, 1):
             if not raw.endswith(b"\n"):
@@ -87,6 +100,9 @@ def _verify_file(path: Path, verdict: Verdict, hashes: dict[int, str], *, is_las
                 verdict.torn_bytes = len(raw)
                 return
             line = _verified(path, number, raw[:-1], verdict.last)
+            if opener is not None:
+                _verify_seal(path, number, line, opener, is_expected=verdict.sealed_count > 0)
+            verdict.sealed_count += bool(line.sealed)
             if line.sequence in hashes:
                 hashes[line.sequence] = line.hash
             if line.event == "healed":
@@ -97,7 +113,7 @@ def _verify_file(path: Path, verdict: Verdict, hashes: dict[int, str], *, is_las
 
 def _verified(path: Path, number: int, raw: bytes, last: Head) -> Line:
     try:
-        line = unsealed(raw)
+        line = read_line(raw)
     except BadLine as error:
         raise _Broken(path, number, str(error)) from None
     if line.sequence > last.sequence + 1:
@@ -111,16 +127,30 @@ def _verified(path: Path, number: int, raw: bytes, last: Head) -> Line:
     return line
 
 
+def _verify_seal(path: Path, number: int, line: Line, opener: Opener, *, is_expected: bool) -> None:
+    if is_expected and not line.sealed:
+        raise _Broken(path, number, "it is not sealed, and those before it are")
+    try:
+        opened(line, opener)
+    except BadLine as error:
+        raise _Broken(path, number, str(error)) from None
+
+
 def _missing(first: int, last: int) -> str:
     return f"entry {first} is missing" if first == last else f"entries {first} to {last} are missing"
 
 
-def entries(folder: Path) -> Iterator[Line]:
-    """Return the entries in order, leaving out lines that are none. Raises OSError."""
+def entries(folder: Path, key: DataKey | None = None) -> Iterator[Line]:
+    """Return the entries in order, leaving out lines that are none, or that do not open with the key.
+
+    Without the key, sealed ones stay sealed. Raises OSError.
+    """
+    opener = None if key is None else Opener(key, SEALED_FOR)
     for _, path in files_of(folder):
         with path.open("rb") as lines:
             for raw in lines:
                 try:
-                    yield unsealed(raw.rstrip(b"\n"))
+                    line = read_line(raw.rstrip(b"\n"))
+                    yield line if opener is None else opened(line, opener)
                 except BadLine:
                     continue

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memory_service.cli import output
+from memory_service.cli.encryption import key_file_option, key_of
 from memory_service.cli.options import option
 from memory_service.cli.session import CommandError
 
@@ -41,8 +42,11 @@ def audit() -> None:
     default="",
     help="An entry that has to be in the log, as an earlier run printed it: SEQUENCE:HASH.",
 )
-def verify(data_dir: Path, from_sequence: int, known: str) -> None:
+@key_file_option
+def verify(data_dir: Path, from_sequence: int, known: str, encryption_key_file: Path | None) -> None:
     """Verify the chain of the audit log; exit code 1 and the first bad line if it is not whole.
+
+    Of an encrypted one without its key the chain alone; with it also that each entry was sealed with it.
 
     Prints the last entry as SEQUENCE:HASH. Keep it where whoever can write to the data folder cannot.
     """
@@ -52,15 +56,20 @@ def verify(data_dir: Path, from_sequence: int, known: str) -> None:
     match = re.fullmatch(r"(\d+):([0-9a-f]{64})", known)
     if known and match is None:
         raise click.BadParameter("is not SEQUENCE:HASH", param_hint="--known")
+    noted = Head(int(match[1]), match[2]) if match else None
+    key = key_of(data_dir, encryption_key_file, needed=False)
     with _reading(data_dir) as folder:
-        verdict = verify(folder, from_sequence, Head(int(match[1]), match[2]) if match else None)
+        verdict = verify(folder, from_sequence, noted, key)
     for sequence in verdict.healed:
         click.echo(f"note: entry {sequence} tells of an unfinished line that a start cut off", err=True)
     if verdict.torn_bytes and verdict.problem is None:
         click.echo(f"note: the last line is not finished ({verdict.torn_bytes} bytes)", err=True)
     if verdict.problem is not None:
         raise CommandError(str(verdict.problem))
-    click.echo(f"{verdict.entry_count} entries in {verdict.file_count} files, the chain is whole")
+    if verdict.sealed_count and key is None:
+        click.echo("note: without the key only the chain was verified, not what the entries say", err=True)
+    sealed = f", {verdict.sealed_count} of them sealed" if verdict.sealed_count else ""
+    click.echo(f"{verdict.entry_count} entries{sealed} in {verdict.file_count} files, the chain is whole")
     click.echo(f"{verdict.last.sequence}:{verdict.last.hash}")
 
 
@@ -87,13 +96,20 @@ def verify(data_dir: Path, from_sequence: int, known: str) -> None:
 @option(
     "--until", variable="AUDIT_UNTIL", default="", help="Only what came before this time (RFC 3339, UTC)."
 )
+@key_file_option
 @option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
-def show(data_dir: Path, as_json: bool, **wanted: str | None) -> None:
+def show(data_dir: Path, encryption_key_file: Path | None, as_json: bool, **wanted: str | None) -> None:
     """Print entries of the audit log, the oldest first. It does not verify them: see `verify`."""
     from memory_service.audit.verification import entries
 
+    key = key_of(data_dir, encryption_key_file, needed=False)
     with _reading(data_dir) as folder:
-        for line in entries(folder):
+        for line in entries(folder, key):
+            if line.sealed:
+                raise CommandError(
+                    f"entry {line.sequence} is sealed: give the key with --encryption-key-file or"
+                    " MEMORY_SERVICE_ENCRYPTION_KEY"
+                )
             if _is_wanted(line, wanted):
                 click.echo(_json(line) if as_json else _text(line))
 

@@ -15,21 +15,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memory_service.cli import output
+from memory_service.cli.encryption import given_key, key_file_option
 from memory_service.cli.options import client_command, option
 from memory_service.cli.session import CommandError, Session
 
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-    from memory_service.stores.encryption import DataKey
+    from memory_service.data_key import DataKey
 
 _POLL_S = 0.2
 _FOLDER = click.Path(path_type=Path)
-_key_file_option = option(
-    "--encryption-key-file",
-    type=_FOLDER,
-    help="File with the key, if it is encrypted; or set MEMORY_SERVICE_ENCRYPTION_KEY.",
-)
 
 
 class _BackupGroup(click.Group):
@@ -61,7 +57,7 @@ def write(session: Session, name: str) -> None:
 
 @backup.command()
 @click.argument("path", type=_FOLDER)
-@_key_file_option
+@key_file_option
 @option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def verify(path: Path, encryption_key_file: Path | None, as_json: bool) -> None:
     """Compare the backup in the folder PATH with its manifest, and check the database in it.
@@ -71,7 +67,7 @@ def verify(path: Path, encryption_key_file: Path | None, as_json: bool) -> None:
     from memory_service.stores.hnsw.backups import verify_backup
 
     with _reported_refusals():
-        manifest = verify_backup(path, _read_key(encryption_key_file))
+        manifest = verify_backup(path, given_key(encryption_key_file))
     _tell(manifest, as_json)
 
 
@@ -80,7 +76,7 @@ def verify(path: Path, encryption_key_file: Path | None, as_json: bool) -> None:
 @option(
     "--data-dir", type=_FOLDER, required=True, help="New folder to restore to; it must not hold anything."
 )
-@_key_file_option
+@key_file_option
 @option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def restore(path: Path, data_dir: Path, encryption_key_file: Path | None, as_json: bool) -> None:
     """Verify the backup in the folder PATH and copy it to a new data folder, whole or not at all.
@@ -90,7 +86,7 @@ def restore(path: Path, data_dir: Path, encryption_key_file: Path | None, as_jso
     from memory_service.stores.hnsw.backups import restore_backup
 
     with _reported_refusals():
-        manifest = restore_backup(path, data_dir, _read_key(encryption_key_file))
+        manifest = restore_backup(path, data_dir, given_key(encryption_key_file))
     _tell(manifest, as_json)
 
 
@@ -122,25 +118,44 @@ def rekey(
     new_encryption_key_file: Path | None,
     plain: bool,
 ) -> None:
-    """Write the records of a data folder to a new one, with a key, another key or none.
+    """Write the records of a data folder to a new one, with a key, another key or none; API keys, too.
 
     Nothing that was deleted is in the new one. Remove the old one and its backups when the new one serves.
     """
-    from memory_service.stores.encryption import NEW_KEY_VARIABLE
+    from memory_service.data_key import NEW_KEY_VARIABLE
     from memory_service.stores.hnsw.backups import rewrite_with_key
 
     with _reported_refusals():
-        new_key = _read_key(new_encryption_key_file, NEW_KEY_VARIABLE)
+        key, new_key = given_key(encryption_key_file), given_key(new_encryption_key_file, NEW_KEY_VARIABLE)
         if plain == (new_key is not None):
             raise ValueError("give a new key, or --plain for none")
-        rewrite_with_key(data_dir, _read_key(encryption_key_file), target, new_key)
+        carried = _Carried(data_dir, key, new_key)
+        rewrite_with_key(data_dir, key, target, new_key, carried.write)
     click.echo(f"written to {target}; {data_dir} is as it was")
+    if carried.audit_log_end is not None:
+        sequence, digest = carried.audit_log_end
+        click.echo(
+            f"the audit log stays in {data_dir / 'audit'}: keep it. The new one goes on behind it:"
+            f" verify it with --from-sequence {sequence + 1} --known {sequence}:{digest}"
+        )
 
 
-def _read_key(path: Path | None, variable: str = "") -> DataKey | None:
-    from memory_service.stores.encryption import KEY_VARIABLE, read_key
+class _Carried:
+    """What goes along with the records: API keys, and the end of the audit log's chain."""
 
-    return read_key(path, variable or KEY_VARIABLE)
+    def __init__(self, data_dir: Path, key: DataKey | None, new_key: DataKey | None) -> None:
+        self._data_dir, self._key, self._new_key = data_dir, key, new_key
+        self.audit_log_end: tuple[int, str] | None = None
+
+    def write(self, target: Path) -> None:
+        """Write it beside the new records. Raises ValueError and OSError."""
+        from memory_service.audit.files import begin_behind
+        from memory_service.credentials.key_file import FILE_NAME, KeyFile
+
+        self.audit_log_end = begin_behind(self._data_dir / "audit", target / "audit")
+        keys = KeyFile(self._data_dir / FILE_NAME, self._key)
+        if keys.path.exists():
+            keys.copy_to(KeyFile(target / FILE_NAME, self._new_key))
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memory_service.cli import output
+from memory_service.cli.encryption import given_key, key_file_option, key_of
 from memory_service.cli.options import option
 from memory_service.cli.parameters import Duration
 from memory_service.cli.session import CommandError
@@ -34,17 +35,28 @@ def _key_command(function: Callable[..., None]) -> Callable[..., None]:
     @option(
         "--api-keys", type=click.Path(path_type=Path), default=None, help="File of keys, as `serve` is given."
     )
+    @key_file_option
     @option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
     @functools.wraps(function)
-    def command(*, data_dir: Path, api_keys: Path | None, as_json: bool, **arguments: Any) -> None:
+    def command(
+        *,
+        data_dir: Path,
+        api_keys: Path | None,
+        encryption_key_file: Path | None,
+        as_json: bool,
+        **arguments: Any,
+    ) -> None:
         # Imported here: `--help` does without them.
-        from memory_service.credentials.grants import BadGrant
         from memory_service.credentials.key_changes import NoSuchKey
-        from memory_service.credentials.key_file import BadKeyFile, KeyFile
+        from memory_service.credentials.key_file import FILE_NAME, KeyFile
 
         try:
-            function(KeyFile(api_keys or data_dir / "api-keys.json"), as_json, **arguments)
-        except (BadGrant, NoSuchKey, BadKeyFile, OSError) as error:
+            if api_keys is None:
+                file = KeyFile(data_dir / FILE_NAME, key_of(data_dir, encryption_key_file))
+            else:
+                file = KeyFile(api_keys, given_key(encryption_key_file))
+            function(file, as_json, **arguments)
+        except (NoSuchKey, ValueError, OSError) as error:
             if isinstance(error, BrokenPipeError):
                 raise
             raise CommandError(str(error)) from None

@@ -1,4 +1,8 @@
-"""The file of API keys, and its pepper beside it: read whole, replaced whole, changed under a lock."""
+"""The file of API keys, and its pepper beside it: read whole, replaced whole, changed under a lock.
+
+With the key of the data directory both are sealed: they tell names of callers and namespaces. What is not
+sealed is read all the same, and sealed when it is changed, so that keys from elsewhere can be brought along.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +18,17 @@ import msgspec
 
 from memory_service.credentials.api_keys import PEPPER_BYTES, ApiKey, KeyRing
 from memory_service.credentials.grants import BadGrant
+from memory_service.data_key import DataKey
 from memory_service.files import Stamp, stamp_of, write_whole
+from memory_service.sealing import Opener, Seal
+
+FILE_NAME = "api-keys.json"
+"""Of the file in a data directory."""
 
 _FORMAT = 1
 _FILE_BYTES_MAX = 64 << 20
+_MAGIC = b"MSKEYS01"
+_SEALED_FOR = "api keys"
 # Nobody but the owner may write; a group may read, for that is how secrets are mounted into containers.
 _TOO_OPEN = stat.S_IWGRP | stat.S_IRWXO
 
@@ -32,10 +43,11 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class KeyFile:
-    """The keys at a path; the pepper is at the path with ".pepper" added."""
+    """The keys at a path; the pepper is at the path with ".pepper" added. `key` seals both."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, key: DataKey | None = None) -> None:
         self.path = path
+        self._key = key
         self.pepper_path = path.with_name(path.name + ".pepper")
 
     def stamp(self) -> tuple[Stamp, Stamp]:
@@ -48,7 +60,7 @@ class KeyFile:
 
     def entries(self) -> list[ApiKey]:
         """Return all keys, revoked ones too, in the order in which they were made. Raises BadKeyFile."""
-        raw = _read(self.path, _FILE_BYTES_MAX)
+        raw = self._read(self.path, _FILE_BYTES_MAX)
         try:
             document = msgspec.json.decode(raw, type=_Document)
             for key in document.keys:
@@ -75,8 +87,42 @@ class KeyFile:
             keys = change(self.entries() if self.path.exists() else [], pepper)
             for key in keys:
                 key.verify()
-            raw = msgspec.json.format(msgspec.json.encode(_Document(_FORMAT, keys)), indent=2)
-            write_whole(self.path, raw + b"\n")
+            # One from before there was a key.
+            if self._is_plain(self.pepper_path):
+                self._write(self.pepper_path, pepper)
+            self._write_keys(keys)
+
+    def copy_to(self, other: KeyFile) -> None:
+        """Write the same keys, and their pepper, to a file that is not there. Raises BadKeyFile, OSError."""
+        with self._lock():
+            other._write(other.pepper_path, self._pepper())
+            other._write_keys(self.entries())
+
+    def _write_keys(self, keys: list[ApiKey]) -> None:
+        raw = msgspec.json.format(msgspec.json.encode(_Document(_FORMAT, keys)), indent=2)
+        self._write(self.path, raw + b"\n")
+
+    def _is_plain(self, path: Path) -> bool:
+        return self._key is not None and not _read(path, _FILE_BYTES_MAX).startswith(_MAGIC)
+
+    def _write(self, path: Path, raw: bytes) -> None:
+        if self._key is not None:
+            raw = _MAGIC + Seal(self._key, _SEALED_FOR).seal(raw, _MAGIC)
+        write_whole(path, raw)
+
+    def _read(self, path: Path, bytes_max: int) -> bytes:
+        raw = _read(path, bytes_max)
+        if not raw.startswith(_MAGIC):
+            return raw
+        if self._key is None:
+            raise BadKeyFile(
+                f"{path} is encrypted: give the key of the data folder with --encryption-key-file or"
+                " MEMORY_SERVICE_ENCRYPTION_KEY"
+            )
+        try:
+            return Opener(self._key, _SEALED_FOR).open(raw[len(_MAGIC) :], _MAGIC)
+        except ValueError:
+            raise BadKeyFile(f"{path} was changed, or is encrypted with another key") from None
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
@@ -90,7 +136,7 @@ class KeyFile:
             os.close(lock)
 
     def _pepper(self) -> bytes:
-        pepper = _read(self.pepper_path, 1024)
+        pepper = self._read(self.pepper_path, 1024)
         if len(pepper) < PEPPER_BYTES:
             raise BadKeyFile(f"{self.pepper_path} is shorter than {PEPPER_BYTES} bytes")
         return pepper
@@ -100,7 +146,7 @@ class KeyFile:
             if self.path.exists():
                 # A new pepper would make every key void without a word.
                 raise BadKeyFile(f"{self.pepper_path} is missing: no key of {self.path} is good without it")
-            write_whole(self.pepper_path, secrets.token_bytes(PEPPER_BYTES))
+            self._write(self.pepper_path, secrets.token_bytes(PEPPER_BYTES))
         return self._pepper()
 
 

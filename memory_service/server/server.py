@@ -19,6 +19,7 @@ from memory_service import __version__
 from memory_service.audit.log import AuditLog
 from memory_service.audit.log_file import CannotOpenLog
 from memory_service.config import BadConfig, Config
+from memory_service.data_key import DataKey, read_key
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.embedders.base import Embedder
 from memory_service.files import write_whole
@@ -34,7 +35,6 @@ from memory_service.server.reflection import Reflection
 from memory_service.server.services import SERVICES, Services
 from memory_service.server.transport import address_of, bind, check_transport
 from memory_service.stores.base import Store
-from memory_service.stores.encryption import DataKey, read_key
 
 METADATA_BYTES_MAX = 16 * 1024
 """Metadata of a call as gRPC counts it: names, values and 32 bytes for each pair."""
@@ -137,7 +137,7 @@ def open_audit_log(config: Config) -> AuditLog | None:
     """Return the audit log, open; None: none is kept."""
     if not config.audited:
         return None
-    log = AuditLog(config.data_dir / "audit", __version__)
+    log = AuditLog(config.data_dir / "audit", __version__, key=_data_key(config))
     try:
         log.open()
     except CannotOpenLog as error:

@@ -1,4 +1,4 @@
-"""Encryption at rest: the key of a data directory, what is derived from it, and how a wrong one is told.
+"""Encryption at rest: how a data directory says that it is encrypted, and how a wrong key is told.
 
 One key of 32 bytes opens a data directory and its backups. The database, the other files and the check each
 have a key of their own, derived from it, so that none tells of another. Whether a key is the right one is
@@ -8,63 +8,18 @@ write-ahead log that a crash has left for empty and remove it.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hmac
-import os
 from pathlib import Path
 
 import msgspec
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from memory_service.data_key import DataKey
 from memory_service.files import write_whole
 from memory_service.stores.base import CannotOpen
 
-KEY_BYTES = 32
 MARKER = "encryption.json"
-KEY_VARIABLE = "MEMORY_SERVICE_ENCRYPTION_KEY"
-NEW_KEY_VARIABLE = "MEMORY_SERVICE_NEW_ENCRYPTION_KEY"
 _SQLITE_MAGIC = b"SQLite format 3\0"
-
-
-class DataKey:
-    """The key of a data directory, which is never written, logged or shown."""
-
-    def __init__(self, master: bytes) -> None:
-        if len(master) != KEY_BYTES:
-            raise ValueError(f"a key has {KEY_BYTES} bytes")
-        self._master = master
-
-    @classmethod
-    def parse(cls, text: str) -> DataKey:
-        """Read a key of 32 bytes, written as 64 hexadecimal digits or as base64. Raises ValueError."""
-        text = text.strip()
-        for decode in (bytes.fromhex, lambda coded: base64.b64decode(coded, validate=True)):
-            try:
-                return cls(decode(text))
-            except (ValueError, binascii.Error):
-                continue
-        # Without what was given: it may be most of a key.
-        raise ValueError("an encryption key is 32 bytes, as 64 hexadecimal digits or as base64")
-
-    def derive(self, purpose: str, salt: bytes | None = None) -> bytes:
-        """Return 32 bytes for one purpose, which tell nothing of the key or of another purpose."""
-        return HKDF(SHA256(), KEY_BYTES, salt, f"memory-service {purpose}".encode()).derive(self._master)
-
-
-def read_key(path: Path | None, variable: str = KEY_VARIABLE) -> DataKey | None:
-    """Read the key from a file or from an environment variable; None where neither is given.
-
-    Raises ValueError for a key that cannot be, or both at once, and OSError.
-    """
-    text = os.environ.get(variable)
-    if path is not None and text is not None:
-        raise ValueError(f"give the encryption key in a file or in {variable}, not in both")
-    if path is not None:
-        text = path.read_text(errors="replace")
-    # An empty one is refused like any other bad one: it may be a secret that did not arrive.
-    return None if text is None else DataKey.parse(text)
+_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 
 class _Marker(msgspec.Struct):
@@ -100,7 +55,7 @@ def check_key(folder: Path, records: Path, key: DataKey | None) -> None:
         return
     with records.open("rb") as file:
         plain = file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC
-    if not plain:
+    if not plain and not (key is None and _is_unmade(records)):
         raise CannotOpen(
             f"{records} is no database, or it is encrypted and {MARKER}, which belongs beside it, is missing"
         )
@@ -109,6 +64,19 @@ def check_key(folder: Path, records: Path, key: DataKey | None) -> None:
             f"{folder} is not encrypted, and a key was given: write an encrypted copy of it with"
             " `memory-service rekey`, or leave the key out"
         )
+
+
+def _is_unmade(records: Path) -> bool:
+    """Whether a crash met the first transaction of a new database.
+
+    SQLite makes it empty again by its journal, which tells how many pages there were before: none.
+    """
+    try:
+        with records.with_name(records.name + "-journal").open("rb") as journal:
+            head = journal.read(20)
+    except FileNotFoundError:
+        return False
+    return head.startswith(_JOURNAL_MAGIC) and head[16:] == bytes(4)
 
 
 def _check_marker(marker: Path, key: DataKey | None) -> None:

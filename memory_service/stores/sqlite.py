@@ -19,6 +19,8 @@ Connection = Any
 Row = tuple[Any, ...]
 
 KIB = 1024
+PAGE_BYTES = 4096
+"""Of databases that are made here: SQLite's default."""
 CHECKPOINT_PAGES = 8192
 _WRITER_CACHE_KIB = 64 * KIB
 # Those who read go through many rows once: what they keep serves nobody again.

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from memory_service.data_key import DataKey
 from memory_service.indexes.settings import IndexSettings
 from memory_service.stores.base import Store
-from memory_service.stores.encryption import DataKey
 from memory_service.stores.hnsw import HnswStore
 from memory_service.stores.memory import InMemoryStore
 

@@ -87,6 +87,7 @@ class Writer(ABC):
         self.expected = Records()
         self.in_doubt: Write | None = None
         self.revision = 0  # the last one that was acknowledged
+        self.acknowledged_count = 0
         self.chance = chance
         self._count = 0
 
@@ -106,6 +107,7 @@ class Writer(ABC):
             response = self.in_doubt.call(api)
             assert response.revision >= self.revision
             self.revision = response.revision
+            self.acknowledged_count += 1
             for step in self.in_doubt.steps:
                 step(self.expected)
             self.in_doubt.answered(response)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import secrets
 import threading
 from pathlib import Path
 
@@ -13,10 +14,12 @@ from faults.scale import drawn, rounds
 from grpc_api import Api
 from memory_service.audit.files import files_of
 from memory_service.audit.verification import entries, verify
+from memory_service.data_key import read_key
 from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
 
 THREADS = 4
+ROUNDS = rounds(1, 20)
 CUT_OFF = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 FLAGS = ["--audit", "--embedder", "none"]
 
@@ -64,26 +67,34 @@ def load_until_killed(server: ServerProcess, chance: random.Random, round_number
 
 
 @pytest.mark.timeout(900)
-def test_a_log_of_killed_servers_verifies_and_has_every_delete(tmp_path: Path) -> None:
-    chance = drawn("audit-kill")
-    folder = tmp_path / "audit"
+@pytest.mark.parametrize("sealed", [False, True])
+def test_a_log_of_killed_servers_verifies_and_has_every_delete(tmp_path: Path, sealed: bool) -> None:
+    chance = drawn(f"audit-kill {sealed}")
+    data_dir, folder = tmp_path / "data", tmp_path / "data" / "audit"
+    key_file = tmp_path / "key"
+    key_file.write_text(secrets.token_hex(32))
+    key = read_key(key_file) if sealed else None
+    flags = [*FLAGS, "--encryption-key-file", str(key_file)] if sealed else FLAGS
     deleted: list[str] = []
     torn = 0
-    for number in range(rounds(2, 40)):
-        with ServerProcess(tmp_path, flags=FLAGS) as server:
+    for number in range(ROUNDS):
+        with ServerProcess(data_dir, flags=flags) as server:
             deleted += load_until_killed(server, chance, number)
-        assert verify(folder).problem is None
+        assert verify(folder, key=key).problem is None
         # A loss of power can leave half a line, a kill cannot: here it is made.
         if number == 0 or chance.random() < 0.5:
             with files_of(folder)[-1][1].open("ab") as file:
                 file.write(b'{"sequence":' + b"7" * chance.randint(0, 90))
             torn += 1
-            assert verify(folder).problem is None
-    with ServerProcess(tmp_path, flags=FLAGS) as server:
+            assert verify(folder, key=key).problem is None
+    with ServerProcess(data_dir, flags=flags) as server:
         server.terminate()
-    verdict = verify(folder)
+    verdict = verify(folder, key=key)
     assert verdict.problem is None
     assert len(verdict.healed) == torn
-    intents = {line.ids[0] for line in entries(folder) if line.event == "intent"}
+    assert verdict.sealed_count == (verdict.entry_count if sealed else 0)
+    intents = {line.ids[0] for line in entries(folder, key) if line.event == "intent"}
     assert deleted
     assert [item_id for item_id in deleted if item_id not in intents] == []
+    print(f"{ROUNDS} kills, {len(deleted)} deletes acknowledged, each of them in the log;")
+    print(f"{verdict.entry_count} entries in {verdict.file_count} files verified, {torn} torn lines healed")

@@ -16,7 +16,7 @@ from google.protobuf import timestamp_pb2
 
 from faults.disk import Disk
 from faults.scale import SOAK
-from grpc_api import Api, Connect, eventually, outcome, refusal
+from grpc_api import Api, Connect, decode, eventually, outcome, refusal
 from memory_service.indexes.hnsw import HnswGraph
 from memory_service.v1 import admin_pb2, state_pb2, user_memory_pb2, user_memory_pb2_grpc
 from memory_service.v1 import memory_pb2 as pb
@@ -175,6 +175,9 @@ def test_a_full_disk_stops_what_grows_and_nothing_else(small: SmallDisk, connect
             )
         ).memory
         assert is_held(small)
+        # Or the log may have room for a write that should meet the full disk.
+        filled.flush(small.data_dir / "records.db-wal")
+        filled.add()
 
         # Full at once: the write that meets it is refused, and the ballast goes.
         small.fill()
@@ -256,6 +259,35 @@ def test_an_erasure_for_which_there_is_no_room_is_told_and_breaks_nothing(
         filled.api.admin.Flush(admin_pb2.FlushRequest())
         filled.is_readable()
         assert server.terminate() == 0
+
+
+@pytest.mark.timeout(300)
+def test_a_deletion_for_which_even_the_ballast_is_too_small_is_refused_and_not_tried_for_ever(
+    small: SmallDisk, connect: Connect
+) -> None:
+    """What is in the log needs more room in the records than there is: no checkpoint makes any."""
+    flags = ["--embedder", "none", "--ballast-bytes", str(MIB // 16), "--disk-free-bytes-min", "0"]
+    with ServerProcess(small.data_dir, flags=flags, env=small.env) as server:
+        filled = Filled(connect(server))
+        filled.api.admin.Flush(admin_pb2.FlushRequest())
+        items = [filled.add(f"unique{n} kiwi {'x' * 5_000}") for n in range(100)]
+        small.fill()
+        grow_until_refused(filled)
+        refusals = 0
+        for item in items:
+            try:
+                filled.delete(item)
+            except grpc.RpcError as error:
+                told = decode(error)
+                assert (told.code, told.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORAGE_FULL")
+                refusals += 1
+        assert refusals
+        assert set(filled.api.found(NS, limit=-1)) == filled.texts
+        small.make_room()
+        eventually(filled.takes_writes, "a write that is taken again")
+        for item in [item for item in items if item.text in filled.texts]:
+            filled.delete(item)
+        filled.is_readable()
 
 
 def grow_until_refused(filled: Filled) -> None:

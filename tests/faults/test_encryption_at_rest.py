@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import secrets
+import struct
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -21,10 +22,10 @@ from faults.scale import drawn, rounds
 from grpc_api import SMALL_GRAPHS, Api, Connect, eventually, outcome
 from memory_service.cli import main
 from memory_service.config import BadConfig, Config
+from memory_service.data_key import DataKey, read_key
 from memory_service.records import TextPart
 from memory_service.server.server import open_store
 from memory_service.stores.base import CannotOpen
-from memory_service.stores.encryption import DataKey, read_key
 from memory_service.stores.hnsw import HnswStore
 from memory_service.stores.hnsw.sealed_files import SealedFiles
 from memory_service.v1 import admin_pb2, memory_pb2
@@ -160,6 +161,7 @@ def test_kills_under_load_lose_nothing_and_no_file_ever_tells_anything(
         assert server.terminate() == 0
         assert not any("index_snapshot_refused" in line for line in server.log), "the snapshot was not used"
     assert not any(key_file.read_text().strip() in line for line in server.log)
+    print(f"{rounds(1, 20)} kills, {written} items acknowledged and there, no canary in any file")
 
 
 @pytest.fixture
@@ -204,6 +206,24 @@ def test_a_folder_that_is_not_encrypted_is_refused_with_a_key(
     assert "memory-service rekey" in refused(tmp_path / "data", key_file)
     assert contents(tmp_path / "data") == before
     assert texts(tmp_path / "data", None) == ["kept"]
+
+
+@pytest.mark.parametrize("pages_before", [0, 7])
+def test_a_database_that_was_never_made_is_told_from_one_that_no_key_opens(
+    tmp_path: Path, pages_before: int
+) -> None:
+    """A loss of power at the first start: a part of the first page, and SQLite's journal of no pages."""
+    data_dir = tmp_path / "data"
+    data_dir.mkdir()
+    (data_dir / "records.db").write_bytes(bytes(3072))
+    journal = struct.pack(">8sIIIII", bytes.fromhex("d9d505f920a163d7"), 0, 1, pages_before, 512, 4096)
+    (data_dir / "records.db-journal").write_bytes(journal.ljust(512, b"\0"))
+    if pages_before:
+        assert "is no database" in refused(data_dir, None)
+        assert (data_dir / "records.db").read_bytes() == bytes(3072)
+        return
+    assert texts(data_dir, None) == []
+    assert (data_dir / "records.db").read_bytes().startswith(b"SQLite format 3")
 
 
 @pytest.mark.parametrize("text", ["", "secret", "ab" * 31, "zz" * 32, base64.b64encode(b"x" * 33).decode()])

@@ -201,7 +201,7 @@ ONCE_IN_A_SWEEP = {"sweep.after_requests", "sweep.after_publish"}
 """Points that are reached again only after a whole sweep: then nothing is left for the crashes to come."""
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_no_ghosts_over_crashes_in_the_sweep(tmp_path: Path) -> None:
     chance = drawn("sweep")
     for number in range(rounds(1, 12)):

@@ -161,6 +161,7 @@ def test_a_server_on_a_failing_disk_answers_and_comes_back_with_everything(
     """One server after the other on the same disk: each is made to fail, and the next has it all."""
     disk = Disk(tmp_path / "data", tmp_path / "control")
     chance, kept = drawn("server"), set[str]()
+    counts = Counter[str]()
     for number in range(rounds(2, 100)):
         with ServerProcess(disk.folder, flags=["--embedder", "none"], env=disk.env) as server:
             api = connect(server)
@@ -180,8 +181,11 @@ def test_a_server_on_a_failing_disk_answers_and_comes_back_with_everything(
             kept = set(api.found(NS, limit=-1))
             assert writes.acknowledged <= kept <= writes.acknowledged | writes.doubtful
             assert set(api.found(NS, query_text=" ".join(kept), limit=-1)) == kept
+            counts += Counter(looked_for=len(writes.acknowledged), refused=len(writes.refused))
+            counts += Counter(in_doubt=len(writes.doubtful), in_doubt_kept=len(kept & writes.doubtful))
             api.add(NS, text="goes on")
             kept.add("goes on")
+    print(f"{rounds(2, 100)} servers on a failing disk, writes: {dict(counts)}; none lost")
 
 
 def test_what_waited_behind_a_sync_that_failed_fails_too(tmp_path: Path, connect: Connect) -> None:

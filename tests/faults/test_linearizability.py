@@ -6,7 +6,7 @@ import itertools
 import random
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
@@ -253,6 +253,11 @@ def test_histories_over_crashes_are_linearizable(tmp_path: Path) -> None:
     assert history.wrong_keys() == []
     for namespace in NAMESPACES:
         check_revisions(history, namespace)
+    results = Counter(each.result for each in operations)
+    print(
+        f"{len(operations)} operations over {KILLS} kills, of {len(history.operations)} keys: {dict(results)}"
+    )
+    print(f"{sum(map(len, history.changes.values()))} changes told by Watch, each once and in order")
 
 
 def check_revisions(history: History, namespace: str) -> None:

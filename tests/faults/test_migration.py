@@ -28,8 +28,8 @@ from contract.cases import GRAPH
 from contract.invariants import assert_consistent
 from contract.older_formats import make_older
 from faults.scale import drawn, rounds
+from memory_service.data_key import DataKey
 from memory_service.stores.base import CannotOpen
-from memory_service.stores.encryption import DataKey
 from memory_service.stores.hnsw import HnswStore
 from memory_service.stores.hnsw.backups import rewrite_with_key
 from memory_service.stores.hnsw.schema import FORMAT

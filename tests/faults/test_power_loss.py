@@ -38,10 +38,10 @@ class Recorded:
         self.operations = msgspec.json.decode(report.read_bytes(), type=list[Operation])
         self.records: list[Record] = read_trace(folder / "trace")
 
-    def lose_power(self, into: Path, chance: random.Random) -> int:
-        """Write what a disk may hold after a loss of power at any time; return at which."""
+    def lose_power(self, into: Path, chance: random.Random, until: int | None = None) -> int:
+        """Write what a disk may hold after a loss of power at any time, `until` one; return at which."""
         shutil.rmtree(into, ignore_errors=True)
-        cut = chance.randrange(len(self.records) + 1)
+        cut = chance.randrange((len(self.records) if until is None else until) + 1)
         LostPower(self.records[:cut], self.data_dir, chance.choice(FATES), chance).write_image(into)
         return cut
 
@@ -72,6 +72,17 @@ def test_a_loss_of_power_loses_nothing_that_was_acknowledged(tmp_path: Path) -> 
             acknowledged += sum(operation.done(cut) for operation in recorded.operations)
     print(f"{IMAGES} losses of power, {acknowledged} acknowledged writes looked for, none lost")
     assert acknowledged > IMAGES  # or the test says nothing
+
+
+@pytest.mark.timeout(600)
+def test_a_loss_of_power_at_the_first_start_leaves_a_folder_that_opens(tmp_path: Path) -> None:
+    """Of a database whose first page came to the disk in part nothing was acknowledged."""
+    chance = drawn("first start")
+    recorded = Recorded(tmp_path / "new", chance.randrange(1 << 32))
+    first = min(operation.begun for operation in recorded.operations)
+    for at in range(rounds(10, 600)):
+        cut = recorded.lose_power(tmp_path / "image", chance, first)
+        assert check_image(tmp_path / "image", recorded, cut) == [], f"image {at}, cut after {cut}"
 
 
 @pytest.mark.timeout(600)

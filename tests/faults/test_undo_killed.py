@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -55,7 +56,7 @@ def _found(api: Api, word: str) -> set[str]:
 
 
 def test_an_undo_that_is_cut_off_is_ended_by_the_next(tmp_path: Path) -> None:
-    chance = drawn("undo killed")
+    chance, counts = drawn("undo killed"), Counter[str]()
     for number in range(rounds(2, 20)):
         data_dir = tmp_path / str(number)
         process = ServerProcess(data_dir, flags=["--embedder", "none"], env=SMALL_GRAPHS).start()
@@ -82,7 +83,11 @@ def test_an_undo_that_is_cut_off_is_ended_by_the_next(tmp_path: Path) -> None:
             assert stats.item_count == ITEMS // 2
             assert stats.revision == ITEMS // 2 + ITEMS + ITEMS, "each was undone once"
             assert not _undo(api).removed_count
+            counts += Counter(
+                kills=1, cut_off=code is not grpc.StatusCode.OK, undone_later=done.removed_count
+            )
             api.channel.close()
+    print(f"undone by the next: {dict(counts)}")
 
 
 def _kill_at(process: ServerProcess, after: int, revision: int) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from memory_service.config import BadConfig, Config
 from memory_service.credentials.key_file import BadKeyFile, KeyFile
+from memory_service.data_key import read_key
 from memory_service.server.access.access import Access
 from memory_service.server.access.authenticator import Authenticator
 from memory_service.server.access.keys import Keys
@@ -27,7 +28,7 @@ def open_access(config: Config) -> Access | None:
 
 
 def _keys(config: Config) -> Keys:
-    file = KeyFile(config.api_keys_file)
+    file = KeyFile(config.api_keys_file, read_key(config.encryption_key_file))
     try:
         return Keys(file, tokens="keys" in config.auth, certificates="mtls" in config.auth)
     except BadKeyFile as error:

@@ -14,11 +14,12 @@ from pathlib import Path
 import msgspec
 
 from memory_service import __version__
+from memory_service.data_key import DataKey
 from memory_service.errors import StorageFull, Unavailable
 from memory_service.failpoints import reach
 from memory_service.files import make_folder, sync
 from memory_service.stores.base import BackupReport, CannotOpen
-from memory_service.stores.encryption import MARKER, DataKey, check_key, is_encrypted, mark
+from memory_service.stores.encryption import MARKER, check_key, is_encrypted, mark
 from memory_service.stores.hnsw.folder_lock import lock_folder
 from memory_service.stores.hnsw.schema import FORMAT
 from memory_service.stores.hnsw.snapshots import checksum
@@ -215,10 +216,17 @@ def restore_backup(folder: Path, data_dir: Path, key: DataKey | None) -> Manifes
     return manifest
 
 
-def rewrite_with_key(source: Path, key: DataKey | None, target: Path, new_key: DataKey | None) -> None:
+def rewrite_with_key(
+    source: Path,
+    key: DataKey | None,
+    target: Path,
+    new_key: DataKey | None,
+    write_others: Callable[[Path], None] = lambda _: None,
+) -> None:
     """Write the records of a data directory that no server works on to a new one, with another key or none.
 
-    The source stays as it is. Raises NotRestorable and CannotOpen.
+    `write_others` writes what else belongs into the new one, given where that is made. The source stays as
+    it is. Raises NotRestorable, CannotOpen and what `write_others` raises.
     """
     records = source / RECORDS
     if not records.exists():
@@ -233,6 +241,7 @@ def rewrite_with_key(source: Path, key: DataKey | None, target: Path, new_key: D
                 raise NotRestorable(f"{records} cannot be rewritten: {error.__cause__}") from error
             if new_key is not None:
                 mark(partial_folder, new_key)
+            write_others(partial_folder)
             _sync_all(partial_folder)
             _rename(partial_folder, target)
 

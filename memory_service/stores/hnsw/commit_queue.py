@@ -28,6 +28,7 @@ from memory_service.log_causes import cause_of
 from memory_service.stores.hnsw.disk_space import DiskSpace
 from memory_service.stores.sqlite import (
     CHECKPOINT_PAGES,
+    PAGE_BYTES,
     Connection,
     StorageFailed,
     begin,
@@ -59,6 +60,7 @@ class _Write(Generic[T]):
     heavy: bool
     shrinks: bool = False
     alone: bool = False
+    has_waited_for_room: bool = False
     result: Any = None
     error: BaseException | None = None
 
@@ -86,6 +88,7 @@ class CommitQueue:
         self._refusing = False
         self._again: list[_Write[Any]] = []
         self._shrink_log = False
+        self._checkpoint: _Write[None] | None = None
         self._look_again: asyncio.TimerHandle | None = None
         self._idle = asyncio.Event()
         self._idle.set()
@@ -255,9 +258,14 @@ class CommitQueue:
     def _make_room(self) -> None:
         """Give up the ballast, and have those writes made again that a full disk must not stop."""
         fewer = not all(write.shrinks for write in self._group)
-        if self._space.release() or fewer or checkpoint_due(self._connection, 1):
-            self._again = [write for write in self._group if write.shrinks]
-            self._shrink_log = True
+        more_room = self._space.release() or fewer
+        # A checkpoint for which there is no room either leaves all as it was: a second one would, too.
+        maybe = checkpoint_due(self._connection, 1)
+        for write in self._group:
+            if write.shrinks and (more_room or (maybe and not write.has_waited_for_room)):
+                write.has_waited_for_room |= not more_room
+                self._again.append(write)
+        self._shrink_log |= bool(self._again)
 
     def _committed(self, _: asyncio.Future[None]) -> None:
         group, self._group = self._group, []
@@ -280,24 +288,34 @@ class CommitQueue:
                 write.done.set_result(write.result)
         self._waiting.extendleft(reversed(self._again))
         self._again = []
-        self._care_for_log()
+        # One that failed, for want of room, is not repeated before another write was tried.
+        if not any(write is self._checkpoint and write.error is not None for write in group):
+            self._care_for_log()
+        self._look_from_time_to_time()
         self._next_group()
 
     def _care_for_log(self) -> None:
-        """Put a checkpoint before the writes that wait, if one is due; and look at the disk from time to time
-        for as long as it is full."""
+        """Put a checkpoint before the writes that wait, if one is due."""
         if self._failed:
             return
-        pages = _TIGHT_CHECKPOINT_PAGES if self._space.tight else CHECKPOINT_PAGES
-        if self._shrink_log or checkpoint_due(self._connection, pages):
+        if self._shrink_log or checkpoint_due(self._connection, self._log_pages_max):
             shrink, self._shrink_log = self._shrink_log or self._space.tight, False
-            work = self._between(partial(checkpoint_some, shrink=shrink))
+            self._checkpoint = work = self._between(partial(checkpoint_some, shrink=shrink))
             work.shrinks = True
             # Whoever waits for the disk to work will hear of it from `_failed`.
             work.done.add_done_callback(lambda done: done.exception())
             self._waiting.appendleft(work)
-        if self._space.tight and self._look_again is None and not self._refusing:
+
+    def _look_from_time_to_time(self) -> None:
+        """Look at the disk for as long as it is full."""
+        if self._space.tight and self._look_again is None and not (self._refusing or self._failed):
             self._look_again = self._loop.call_later(_LOOK_AGAIN_S, self._look)
+
+    @property
+    def _log_pages_max(self) -> int:
+        if self._space.tight:
+            return _TIGHT_CHECKPOINT_PAGES
+        return int(min(CHECKPOINT_PAGES, self._space.log_bytes_max // PAGE_BYTES))
 
     def _look(self) -> None:
         self._look_again = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from memory_service.log_causes import cause_of
 from memory_service.stores.sqlite import Connection, free_page_bytes
 
 _SLACK_BYTES = 4 << 20
+_LOG_BYTES_MIN = 1 << 20
 _log = structlog.get_logger(__name__)
 
 
@@ -81,6 +83,12 @@ class DiskSpace:
         elif self.tight and not tight:
             _log.info("disk_space_back", free_bytes=free)
         self.tight = tight
+
+    @property
+    def log_bytes_max(self) -> float:
+        """How much may wait in the log: with the room of the ballast it has to fit into the records, or a
+        full disk would keep both."""
+        return max(_LOG_BYTES_MIN, self._ballast_bytes // 2) if self._ballast_bytes else math.inf
 
     def release(self) -> bool:
         """Give up the ballast, for the disk is full; tell whether there was one."""

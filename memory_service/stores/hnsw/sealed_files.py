@@ -17,7 +17,7 @@ from typing import IO
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from memory_service.stores.encryption import DataKey
+from memory_service.data_key import DataKey
 
 _MAGIC = b"MSSEALED"
 _SALT_BYTES = 32

@@ -19,12 +19,12 @@ import structlog
 import xxhash
 from numpy.typing import NDArray
 
+from memory_service.data_key import DataKey
 from memory_service.failpoints import reach
 from memory_service.files import make_folder, sync
 from memory_service.indexes.distinct_graph import DistinctGraph, Linked
 from memory_service.indexes.hnsw import HnswGraph
 from memory_service.log_causes import cause_of, places_of
-from memory_service.stores.encryption import DataKey
 from memory_service.stores.hnsw.sealed_files import SealedFiles
 
 FORMAT = 1

@@ -17,6 +17,7 @@ import structlog
 
 from memory_service.caller import present_caller
 from memory_service.clock import now_us as present_us
+from memory_service.data_key import DataKey
 from memory_service.errors import InvalidArgument, StorageFull, Unavailable
 from memory_service.failpoints import reach
 from memory_service.files import make_folder, sync
@@ -50,7 +51,7 @@ from memory_service.records import (
 )
 from memory_service.stores.base import HISTORY_US, BackupReport, CannotOpen, Capabilities, Store
 from memory_service.stores.change_signal import ChangeSignal
-from memory_service.stores.encryption import DataKey, check_key, is_encrypted, mark
+from memory_service.stores.encryption import check_key, is_encrypted, mark
 from memory_service.stores.hnsw import (
     item_writes,
     namespace_writes,

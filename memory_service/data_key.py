@@ -1,0 +1,54 @@
+"""The key of a data directory, from which each thing that is encrypted has a key of its own."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from pathlib import Path
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+KEY_BYTES = 32
+KEY_VARIABLE = "MEMORY_SERVICE_ENCRYPTION_KEY"
+NEW_KEY_VARIABLE = "MEMORY_SERVICE_NEW_ENCRYPTION_KEY"
+
+
+class DataKey:
+    """The key of a data directory, which is never written, logged or shown."""
+
+    def __init__(self, master: bytes) -> None:
+        if len(master) != KEY_BYTES:
+            raise ValueError(f"a key has {KEY_BYTES} bytes")
+        self._master = master
+
+    @classmethod
+    def parse(cls, text: str) -> DataKey:
+        """Read a key of 32 bytes, written as 64 hexadecimal digits or as base64. Raises ValueError."""
+        text = text.strip()
+        for decode in (bytes.fromhex, lambda coded: base64.b64decode(coded, validate=True)):
+            try:
+                return cls(decode(text))
+            except (ValueError, binascii.Error):
+                continue
+        # Without what was given: it may be most of a key.
+        raise ValueError("an encryption key is 32 bytes, as 64 hexadecimal digits or as base64")
+
+    def derive(self, purpose: str, salt: bytes | None = None) -> bytes:
+        """Return 32 bytes for one purpose, which tell nothing of the key or of another purpose."""
+        return HKDF(SHA256(), KEY_BYTES, salt, f"memory-service {purpose}".encode()).derive(self._master)
+
+
+def read_key(path: Path | None, variable: str = KEY_VARIABLE) -> DataKey | None:
+    """Read the key from a file or from an environment variable; None where neither is given.
+
+    Raises ValueError for a key that cannot be, or both at once, and OSError.
+    """
+    text = os.environ.get(variable)
+    if path is not None and text is not None:
+        raise ValueError(f"give the encryption key in a file or in {variable}, not in both")
+    if path is not None:
+        text = path.read_text(errors="replace")
+    # An empty one is refused like any other bad one: it may be a secret that did not arrive.
+    return None if text is None else DataKey.parse(text)
