@@ -16,6 +16,7 @@ _TAKE_AWAY = {
         "ALTER TABLE states DROP COLUMN provenance",
     ),
     3: (
+        "DROP INDEX items_used",
         "DROP INDEX namespaces_pending",
         "DROP INDEX items_pending",
         "ALTER TABLE namespaces DROP COLUMN pending_count",

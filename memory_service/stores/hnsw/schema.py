@@ -190,6 +190,9 @@ _MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
 }
 FORMAT = max(_MIGRATIONS)
 
+# No change of format: earlier releases keep an index up to date without knowing what it is for.
+_INDEXES = ("CREATE INDEX IF NOT EXISTS items_used ON items (key, use_count) WHERE use_count > 0",)
+
 
 def prepare(connection: Connection, before_migration: Callable[[Connection, int], None]) -> None:
     """Create the tables of a new database, or bring an older one up to date, whole or not at all; refuse
@@ -204,8 +207,14 @@ def prepare(connection: Connection, before_migration: Callable[[Connection, int]
             f"the data directory has format {found}; this release reads up to format {FORMAT}: "
             "use the release that wrote it, or a newer one"
         )
-    if found == FORMAT:
-        return
+    if found < FORMAT:
+        _migrate(connection, found, before_migration)
+    with translated():
+        for statement in _INDEXES:
+            connection.execute(statement)
+
+
+def _migrate(connection: Connection, found: int, before_migration: Callable[[Connection, int], None]) -> None:
     if found:
         before_migration(connection, FORMAT)
     reach("migration.before_begin")
