@@ -233,12 +233,15 @@ class ViewCache:
         """Whether a view may lack the effect of a commit."""
         return revision > view.revision or (repeatable and revision == view.revision)
 
-    def begin(self, namespace: str, uid: int) -> None:
+    def begin(self, info: NamespaceInfo) -> None:
         """Hold an empty view for a namespace that has just begun, or was emptied."""
-        self.drop(namespace)
-        if namespace in self._buffered:
+        self.drop(info.name)
+        if info.name in self._buffered:
             return
-        self._hold(namespace, uid, NamespaceView(self._analyzer, self._settings))
+        view = NamespaceView(self._analyzer, self._settings)
+        # Those of before it was emptied stay void.
+        view.vector_epoch = info.vector_epoch
+        self._hold(info.name, info.uid, view)
 
     def _hold(self, namespace: str, uid: int, view: NamespaceView) -> None:
         held = _Held(namespace, uid, view)
