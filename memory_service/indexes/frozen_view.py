@@ -197,8 +197,12 @@ def fill_view(view: NamespaceView, frozen: FrozenView) -> None:
 
 def _fill_labels(view: NamespaceView, lists: LabelLists) -> None:
     starts = lists.starts.tolist()
+    row_labels = view.row_labels
     for at, (key, value) in enumerate(lists.labels):
         rows = array("i", lists.rows[starts[at] : starts[at + 1]].tobytes())
         view.label_rows[key, value] = rows
         for row in rows:
-            view.row_labels.setdefault(row, {})[key] = value
+            if (labels := row_labels.get(row)) is None:
+                row_labels[row] = {key: value}
+            else:
+                labels[key] = value
