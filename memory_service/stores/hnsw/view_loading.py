@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
@@ -26,6 +26,8 @@ from memory_service.stores.hnsw.view_refresh import Refused, refresh
 from memory_service.stores.sqlite import Connection, translated
 
 _FEW = 2048
+_FEW_SHARE = 8
+_VECTORS_AT_ONCE = 4096
 
 
 def load_view(
@@ -163,33 +165,36 @@ def _match(
 def _read_vectors(
     connection: Connection, info: NamespaceInfo, view: NamespaceView, rows: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """Return the unit vectors of rows, shape (len(rows), dimension)."""
+    """Return the unit vectors of rows, which ascend, shape (len(rows), dimension)."""
     positions = view.positions.view[rows].tolist()
-    if len(positions) <= _FEW:
-        blobs = [
-            connection.execute(
-                "SELECT embedding FROM items WHERE key = ?", (key_of(info.uid, p),)
-            ).fetchone()[0]
-            for p in positions
-        ]
-    else:
-        wanted = set(positions)
-        blobs = [
-            blob
-            for key, blob in connection.execute(
-                "SELECT key, embedding FROM items WHERE key BETWEEN ? AND ? ORDER BY key", keys_of(info.uid)
-            )
-            if key & POSITION_MAX in wanted
-        ]
-    matrix = np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), info.dimension)
-    return unit_rows(matrix)
+    few = max(_FEW, len(view.positions) // _FEW_SHARE)
+    read = _read_some if len(positions) <= few else _read_most
+    blobs = read(connection, info.uid, positions)
+    units = np.empty((len(positions), info.dimension), np.float32)
+    # A part at a time: all of them as bytes would take as much again.
+    for start in range(0, len(positions), _VECTORS_AT_ONCE):
+        some = list(islice(blobs, _VECTORS_AT_ONCE))
+        part = np.frombuffer(b"".join(some), "<f4").reshape(len(some), info.dimension)
+        units[start : start + len(some)] = unit_rows(part)
+    return units
+
+
+def _read_some(connection: Connection, uid: int, positions: list[int]) -> Iterator[bytes]:
+    for position in positions:
+        yield connection.execute(
+            "SELECT embedding FROM items WHERE key = ?", (key_of(uid, position),)
+        ).fetchone()[0]
+
+
+def _read_most(connection: Connection, uid: int, positions: list[int]) -> Iterator[bytes]:
+    wanted = set(positions)
+    ends = key_of(uid, positions[0]), key_of(uid, positions[-1])
+    rows = connection.execute("SELECT key, embedding FROM items WHERE key BETWEEN ? AND ? ORDER BY key", ends)
+    return (blob for key, blob in rows if key & POSITION_MAX in wanted)
 
 
 def unit_rows(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the rows at length 1, like `unit` does for one."""
-    units = np.empty(matrix.shape, np.float32)
-    for start in range(0, len(matrix), 4096):
-        wide = matrix[start : start + 4096].astype(np.float64)
-        wide /= np.abs(wide).max(axis=1, keepdims=True)
-        units[start : start + 4096] = wide / np.sqrt((wide * wide).sum(axis=1, keepdims=True))
-    return units
+    wide = matrix.astype(np.float64)
+    wide /= np.abs(wide).max(axis=1, keepdims=True)
+    return np.asarray(wide / np.sqrt((wide * wide).sum(axis=1, keepdims=True)), np.float32)
