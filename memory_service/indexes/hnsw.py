@@ -49,6 +49,7 @@ _BETWEEN = 6
 _SEARCHED_RECENTLY_S = 1.0
 _PATIENCE_S = 0.0002
 _HEADER_BYTES = 96
+_ELEMENTS_AT_ONCE = 16_384
 
 
 class _Turns:
@@ -293,12 +294,18 @@ def _file_vectors(path: Path, dimension: int) -> FloatMatrix:
     vectors = np.empty((count, dimension), np.float32)
     if not count:
         return vectors
-    elements = np.memmap(path, np.uint8, "r", _HEADER_BYTES, (count, stride))
-    for start in range(0, count, 16_384):
-        part = np.ascontiguousarray(elements[start : start + 16_384])
+    for _, part in _parts(path, count, stride):
         labels = part[:, label_at : label_at + 8].copy().view(np.uint64)[:, 0]
-        vectors[labels] = part[:, vector_at : vector_at + 4 * dimension].copy().view(np.float32)
+        vectors[labels] = part[:, vector_at : vector_at + 4 * dimension].view(np.float32)
     return vectors
+
+
+def _parts(path: Path, count: int, stride: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    """Give the elements of a file some thousand at a time, with the number of the first: all of
+    them, as long as they are mapped, would take the memory of the vectors once more."""
+    for start in range(0, count, _ELEMENTS_AT_ONCE):
+        shape = min(_ELEMENTS_AT_ONCE, count - start), stride
+        yield start, np.memmap(path, np.uint8, "r", _HEADER_BYTES + start * stride, shape)
 
 
 def _replace_deleted(path: Path, dimension: int) -> LabelArray:
@@ -311,8 +318,10 @@ def _replace_deleted(path: Path, dimension: int) -> LabelArray:
     _, _, count, stride, label_at, vector_at = np.fromfile(path, np.uint64, 6).tolist()
     if not count:
         return np.empty(0, np.int64)
+    dead = np.concatenate([part[:, 2] & 1 for _, part in _parts(path, count, stride)]).astype(np.bool_)
+    if not dead.any():
+        return np.empty(0, np.int64)
     elements = np.memmap(path, np.uint8, "r+", _HEADER_BYTES, (count, stride))
-    dead = (elements[:, 2] & 1).astype(np.bool_)
     anywhere = int(np.argmin(dead))  # A live one, if there is any.
     vector = slice(vector_at, vector_at + 4 * dimension)
     labels = []

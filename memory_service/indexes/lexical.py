@@ -70,10 +70,50 @@ class Segment:
             np.concatenate([s.counts for s in segments]),
         )
 
+    def kept(self, wanted: NDArray[np.bool_], numbers: IntArray) -> Segment:
+        """Return one of the wanted documents alone, with other numbers in the same order."""
+        keep = wanted[self.docs]
+        if keep.all():
+            return Segment(self.terms, self.starts, numbers[self.docs], self.counts)
+        before = np.concatenate(([0], np.cumsum(keep)))[self.starts]
+        filled = np.flatnonzero(np.diff(before))
+        starts = np.append(before[filled], before[-1])
+        return Segment(self.terms[filled], starts, numbers[self.docs[keep]], self.counts[keep])
+
     @property
     def nbytes(self) -> int:
         """Memory taken."""
         return self.terms.nbytes + self.starts.nbytes + self.docs.nbytes + self.counts.nbytes
+
+
+@dataclass(frozen=True)
+class Words:
+    """The documents of an index at one moment, in arrays that do not change."""
+
+    segments: list[Segment]
+    lengths: IntArray
+    live: NDArray[np.bool_]
+
+    def live_alone(self) -> Words:
+        """Return the same without the dead: what lives is numbered anew, in the same order."""
+        if self.live.all():
+            return self
+        numbers = (np.cumsum(self.live) - 1).astype(np.int32)
+        segments = [segment.kept(self.live, numbers) for segment in self.segments]
+        lengths = self.lengths[self.live]
+        return Words([s for s in segments if len(s.docs)], lengths, np.ones(len(lengths), np.bool_))
+
+    def followed_by(
+        self, terms: NDArray[np.uint32], docs: IntArray, counts: NDArray[np.uint16], doc_count: int
+    ) -> Words:
+        """Return these and some more documents behind them: their postings, with numbers from 0."""
+        lengths = np.bincount(docs, weights=counts, minlength=doc_count).astype(np.int32)
+        more = [Segment.build(terms, docs + np.int32(len(self.lengths)), counts)] if len(terms) else []
+        return Words(
+            [*self.segments, *more],
+            np.concatenate([self.lengths, lengths]),
+            np.concatenate([self.live, np.ones(doc_count, np.bool_)]),
+        )
 
 
 @dataclass
@@ -105,6 +145,27 @@ class LexicalIndex:
         index._live_length = int(lengths.sum())
         return index
 
+    @classmethod
+    def of(cls, words: Words) -> LexicalIndex:
+        """Return an index of these documents; their arrays are not copied."""
+        index = cls(
+            _segments=list(words.segments),
+            _lengths=GrowingArray.of(words.lengths),
+            _live=GrowingArray.of(words.live),
+        )
+        index._live_count = int(words.live.sum())
+        index._live_length = int(words.lengths[words.live].sum())
+        return index
+
+    def words(self) -> Words:
+        """Return the documents there are now."""
+        segments = list(self._segments)
+        if len(self._open_terms):
+            segments.append(
+                Segment.build(self._open_terms.view, self._open_docs.view, self._open_counts.view)
+            )
+        return Words(segments, self._lengths.view.copy(), self._live.view.copy())
+
     def __len__(self) -> int:
         return len(self._lengths)
 
@@ -130,6 +191,12 @@ class LexicalIndex:
         self._live.view[doc] = False
         self._live_count -= 1
         self._live_length -= int(self._lengths.view[doc])
+
+    def remove_all(self, docs: IntArray) -> None:
+        """Take several documents, all of them live, out of results and statistics."""
+        self._live.view[docs] = False
+        self._live_count -= len(docs)
+        self._live_length -= int(self._lengths.view[docs].sum())
 
     def tables(
         self,

@@ -43,8 +43,8 @@ class Turns:
         before[rows[1:][follows] + 1] = rows[:-1][follows] + 1
         after[rows[:-1][follows] + 1] = rows[1:][follows] + 1
         turns._before, turns._after = GrowingArray.of(before), GrowingArray.of(after)
-        # Of several values for a key the last stays.
-        turns._last = dict(zip(conversations[rows].tolist(), (rows + 1).tolist(), strict=True))
+        lasts = rows[np.append(~follows, True)] if len(rows) else rows
+        turns._last = dict(zip(conversations[lasts].tolist(), (lasts + 1).tolist(), strict=True))
         turns._count = len(rows)
         return turns
 

@@ -31,6 +31,13 @@ class ReadColumns:
     positions: NDArray[np.int64]
     columns: dict[Field, ValueColumn]
 
+    def at(self, positions: NDArray[np.int64]) -> dict[Field, ValueColumn]:
+        """Return them for rows at these positions. The columns of before must not be used any more."""
+        if np.array_equal(self.positions, positions):
+            return self.columns
+        places = _places(self.positions, positions)
+        return {wanted: column.arranged(places) for wanted, column in self.columns.items()}
+
 
 @dataclass
 class _Kept:
@@ -101,9 +108,7 @@ class ValueColumns:
 
         The view must have reached the revision at which they were read.
         """
-        places = _places(read.positions, positions)
-        for wanted, column in read.columns.items():
-            arranged = column.arranged(places)
+        for wanted, arranged in read.at(positions).items():
             for row, value in self._awaited.pop(wanted).written.items():
                 arranged.put(row, value)
             self._kept[wanted] = _Kept(arranged, reader(wanted))

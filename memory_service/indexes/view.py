@@ -82,6 +82,8 @@ class NamespaceView:
         # The key of the vector of a slot: its name in snapshots.
         self.slot_keys = GrowingArray(np.int64)
         self.saved_slot_count = 0
+        # The revision of the columns that a snapshot has; -1: none has them.
+        self.saved_revision = -1
         # How often all vectors were given up.
         self.vector_epoch = 0
         self.session_codes: dict[str, int] = {"": 0}
@@ -187,7 +189,7 @@ class NamespaceView:
         self.vectors = VectorIndex(dimension, self._settings) if dimension else None
         self.row_slot.view[:] = _NONE
         self.slot_row, self.slot_keys = GrowingArray(np.int32), GrowingArray(np.int64)
-        self.saved_slot_count = 0
+        self.saved_slot_count, self.saved_revision = 0, -1
 
     def remove(self, position: int) -> None:
         """Take an item out of every result."""
@@ -245,9 +247,14 @@ class NamespaceView:
         in_it[but] = False
         return np.flatnonzero(in_it).astype(np.int32)
 
-    def link_turns(self) -> None:
-        """Find out which row follows which, for rows that were filled in all at once."""
-        self.turns = Turns.build(np.where(_IS_TURN[self.kinds.view], self.sessions.view, 0))
+    def recount(self) -> None:
+        """Count rows and find out which follows which, where columns were filled in all at once."""
+        live = self.live.view
+        self.live_count = int(live.sum())
+        self.expiring_count = int(((self.expire_us.view != NEVER_US) & live).sum())
+        self.kind_counts = np.bincount(self.kinds.view[live], minlength=len(ItemKind)).tolist()
+        self.row_slot = GrowingArray.of(np.full(len(live), _NONE, np.int32))
+        self.turns = Turns.build(np.where(_IS_TURN[self.kinds.view] & live, self.sessions.view, 0))
 
     def label_row(self, row: int, labels: dict[LabelKey, str]) -> None:
         """Give a row these labels in place of those it has."""

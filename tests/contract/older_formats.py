@@ -8,7 +8,7 @@ from pathlib import Path
 
 # What each format added.
 _TAKE_AWAY = {
-    5: ("DROP TABLE quarantine",),
+    5: ("DROP TABLE quarantine", "DROP INDEX items_used"),
     4: (
         "DROP TABLE item_history",
         "DROP TABLE state_history",

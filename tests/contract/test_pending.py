@@ -334,6 +334,15 @@ async def test_writes_during_a_move_are_of_the_new_model(store: Store) -> None:
     await assert_consistent(store)
 
 
+async def test_what_is_filled_in_after_a_move_and_a_reset_is_found(store: Store) -> None:
+    await store.add_items(NS, [build_write("a", "kiwi", axis_vector(0), model=MODEL)])
+    await move(store)
+    await store.reset(NS)
+    await store.add_items(NS, [build_pending("b", "plum", dimension=4)])
+    assert await fill(store, {"b": axis_vector(2)}) == 1
+    assert await found_by_vector(store, axis_vector(2)) == {"b"}
+
+
 async def test_a_namespace_that_is_of_the_model_is_left_alone(store: Store) -> None:
     ids = await add_vectors(store, random_vectors(3, 4))
     before = await info_of(store)

@@ -1,8 +1,11 @@
-"""Damaged snapshots of graphs: no crash and no wrong answer, whatever is in their files and manifests."""
+"""Damaged snapshots of graphs and of the views around them: no crash and no wrong answer, whatever is in
+their files and manifests."""
 
 from __future__ import annotations
 
 import asyncio
+import io
+import itertools
 import json
 import random
 import shutil
@@ -15,17 +18,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contract.builders import build_write, found_by_vector, random_vectors, recall
+from contract.builders import (
+    build_write,
+    found_by_vector,
+    random_vectors,
+    recall,
+    scan_ids,
+    word_scores,
+    words_found,
+)
 from contract.cases import GRAPH
 from faults.scale import drawn, rounds
 from grpc_api import SMALL_GRAPHS, Connect
 from memory_service.records import OnDuplicate
 from memory_service.stores.hnsw import HnswStore
-from memory_service.stores.hnsw.snapshots import checksum
+from memory_service.stores.hnsw.snapshots import Snapshots, checksum
 from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
 
 NAMESPACES = ("ada", "bob")
+PARTS = ("graph", "slots", "columns")
 DIMENSION = 16
 COUNT = 150
 QUERIES = random_vectors(10, DIMENSION, stream=9)
@@ -44,11 +56,16 @@ async def fill(data_dir: Path, dimension: int = DIMENSION, count: int = COUNT) -
         vectors = vectors_of(namespace)[:count, :dimension]
         await store.add_items(
             namespace,
-            [build_write(f"i{n}", f"kiwi w{n}", vector) for n, vector in enumerate(vectors)],
+            [build_write(f"i{n}", f"kiwi w{n}", vector, **fields_of(n)) for n, vector in enumerate(vectors)],
             on_duplicate=OnDuplicate.REPLACE,
         )
     await store.flush()
     await store.close()
+
+
+def fields_of(number: int) -> dict[str, Any]:
+    """What else is said of an item."""
+    return {"session_id": f"s{number % 3}", "labels": {"topic": f"t{number % 5}"}}
 
 
 class Saved:
@@ -82,7 +99,7 @@ class Saved:
     def sign(self) -> None:
         """Let the manifests say that the files are as they should be."""
         for uid, manifest in self.manifests().items():
-            for part in ("graph", "slots"):
+            for part in PARTS:
                 path = self.folder / manifest[part]["name"]
                 manifest[part] |= {"size_bytes": path.stat().st_size, "checksum": checksum(path)}
             self.record(uid, manifest)
@@ -131,6 +148,75 @@ SIGNED: dict[str, Change] = {
 }
 
 
+def _header_of_columns(**changes: Any) -> Change:
+    """Something else in the header of a file of columns."""
+
+    def change(content: bytearray, _: random.Random) -> bytes:
+        source = io.BytesIO(content)
+        header = json.loads(np.load(source).tobytes()) | changes
+        target = io.BytesIO()
+        np.save(target, np.frombuffer(json.dumps(header).encode(), np.uint8))
+        return target.getvalue() + source.read()
+
+    return change
+
+
+def _array_of_columns(
+    at: int, change_array: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
+) -> Change:
+    """Another array in this place of a file of columns; the header has the place 0."""
+
+    def change(content: bytearray, _: random.Random) -> bytes:
+        source, target = io.BytesIO(content), io.BytesIO()
+        for place in itertools.count():
+            if source.tell() == len(content):
+                return target.getvalue()
+            array = np.load(source)
+            np.save(target, change_array(array) if place == at else array)
+        raise AssertionError
+
+    return change
+
+
+# The places of arrays in a file of columns.
+POSITIONS, VECTOR_KEYS, SESSIONS, ROW_DOC, KINDS, LABEL_ROWS = 1, 2, 6, 8, 9, 12
+SIGNED_COLUMNS: dict[str, Change] = {
+    **{name: CHANGES[name] for name in ("torn in the middle", "torn by a byte", "torn to nothing", "longer")},
+    **{name: CHANGES[name] for name in ("noise", "flipped at the start", "flipped in the header")},
+    "of another format": _header_of_columns(format=99),
+    "of a later format": _header_of_columns(format=99, sessions=7),
+    "of other records": _header_of_columns(records_format=3),
+    "of another namespace": _header_of_columns(uid=99),
+    "of a later revision": _header_of_columns(revision=1 << 30),
+    "of an earlier revision": _header_of_columns(revision=COUNT - 1),
+    "of another model": _header_of_columns(vector_epoch=7),
+    "of more segments": _header_of_columns(segment_count=9),
+    "of fewer segments": _header_of_columns(segment_count=0),
+    "of fewer sessions": _header_of_columns(sessions=["", "s0"]),
+    "of the same sessions": _header_of_columns(sessions=["", "s0", "s0", "s0"]),
+    "of fewer labels": _header_of_columns(labels=[["topic", "t0"]]),
+    "with fewer rows": _array_of_columns(POSITIONS, lambda array: array[1:]),
+    "in another order": _array_of_columns(POSITIONS, lambda array: array[::-1]),
+    "of positions that are not there": _array_of_columns(POSITIONS, lambda array: array - 1),
+    "of other types": _array_of_columns(VECTOR_KEYS, lambda array: array.astype(np.float32)),
+    "of other shapes": _array_of_columns(VECTOR_KEYS, lambda array: np.stack([array, array])),
+    "of sessions that are not there": _array_of_columns(SESSIONS, lambda array: array + 1000),
+    "of documents that are not there": _array_of_columns(ROW_DOC, lambda array: array + 1),
+    "of one document": _array_of_columns(ROW_DOC, lambda array: array * 0),
+    "of kinds that are not there": _array_of_columns(KINDS, lambda array: array - 1),
+    "of labelled rows that are not there": _array_of_columns(LABEL_ROWS, lambda array: array + 100_000),
+    "of terms that are not there": _array_of_columns(13, lambda array: array[:-1]),
+    "of postings elsewhere": _array_of_columns(14, lambda array: array + 1),
+    "of postings that go back": _array_of_columns(14, lambda array: array[::-1].copy()),
+    "of postings of documents that are not there": _array_of_columns(15, lambda array: array + 1_000_000),
+    "of postings before the first": _array_of_columns(15, lambda array: array - 1_000_000),
+    "of postings without counts": _array_of_columns(16, lambda array: array[1:]),
+}
+
+# Each takes a second, and all of them are refused where the file is read.
+CHECKED_COLUMNS = drawn("checked").sample(sorted(SIGNED_COLUMNS), rounds(6, len(SIGNED_COLUMNS)))
+
+
 def _of_files(part: str, change: Change, *, sign: bool = False) -> Damage:
     def damage(saved: Saved) -> None:
         for path in saved.files(part):
@@ -158,6 +244,14 @@ def _swapped(*parts: str) -> Damage:
     return damage
 
 
+def _signed(damage: Damage) -> Damage:
+    def signed(saved: Saved) -> None:
+        damage(saved)
+        saved.sign()
+
+    return signed
+
+
 def _swapped_manifests(saved: Saved) -> None:
     (one, first), (other, second) = saved.manifests().items()
     saved.record(one, second)
@@ -178,7 +272,7 @@ def _of_another_store(dimension: int, count: int) -> Damage:
     def damage(saved: Saved) -> None:
         asyncio.run(fill(saved.data_dir.with_name("another"), dimension, count))
         another = Saved(saved.data_dir.with_name("another"), saved.chance)
-        for part in ("graph", "slots"):
+        for part in PARTS:
             for path, source in zip(saved.files(part), another.files(part), strict=True):
                 path.write_bytes(source.read_bytes())
         saved.sign()
@@ -194,7 +288,7 @@ def _stale(*, with_manifests: bool) -> Damage:
         shutil.copytree(saved.folder, whole)
         manifests = saved.manifests()
         asyncio.run(write_again(saved.data_dir))
-        for part in ("graph", "slots"):
+        for part in PARTS:
             for path, manifest in zip(saved.files(part), manifests.values(), strict=True):
                 earlier = whole / manifest[part]["name"]
                 path.write_bytes(earlier.read_bytes())
@@ -214,7 +308,10 @@ async def write_again(data_dir: Path) -> None:
         for vectors in (vectors_of(namespace)[::-1], vectors_of(namespace)):
             await store.add_items(
                 namespace,
-                [build_write(f"i{n}", f"kiwi w{n}", vector) for n, vector in enumerate(vectors)],
+                [
+                    build_write(f"i{n}", f"kiwi w{n}", vector, **fields_of(n))
+                    for n, vector in enumerate(vectors)
+                ],
                 on_duplicate=OnDuplicate.REPLACE,
             )
         # Only a graph in memory is saved again.
@@ -230,16 +327,27 @@ def _remove_folder(saved: Saved) -> None:
 DAMAGES: dict[str, Damage] = {
     **{f"graph {name}": _of_files("graph", change) for name, change in CHANGES.items()},
     **{f"slots {name}": _of_files("slots", change) for name, change in CHANGES.items()},
+    **{f"columns {name}": _of_files("columns", change) for name, change in CHANGES.items()},
+    **{
+        f"signed columns {name}": _of_files("columns", change, sign=True)
+        for name, change in SIGNED_COLUMNS.items()
+        if name in CHECKED_COLUMNS
+    },
     **{f"signed graph {name}": _of_files("graph", change, sign=True) for name, change in SIGNED.items()},
     "signed slots torn": _of_files("slots", CHANGES["torn in the middle"], sign=True),
     "signed slots noise": _of_files("slots", CHANGES["noise"], sign=True),
     "graph missing": _missing("graph"),
     "slots missing": _missing("slots"),
-    "both missing": _missing("graph", "slots"),
+    "columns missing": _missing("columns"),
+    "graph and columns missing": _missing("graph", "columns"),
+    "all missing": _missing(*PARTS),
     "folder missing": _remove_folder,
     "graph of the other namespace": _swapped("graph"),
     "slots of the other namespace": _swapped("slots"),
-    "files of the other namespace": _swapped("graph", "slots"),
+    "columns of the other namespace": _swapped("columns"),
+    "signed columns of the other namespace": _signed(_swapped("columns")),
+    "files of the other namespace": _swapped(*PARTS),
+    "manifest of an earlier release": _manifest(lambda manifest: manifest | {"columns": None}),
     "manifest of the other namespace": _swapped_manifests,
     "manifest of another version": _manifest(lambda manifest: manifest | {"format": 99}),
     "manifest of a later version": _manifest(lambda manifest: {"format": 99, "files": []}),
@@ -265,6 +373,15 @@ async def check(data_dir: Path) -> None:
             # Each score is compared with the exact one, too.
             assert (await recall(store, live, QUERIES, 10, namespace)).is_as_promised
             assert await found_by_vector(store, QUERIES[0], namespace) == set(live)
+            assert await words_found(store, "kiwi", namespace) == set(live)
+            scores = await word_scores(store, "w7", namespace)
+            # Its neighbours in the conversation have the word near them.
+            assert max(scores, key=lambda item_id: scores[item_id]) == "i7" and len(scores) == 6
+            by_session = await scan_ids(store, namespace, session_id="s1")
+            assert by_session == [f"i{n}" for n in range(1, COUNT, 3)]
+            assert await scan_ids(store, namespace, labels=(("topic", "t2"),)) == [
+                f"i{n}" for n in range(2, COUNT, 5)
+            ]
         await store.flush()
         await store.close()
 
@@ -292,6 +409,46 @@ def test_a_whole_snapshot_is_used(whole: Path, tmp_path: Path) -> None:
         shutil.copytree(whole, tmp_path / str(at))
         damage(Saved(tmp_path / str(at), drawn("used")))
         assert asyncio.run(graph_count(tmp_path / str(at))) == count
+
+
+def test_whole_columns_are_used(whole: Path, tmp_path: Path) -> None:
+    """And damaged ones are not: the records, in which the words are lost here, tell one from the other."""
+
+    async def found(data_dir: Path) -> set[str]:
+        store = HnswStore(data_dir, GRAPH)
+        await store.open()
+        found = await words_found(store, "kiwi", NAMESPACES[0])
+        await store.close()
+        return found
+
+    damages: dict[str, Damage] = {
+        "none": lambda _: None,
+        "flipped": DAMAGES["columns flipped anywhere"],
+        "of other records": _of_files("columns", SIGNED_COLUMNS["of other records"], sign=True),
+    }
+    for at, (name, damage) in enumerate(damages.items()):
+        data_dir = tmp_path / str(at)
+        shutil.copytree(whole, data_dir)
+        damage(Saved(data_dir, drawn(name)))
+        with sqlite3.connect(data_dir / "records.db") as database:
+            database.execute("UPDATE items SET terms = x''")
+        database.close()
+        assert bool(asyncio.run(found(data_dir))) == (name == "none"), name
+
+
+@pytest.mark.parametrize("damage", SIGNED_COLUMNS)
+def test_columns_that_do_not_fit_are_refused_although_they_are_signed(
+    whole: Path, tmp_path: Path, damage: str
+) -> None:
+    shutil.copytree(whole, tmp_path / "data")
+    saved, snapshots = Saved(tmp_path / "data", drawn(damage)), Snapshots(tmp_path / "data" / "indexes")
+    for uid, manifest in saved.manifests().items():
+        assert snapshots.load_columns(uid, json.dumps(manifest)) is not None
+    _of_files("columns", SIGNED_COLUMNS[damage], sign=True)(saved)
+    for uid, manifest in saved.manifests().items():
+        frozen = snapshots.load_columns(uid, json.dumps(manifest))
+        # What can only be told beside the records is refused there.
+        assert frozen is None or damage in ("of a later revision", "of another model")
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -149,6 +149,8 @@ async def test_contents_that_ended_are_in_no_file(store: HnswStore, tmp_path: Pa
     assert len(canaries_in(before) - of_request) == 50 + 24
     assert vectors_in(before, VECTORS) == set(VECTORS)
     assert any(name.endswith(".graph") for name in before)
+    columns = {name: data for name, data in before.items() if name.endswith(".columns")}
+    assert canaries_in(columns) >= {canary(name) for name in ("session", "label", "label-value", "tag")}
     await ENDS[end](store)
     await store.flush()
     after = contents(tmp_path)

@@ -182,12 +182,15 @@ _QUARANTINE = (
     "CREATE INDEX quarantine_expiring ON quarantine (expire_us)",
 )
 
+# What was used since a snapshot is found by it: no log tells.
+_USED_ITEMS = "CREATE INDEX items_used ON items (key, use_count) WHERE use_count > 0"
+
 # What makes a database of the format before one of this format. One that is new begins with _TABLES.
 _MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
     2: _FACETS,
     3: (*_WEIGHED_ITEMS, *_PENDING_VECTORS),
     4: _HISTORY,
-    5: _QUARANTINE,
+    5: (*_QUARANTINE, _USED_ITEMS),
 }
 FORMAT = max(_MIGRATIONS)
 
@@ -205,8 +208,11 @@ def prepare(connection: Connection, before_migration: Callable[[Connection, int]
             f"the data directory has format {found}; this release reads up to format {FORMAT}: "
             "use the release that wrote it, or a newer one"
         )
-    if found == FORMAT:
-        return
+    if found < FORMAT:
+        _migrate(connection, found, before_migration)
+
+
+def _migrate(connection: Connection, found: int, before_migration: Callable[[Connection, int], None]) -> None:
     if found:
         before_migration(connection, FORMAT)
     reach("migration.before_begin")

@@ -1,10 +1,11 @@
-"""Snapshots of HNSW graphs: files that spare building a graph again.
+"""Snapshots of HNSW graphs and of the views around them: files that spare building them again.
 
-A snapshot is two files, the graph and what its slots are. Its manifest, which tells their sizes and
-checksums, is a record: so records that were restored, or copied elsewhere, never meet a snapshot of
-another past. Nothing is read before all of it was verified: loading a damaged graph may end the
-process. Files are named by the namespace's uid, never by its name. Whatever is wrong with a
-snapshot, it is left aside, and the index is built from the records.
+A snapshot is three files: the graph, what its slots are, and the rest of the view (`column_files.py`).
+Its manifest, which tells their sizes and checksums, is a record: so records that were restored, or
+copied elsewhere, never meet a snapshot of another past. Nothing is read before all of it was
+verified: loading a damaged graph may end the process. Files are named by the namespace's uid, never by
+its name. Whatever is wrong with a snapshot, it is left aside, and the index is built from the records;
+graph and columns do not need each other.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ from memory_service.data_key import DataKey
 from memory_service.failpoints import reach
 from memory_service.files import make_folder, sync
 from memory_service.indexes.distinct_graph import DistinctGraph, Linked
+from memory_service.indexes.frozen_view import FrozenView, ViewCopy
 from memory_service.indexes.hnsw import HnswGraph
 from memory_service.log_causes import cause_of, places_of
+from memory_service.stores.hnsw.column_files import read_columns, write_columns
 from memory_service.stores.hnsw.sealed_files import SealedFiles
+from memory_service.stores.hnsw.view_refresh import Reason, Refused
 
 FORMAT = 1
 NO_HASH = np.uint64(0)
@@ -47,14 +51,16 @@ class _Manifest(msgspec.Struct):
     ef: int
     graph: _File
     slots: _File
+    columns: _File | None = None
 
 
 @dataclass
 class Snapshot:
-    """A graph, and for each slot the key of its vector."""
+    """A graph, and for each slot the key of its vector; to be saved, with the view around it."""
 
     graph: DistinctGraph
     slot_keys: NDArray[np.int64]
+    view: ViewCopy | None = None
 
 
 class Snapshots:
@@ -76,16 +82,26 @@ class Snapshots:
         """
         # Vectors are filled in without a new revision: the number of slots tells one from the other.
         name = f"{uid}-{revision}-{len(snapshot.slot_keys)}"
-        paths = self._folder / f"{name}.graph", self._folder / f"{name}.slots"
-        self._demand(snapshot.graph.graph.file_bytes + 3 * snapshot.slot_keys.nbytes)
+        paths = [self._folder / f"{name}.{part}" for part in ("graph", "slots", "columns")]
+        frozen = snapshot.view.freeze() if snapshot.view else None
+        more = frozen.nbytes if frozen else 0
+        self._demand(snapshot.graph.graph.file_bytes + 3 * snapshot.slot_keys.nbytes + more)
         try:
-            return self._write(uid, snapshot, *paths)
+            return self._write(uid, snapshot, frozen, *paths)
         except BaseException:
             for path in paths:
                 path.unlink(missing_ok=True)
             raise
 
-    def _write(self, uid: int, snapshot: Snapshot, graph_path: Path, slots_path: Path) -> str:
+    def _write(
+        self,
+        uid: int,
+        snapshot: Snapshot,
+        frozen: FrozenView | None,
+        graph_path: Path,
+        slots_path: Path,
+        columns_path: Path,
+    ) -> str:
         graph = snapshot.graph
         reach("snapshot.before_graph")
         with self._files.writing(graph_path) as path:
@@ -97,12 +113,18 @@ class Snapshots:
         with self._files.writing(slots_path) as path, path.open("wb") as file:
             for array in (snapshot.slot_keys, graph.slot_group, group_hash):
                 np.save(file, array, allow_pickle=False)
+        reach("snapshot.before_columns")
+        written = [graph_path, slots_path]
+        if frozen is not None:
+            written.append(columns_path)
+            with self._files.writing(columns_path) as path, path.open("wb") as file:
+                write_columns(file, uid, frozen)
         reach("snapshot.before_sync")
-        for path in (graph_path, slots_path, self._folder):
+        for path in (*written, self._folder):
             sync(path)
             reach("snapshot.after_sync")
         manifest = _Manifest(
-            FORMAT, uid, graph.graph.dimension, graph.graph.ef, _describe(graph_path), _describe(slots_path)
+            FORMAT, uid, graph.graph.dimension, graph.graph.ef, *(_describe(path) for path in written)
         )
         return msgspec.json.encode(manifest).decode()
 
@@ -118,13 +140,45 @@ class Snapshots:
         if (manifest.format, manifest.uid, manifest.dimension) != (FORMAT, uid, dimension):
             raise ValueError("the snapshot is of another format, namespace or dimension")
         for file in (manifest.graph, manifest.slots):
-            if _describe(self._folder / file.name) != file:
-                raise ValueError(f"{file.name} is damaged")
+            self._verify(file)
         with self._files.reading(self._folder / manifest.slots.name) as path, path.open("rb") as arrays:
             slot_keys, slot_group, group_hash = (np.load(arrays, allow_pickle=False) for _ in range(3))
         with self._files.reading(self._folder / manifest.graph.name) as path:
             graph = HnswGraph.load(path, dimension, manifest.ef)
         return Snapshot(DistinctGraph(graph, Linked.of(slot_group, group_hash)), slot_keys)
+
+    def _verify(self, file: _File) -> None:
+        if _describe(self._folder / file.name) != file:
+            raise ValueError(f"{file.name} is damaged")
+
+    def load_columns(self, uid: int, manifest: str) -> FrozenView | None:
+        """Return the columns of a manifest; None when it has none, or they cannot be trusted."""
+        try:
+            decoded = msgspec.json.decode(manifest, type=_Manifest)
+            if decoded.columns is None:
+                return None
+            if (decoded.format, decoded.uid) != (FORMAT, uid):
+                raise Refused(Reason.OTHER_FORMAT)
+            self._verify(decoded.columns)
+            with (
+                self._files.reading(self._folder / decoded.columns.name) as path,
+                path.open("rb") as file,
+            ):
+                return read_columns(file, uid)
+        except Exception as error:
+            self.refuse_columns(uid, error)
+            return None
+
+    def refuse_columns(self, uid: int, error: Exception) -> None:
+        """Say in the log why the columns of a snapshot are left aside."""
+        reason = error.reason if isinstance(error, Refused) else Reason.DAMAGED
+        _log.warning(
+            "index_columns_refused",
+            uid=uid,
+            reason=reason.value,
+            cause=cause_of(error),
+            place=places_of(error)[-1],
+        )
 
     def remove(self, uid: int, keep: str | None = None) -> None:
         """Remove the files of a namespace, but for those of the manifest to keep."""
@@ -151,7 +205,8 @@ def _names(manifest: str) -> set[str]:
         decoded = msgspec.json.decode(manifest, type=_Manifest)
     except msgspec.DecodeError:
         return set()  # Of another release, or damaged: its files serve nobody.
-    return {decoded.graph.name, decoded.slots.name}
+    files = (decoded.graph, decoded.slots, decoded.columns)
+    return {file.name for file in files if file is not None}
 
 
 def _describe(path: Path) -> _File:

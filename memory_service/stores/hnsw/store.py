@@ -268,7 +268,7 @@ class HnswStore(Store):
             return  # A repeated request changed nothing.
         self._remember(info)
         if outcome.began or outcome.emptied:
-            self._views.begin(info.name, info.uid)
+            self._views.begin(info)
         if outcome.emptied or outcome.moved:
             self._items.clear()
             self._snapshots.remove(info.uid)

@@ -16,6 +16,7 @@ import structlog
 
 from memory_service.failpoints import reach
 from memory_service.indexes.analysis import Analyzer
+from memory_service.indexes.frozen_view import ViewCopy
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.vectors import Job, VectorIndex
 from memory_service.indexes.view import NamespaceView
@@ -24,6 +25,7 @@ from memory_service.records import NamespaceInfo
 from memory_service.stores.hnsw.column_reading import read_columns
 from memory_service.stores.hnsw.snapshots import Snapshot, Snapshots
 from memory_service.stores.hnsw.view_loading import load_view
+from memory_service.stores.hnsw.view_refresh import stale_after
 from memory_service.stores.sqlite import Connection
 
 _log = structlog.get_logger(__name__)
@@ -88,9 +90,14 @@ class _Held:
 
     @property
     def unsaved(self) -> bool:
-        """Whether the graph has grown since it was saved."""
-        vectors = self.view.vectors
-        return bool(vectors and vectors.graph and vectors.graph_count > self.view.saved_slot_count)
+        """Whether the graph has grown since it was saved, or the rest has changed much."""
+        view, vectors = self.view, self.view.vectors
+        if vectors is None or vectors.graph is None:
+            return False
+        columns_due = view.saved_revision < 0 or (
+            view.revision - view.saved_revision > stale_after(view.live_count) // 2
+        )
+        return vectors.graph_count > view.saved_slot_count or columns_due
 
     @property
     def save_due(self) -> bool:
@@ -226,12 +233,15 @@ class ViewCache:
         """Whether a view may lack the effect of a commit."""
         return revision > view.revision or (repeatable and revision == view.revision)
 
-    def begin(self, namespace: str, uid: int) -> None:
+    def begin(self, info: NamespaceInfo) -> None:
         """Hold an empty view for a namespace that has just begun, or was emptied."""
-        self.drop(namespace)
-        if namespace in self._buffered:
+        self.drop(info.name)
+        if info.name in self._buffered:
             return
-        self._hold(namespace, uid, NamespaceView(self._analyzer, self._settings))
+        view = NamespaceView(self._analyzer, self._settings)
+        # Those of before it was emptied stay void.
+        view.vector_epoch = info.vector_epoch
+        self._hold(info.name, info.uid, view)
 
     def _hold(self, namespace: str, uid: int, view: NamespaceView) -> None:
         held = _Held(namespace, uid, view)
@@ -353,8 +363,9 @@ class ViewCache:
         if view.vectors is None or view.vectors.graph is None:
             return
         count = view.vectors.graph_count
-        snapshot = Snapshot(view.vectors.graph, view.slot_keys.view[:count].copy())
-        self._run(held, self._save_snapshot(held, snapshot, view.vectors, view.revision))
+        copy = ViewCopy.of(view)
+        snapshot = Snapshot(view.vectors.graph, copy.slot_keys[:count], copy)
+        self._run(held, self._save_snapshot(held, snapshot, view.vectors, copy.revision))
 
     async def _save_snapshot(
         self, held: _Held, snapshot: Snapshot, vectors: VectorIndex, revision: int
@@ -379,6 +390,7 @@ class ViewCache:
             _log.error("index_snapshot_failed", exc_info=error)
         if held.view.vectors is vectors:
             held.view.saved_slot_count = len(snapshot.slot_keys)
+            held.view.saved_revision = revision
 
     async def settle(self) -> None:
         """Link every vector that is due into its graph and save all snapshots."""

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.arrays import GrowingArray
-from memory_service.indexes.lexical import LexicalIndex, posting_arrays
+from memory_service.indexes.lexical import LexicalIndex
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.vectors import VectorIndex
-from memory_service.indexes.view import NEVER_US, NamespaceView
+from memory_service.indexes.view import NamespaceView
 from memory_service.predicates import Field
-from memory_service.records import UNSET_IMPORTANCE, Facet, ItemKind, NamespaceInfo
+from memory_service.records import NamespaceInfo
 from memory_service.stores.hnsw.column_reading import columns_of
+from memory_service.stores.hnsw.row_reading import ROW_COLUMNS, ROWS_AT_ONCE, VIEW_COLUMNS, RowReader
 from memory_service.stores.hnsw.rows import NAMESPACE_COLUMNS, namespace_of
-from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, keys_of, vector_key
+from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, keys_of
 from memory_service.stores.hnsw.snapshots import Snapshot, Snapshots
-from memory_service.stores.rules import index_labels
-from memory_service.stores.sqlite import Connection, Row, translated
+from memory_service.stores.hnsw.view_refresh import Refused, refresh
+from memory_service.stores.sqlite import Connection, translated
 
-_labels = msgspec.json.Decoder(dict[str, str]).decode
-_facet = msgspec.json.Decoder(Facet).decode
 _FEW = 2048
-_ROWS_AT_ONCE = 8192
+_FEW_SHARE = 8
+_VECTORS_AT_ONCE = 4096
 
 
 def load_view(
@@ -51,105 +49,76 @@ def load_view(
             if row is None:
                 return None
             info = namespace_of(row)
-            view = NamespaceView(analyzer, settings)
-            view.revision, view.vector_epoch = info.revision, info.vector_epoch
-            vector_keys = _load_rows(connection, info, view)
-            if fields:
-                view.columns.take(columns_of(connection, info.uid, fields, info.revision).columns)
+            manifest = _manifest_of(connection, info, settings)
+            with ThreadPoolExecutor(1, thread_name_prefix="read-graph") as beside:
+                # One thread verifies and reads the graph, while the other makes the columns.
+                loading = manifest and beside.submit(snapshots.load, info.uid, info.dimension, manifest)
+                view, vector_keys = _fill(connection, info, manifest, snapshots, analyzer, settings)
+                if fields:
+                    read = columns_of(connection, info.uid, fields, info.revision)
+                    view.columns.take(read.at(view.positions.view))
+                snapshot = loading.result() if loading else None
             if info.dimension:
-                _load_vectors(connection, info, view, vector_keys, snapshots, settings)
+                _load_vectors(connection, info, view, vector_keys, snapshot, settings)
             return info, view
         finally:
             connection.execute("COMMIT")
 
 
-@dataclass
-class _Columns:
-    """What was read of the rows, in parts: as tuples a million of them would take ten times the room."""
+def _manifest_of(connection: Connection, info: NamespaceInfo, settings: IndexSettings) -> str | None:
+    """Return the manifest of a namespace's snapshot; None: there is none, or it is as quick without."""
+    if not info.dimension or info.item_count <= settings.exact_vectors_max // 2:
+        return None
+    row = connection.execute("SELECT manifest FROM snapshots WHERE uid = ?", (info.uid,)).fetchone()
+    return None if row is None else str(row[0])
 
-    numbers: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
-    postings: list[tuple[NDArray[Any], NDArray[np.int32], NDArray[Any]]] = field(default_factory=list)
-    count: int = 0
 
-    def add(self, **parts: NDArray[Any]) -> None:
-        for name, part in parts.items():
-            self.numbers.setdefault(name, []).append(part)
+def _fill(
+    connection: Connection,
+    info: NamespaceInfo,
+    manifest: str | None,
+    snapshots: Snapshots,
+    analyzer: Analyzer,
+    settings: IndexSettings,
+) -> tuple[NamespaceView, NDArray[np.int64]]:
+    """Return a view with everything but vectors, and the key of each row's vector, 0 for none."""
+    frozen = snapshots.load_columns(info.uid, manifest) if manifest else None
+    if frozen is not None:
+        view = _empty_view(info, analyzer, settings)
+        try:
+            return view, refresh(connection, info, view, frozen)
+        except (Refused, ValueError, IndexError) as error:
+            snapshots.refuse_columns(info.uid, error)
+    view = _empty_view(info, analyzer, settings)
+    return view, _load_rows(connection, info, view)
 
-    def whole(self, name: str) -> NDArray[Any]:
-        return np.concatenate(self.numbers[name])
+
+def _empty_view(info: NamespaceInfo, analyzer: Analyzer, settings: IndexSettings) -> NamespaceView:
+    view = NamespaceView(analyzer, settings)
+    view.revision, view.vector_epoch = info.revision, info.vector_epoch
+    return view
 
 
 def _load_rows(connection: Connection, info: NamespaceInfo, view: NamespaceView) -> NDArray[np.int64]:
     """Fill everything but vectors; return the key of each row's vector, 0 for none."""
     rows = connection.execute(
-        f"SELECT key, session_id, create_us, ifnull(expire_us, {NEVER_US}), labels, vector_revision, terms,"
-        f" facet, ifnull(importance, {UNSET_IMPORTANCE}), use_count"
-        " FROM items WHERE key BETWEEN ? AND ? ORDER BY key",
+        f"SELECT {ROW_COLUMNS} FROM items WHERE key BETWEEN ? AND ? ORDER BY key",
         keys_of(info.uid),
     )
-    columns = _Columns()
-    while some := list(islice(rows, _ROWS_AT_ONCE)):
-        _take_rows(columns, view, some)
-    count = columns.count
+    reader = RowReader(view)
+    while some := list(islice(rows, ROWS_AT_ONCE)):
+        reader.take(some, range(len(reader), len(reader) + len(some)))
+    count = len(reader)
     if not count:
         return np.empty(0, np.int64)
-    view.positions = GrowingArray.of(columns.whole("keys") & POSITION_MAX)
+    for name in VIEW_COLUMNS:
+        setattr(view, name, GrowingArray.of(reader.column(name)))
     view.live = GrowingArray.of(np.ones(count, np.bool_))
-    view.live_count = count
-    view.sessions = GrowingArray.of(columns.whole("sessions"))
-    view.create_us = GrowingArray.of(columns.whole("create_us"))
-    expiry = columns.whole("expire_us")
-    view.expire_us = GrowingArray.of(expiry)
-    view.expiring_count = int((expiry != NEVER_US).sum())
-    view.importances = GrowingArray.of(columns.whole("importances"))
-    view.use_counts = GrowingArray.of(columns.whole("use_counts"))
-    kinds = columns.whole("kinds")
-    view.kinds = GrowingArray.of(kinds)
-    view.kind_counts = np.bincount(kinds, minlength=len(ItemKind)).tolist()
-    view.link_turns()
-    terms, docs, counts = (np.concatenate(parts) for parts in zip(*columns.postings, strict=True))
-    view.lexical = LexicalIndex.build(terms, docs, counts, doc_count=count)
+    view.lexical = LexicalIndex.build(*reader.postings(), doc_count=count)
     numbers = np.arange(count, dtype=np.int32)
     view.row_doc, view.doc_row = GrowingArray.of(numbers.copy()), GrowingArray.of(numbers)
-    view.row_slot = GrowingArray.of(np.full(count, -1, np.int32))
-    held = columns.whole("vector_keys")
-    return np.where(held > vector_key(info.vector_epoch, 0), held, 0)
-
-
-def _take_rows(columns: _Columns, view: NamespaceView, rows: list[Row]) -> None:
-    """Add some rows to the columns, and their labels to the view."""
-    (
-        keys, sessions, create_us, expire_us, labels, vector_keys, terms, facets, importances, use_counts,
-    ) = zip(*rows, strict=True)  # fmt: skip
-    first, count = columns.count, len(rows)
-    kinds = np.zeros(count, np.int8)
-    described = any(labels) or any(facets)
-    for at, (encoded, encoded_facet) in enumerate(zip(labels, facets, strict=True) if described else ()):
-        if encoded is None and encoded_facet is None:
-            continue
-        facet = None if encoded_facet is None else _facet(encoded_facet)
-        kinds[at] = facet.kind if facet else ItemKind.PLAIN
-        view.label_row(first + at, index_labels(_labels(encoded) if encoded else {}, facet))
-    columns.add(
-        keys=np.array(keys, np.int64),
-        sessions=np.array(_codes(view.session_codes, sessions), np.int32),
-        create_us=np.array(create_us, np.int64),
-        expire_us=np.array(expire_us, np.int64),
-        vector_keys=np.array(vector_keys, np.int64),
-        importances=np.array(importances, np.float64),
-        use_counts=np.array(use_counts, np.int32),
-        kinds=kinds,
-    )
-    its_terms, its_docs, its_counts = posting_arrays(list(terms))
-    columns.postings.append((its_terms, its_docs + np.int32(first), its_counts))
-    columns.count += count
-
-
-def _codes(codes: dict[str, int], names: Sequence[str]) -> list[int]:
-    """Return the code of each name; new ones are counted on."""
-    for name in dict.fromkeys(names):
-        codes.setdefault(name, len(codes))
-    return list(map(codes.__getitem__, names))
+    view.recount()
+    return reader.vector_keys(info)
 
 
 def _load_vectors(
@@ -157,13 +126,9 @@ def _load_vectors(
     info: NamespaceInfo,
     view: NamespaceView,
     vector_keys: NDArray[np.int64],
-    snapshots: Snapshots,
+    snapshot: Snapshot | None,
     settings: IndexSettings,
 ) -> None:
-    snapshot = None
-    if len(vector_keys) > settings.exact_vectors_max // 2:
-        recorded = connection.execute("SELECT manifest FROM snapshots WHERE uid = ?", (info.uid,)).fetchone()
-        snapshot = snapshots.load(info.uid, info.dimension, recorded[0]) if recorded else None
     slot_rows, graph_live = _match(snapshot, vector_keys)
     if snapshot is not None and not graph_live.any():
         # Of vectors that were all given up or removed.
@@ -200,33 +165,36 @@ def _match(
 def _read_vectors(
     connection: Connection, info: NamespaceInfo, view: NamespaceView, rows: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """Return the unit vectors of rows, shape (len(rows), dimension)."""
+    """Return the unit vectors of rows, which ascend, shape (len(rows), dimension)."""
     positions = view.positions.view[rows].tolist()
-    if len(positions) <= _FEW:
-        blobs = [
-            connection.execute(
-                "SELECT embedding FROM items WHERE key = ?", (key_of(info.uid, p),)
-            ).fetchone()[0]
-            for p in positions
-        ]
-    else:
-        wanted = set(positions)
-        blobs = [
-            blob
-            for key, blob in connection.execute(
-                "SELECT key, embedding FROM items WHERE key BETWEEN ? AND ? ORDER BY key", keys_of(info.uid)
-            )
-            if key & POSITION_MAX in wanted
-        ]
-    matrix = np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), info.dimension)
-    return unit_rows(matrix)
+    few = max(_FEW, len(view.positions) // _FEW_SHARE)
+    read = _read_some if len(positions) <= few else _read_most
+    blobs = read(connection, info.uid, positions)
+    units = np.empty((len(positions), info.dimension), np.float32)
+    # A part at a time: all of them as bytes would take as much again.
+    for start in range(0, len(positions), _VECTORS_AT_ONCE):
+        some = list(islice(blobs, _VECTORS_AT_ONCE))
+        part = np.frombuffer(b"".join(some), "<f4").reshape(len(some), info.dimension)
+        units[start : start + len(some)] = unit_rows(part)
+    return units
+
+
+def _read_some(connection: Connection, uid: int, positions: list[int]) -> Iterator[bytes]:
+    for position in positions:
+        yield connection.execute(
+            "SELECT embedding FROM items WHERE key = ?", (key_of(uid, position),)
+        ).fetchone()[0]
+
+
+def _read_most(connection: Connection, uid: int, positions: list[int]) -> Iterator[bytes]:
+    wanted = set(positions)
+    ends = key_of(uid, positions[0]), key_of(uid, positions[-1])
+    rows = connection.execute("SELECT key, embedding FROM items WHERE key BETWEEN ? AND ? ORDER BY key", ends)
+    return (blob for key, blob in rows if key & POSITION_MAX in wanted)
 
 
 def unit_rows(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the rows at length 1, like `unit` does for one."""
-    units = np.empty(matrix.shape, np.float32)
-    for start in range(0, len(matrix), 4096):
-        wide = matrix[start : start + 4096].astype(np.float64)
-        wide /= np.abs(wide).max(axis=1, keepdims=True)
-        units[start : start + 4096] = wide / np.sqrt((wide * wide).sum(axis=1, keepdims=True))
-    return units
+    wide = matrix.astype(np.float64)
+    wide /= np.abs(wide).max(axis=1, keepdims=True)
+    return np.asarray(wide / np.sqrt((wide * wide).sum(axis=1, keepdims=True)), np.float32)
