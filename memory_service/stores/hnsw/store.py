@@ -172,6 +172,7 @@ class HnswStore(Store):
         self._signal.close()
         self._queue.refuse()
         await self._views.close()
+        self._searches.close()
         await self._queue.close()
         reach("close.before_checkpoint")
         self._threads.shutdown()
