@@ -1,7 +1,7 @@
 """Calls at a rate, however they fare, and health asked meanwhile; each from a process of its own.
 
-`python -m benchmarks.open_loop load|health ADDRESS RATE SECONDS`, the request on stdin, the outcome on stdout:
-so what is timed is the server, and not the event loop that also makes ten thousand calls.
+`python -m benchmarks.open_loop load|health ADDRESS RATE SECONDS`, the request on stdin, the outcome on
+stdout: so what is timed is the server, and not the event loop that also makes ten thousand calls.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from contextlib import AsyncExitStack
+from typing import Any
 
 import grpc.aio
 import msgspec
@@ -20,6 +21,8 @@ from benchmarks.settings import OVERLOAD_CONNECTIONS, OVERLOAD_DEADLINE_S, OVERL
 
 _METHODS = {"load": "/memory_service.v1.MemoryService/Retrieve", "health": "/grpc.health.v1.Health/Check"}
 _HEALTH_RATE = 20.0
+
+Call = Any
 
 
 class Outcome(msgspec.Struct):
@@ -42,7 +45,8 @@ async def overload(address: str, request: bytes, rate: float, seconds: float) ->
     codes: Counter[str] = Counter()
     for part in parts:
         codes.update(part.codes)
-    return Outcome(sum(part.good for part in parts), codes, [s for part in parts for s in part.latencies_s]), health
+    latencies_s = [seconds for part in parts for seconds in part.latencies_s]
+    return Outcome(sum(part.good for part in parts), codes, latencies_s), health
 
 
 async def _outcome(kind: str, address: str, rate: float, seconds: float, request: bytes) -> Outcome:
@@ -57,7 +61,7 @@ async def _run(kind: str, address: str, rate: float, seconds: float, request: by
     outcome, under_way = Outcome(), set[asyncio.Task[None]]()
     connections = OVERLOAD_CONNECTIONS // OVERLOAD_PROCESSES if kind == "load" else 1
     async with AsyncExitStack() as stack:
-        calls = []
+        calls: list[Call] = []
         for _ in range(connections):
             channel = grpc.aio.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
             await stack.enter_async_context(channel)
@@ -67,7 +71,8 @@ async def _run(kind: str, address: str, rate: float, seconds: float, request: by
         while (now := time.perf_counter()) < began + seconds:
             due = int((now - began) * rate)
             for number in range(made, due):
-                task = asyncio.create_task(_one(calls[number % connections], request, outcome, began + seconds))
+                call = calls[number % connections]
+                task = asyncio.create_task(_one(call, request, outcome, began + seconds))
                 under_way.add(task)
                 task.add_done_callback(under_way.discard)
             made = due
@@ -77,7 +82,7 @@ async def _run(kind: str, address: str, rate: float, seconds: float, request: by
     return outcome
 
 
-async def _one(call: grpc.aio.UnaryUnaryMultiCallable, request: bytes, outcome: Outcome, until: float) -> None:
+async def _one(call: Call, request: bytes, outcome: Outcome, until: float) -> None:
     began = time.perf_counter()
     try:
         await call(request, timeout=OVERLOAD_DEADLINE_S)

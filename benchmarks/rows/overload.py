@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import grpc.aio
 
@@ -28,7 +29,7 @@ _MODEST_CALLS = 200
 
 
 async def run(bench: Bench) -> list[Measurement]:
-    """Goodput, health and memory at ten times the peak, with dear queries and ordinary ones; then two tenants."""
+    """Goodput, health and memory at ten times the peak, with dear and ordinary queries; then two tenants."""
     size = bench.sizes.overload_items
     progress(f"overload: importing {count(size)} texts")
     with memory_server(bench.new_folder()) as server:
@@ -62,7 +63,7 @@ async def _overloaded(bench: Bench, server: ServerProcess, kind: str, request: b
     return [
         Measurement(
             row="overload",
-            what=f"good {kind} Retrieves/s at {OVERLOAD_FACTOR} x the peak, deadline {OVERLOAD_DEADLINE_S:g} s",
+            what=f"good {kind} calls/s at {OVERLOAD_FACTOR} x the peak, deadline {OVERLOAD_DEADLINE_S:g} s",
             measured=ends.good / seconds,
             unit="/s",
             reference=peak,
@@ -95,7 +96,9 @@ async def _peak(server: ServerProcess, request: bytes, seconds: float) -> float:
         grpc.aio.insecure_channel(server.address, options=[("grpc.use_local_subchannel_pool", 1)])
         for _ in range(OVERLOAD_CONNECTIONS)
     ]
-    calls = [channel.unary_unary("/memory_service.v1.MemoryService/Retrieve") for channel in channels]
+    calls: list[Any] = [
+        channel.unary_unary("/memory_service.v1.MemoryService/Retrieve") for channel in channels
+    ]
     in_flight = OVERLOAD_IN_FLIGHT // len(calls)
     # The namespace is cold, and so are the connections.
     await asyncio.gather(*(drive(call, [request], calls=20, in_flight=4) for call in calls))

@@ -106,7 +106,7 @@ class NamespaceView:
     # --- changing -----------------------------------------------------------------------------
 
     def wait_until_searched(self) -> None:
-        """Wait for the search that goes on in another thread, if one does: what it looks at is about to change."""
+        """Wait for the search in another thread, if there is one: what it looks at is about to change."""
         if self.searched.locked():
             with self.searched:
                 pass

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import grpc
 from grpc._cython import cygrpc
@@ -18,9 +18,13 @@ from grpc.aio._server import Server
 _ASKED_FOR = 64
 
 
-class IntakeServer(Server):
-    """Like `grpc.aio.server()`, but that it asks for many calls at once."""
+def intake_server(options: Sequence[tuple[str, Any]]) -> grpc.aio.Server:
+    """Return a server like that of `grpc.aio.server()`, but that it asks for many calls at once."""
+    server: Any = _IntakeServer(options)
+    return cast("grpc.aio.Server", server)
 
+
+class _IntakeServer(Server):
     def __init__(self, options: Sequence[tuple[str, Any]]) -> None:
         super().__init__(None, (), None, options, None, None)
         self._handlers: list[grpc.GenericRpcHandler] = []
@@ -42,10 +46,9 @@ class IntakeServer(Server):
             try:
                 call = await server._request_call()
             except Exception:
+                # So gRPC answers when it stops.
                 if server.is_running():
                     raise
                 return
             answer = cygrpc._handle_rpc(handlers, (), call, loop, False)
             loop.create_task(cygrpc._schedule_rpc_coro(answer, call, loop))
-
-

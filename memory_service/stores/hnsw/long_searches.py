@@ -1,24 +1,24 @@
 """Searches that take long: one at a time, in a thread of their own, and namespaces take turns.
 
-The event loop goes on meanwhile. What waits here was let in already, so here it is refused, too, what could not
-begin in half of the time that its caller has left, or what too many wait before.
+The event loop goes on meanwhile. What waits here was let in already. So here, too, a search is refused that
+could not begin in half of the time that its caller has left, or for which there is no room.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from memory_service.deadline import remaining_s
 from memory_service.errors import Overloaded
-from memory_service.indexes.search import LongSearch, search_all
+from memory_service.indexes.search import Found, LongSearch, search_all
 from memory_service.indexes.view import NamespaceView
 from memory_service.indexes.word_scoring import Scratch
 from memory_service.limits import Limits
 from memory_service.records import Hits, SearchQuery
+from memory_service.turns import Turns
 
 LONG_POSTINGS = 50_000
 """Above about a millisecond a search costs more than to change threads for it."""
@@ -27,7 +27,7 @@ WAITING_SEARCHES_MAX = Limits.waiting_searches_max
 _FIRST_SEARCH_S = 0.002
 _SMOOTHING = 0.2
 
-_Waiting = tuple[SearchQuery, asyncio.Future[Hits]]
+_Waiting = tuple[NamespaceView, SearchQuery, asyncio.Future[Hits]]
 
 
 class LongSearches:
@@ -36,8 +36,7 @@ class LongSearches:
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
         self._scratch = Scratch()
-        # The namespace whose turn it is comes first.
-        self._queues: dict[NamespaceView, deque[_Waiting]] = {}
+        self._turns = Turns[NamespaceView, _Waiting]()
         self._running = False
         self._search_s = _FIRST_SEARCH_S
 
@@ -45,7 +44,7 @@ class LongSearches:
         """Return what the view finds; raises Overloaded."""
         self._find_room(view, remaining_s())
         answer: asyncio.Future[Hits] = asyncio.get_running_loop().create_future()
-        self._queues.setdefault(view, deque()).append((query, answer))
+        self._turns.put(view, (view, query, answer))
         if not self._running:
             self._next()
         return await answer
@@ -56,31 +55,26 @@ class LongSearches:
 
     def _find_room(self, view: NamespaceView, caller_waits_s: float | None) -> None:
         """Refuse this one, or one that waits, where there is no room for both."""
-        own, count = len(self._queues.get(view, ())), sum(map(len, self._queues.values()))
-        ahead = self._running + min(count, (own + 1) * len(self._queues))
+        ahead = self._running + self._turns.ahead_of(view)
         if caller_waits_s is not None and ahead * self._search_s > caller_waits_s / 2:
             raise _overloaded()
-        if count < WAITING_SEARCHES_MAX:
+        if len(self._turns) < WAITING_SEARCHES_MAX:
             return
-        longest = max(self._queues, key=lambda view: len(self._queues[view]))
-        if len(self._queues[longest]) <= own + 1:
+        pushed_out = self._turns.push_out_for(view)
+        if pushed_out is None:
             raise _overloaded()
-        _, answer = self._queues[longest].pop()
+        answer = pushed_out[2]
         if not answer.done():
             answer.set_exception(_overloaded())
 
     def _next(self) -> None:
         self._running = False
-        while self._queues and not self._running:
-            view = next(iter(self._queues))
-            queue = self._queues.pop(view)
-            query, answer = queue.popleft()
-            if queue:
-                self._queues[view] = queue
-            if not answer.done():
-                self._begin(view, query, answer)
+        while not self._running and (waiting := self._turns.take()) is not None:
+            if not waiting[2].done():
+                self._begin(*waiting)
 
     def _begin(self, view: NamespaceView, query: SearchQuery, answer: asyncio.Future[Hits]) -> None:
+        found: Found | LongSearch | Exception
         try:
             (found,) = search_all(view, [query], LONG_POSTINGS)
         except Exception as error:
