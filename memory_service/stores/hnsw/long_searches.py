@@ -74,7 +74,7 @@ class LongSearches:
                 self._begin(*waiting)
 
     def _begin(self, view: NamespaceView, query: SearchQuery, answer: asyncio.Future[Hits]) -> None:
-        found: Found | LongSearch | Exception
+        found: Found | Exception
         try:
             (found,) = search_all(view, [query], LONG_POSTINGS)
         except Exception as error:

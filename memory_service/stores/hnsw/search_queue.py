@@ -42,7 +42,7 @@ class SearchQueue:
         waiting, self._waiting = self._waiting, {}
         for view, asked in waiting.items():
             asked = [(query, answer) for query, answer in asked if not answer.done()]
-            found: Sequence[Found | LongSearch | Exception]
+            found: Sequence[Found | Exception]
             try:
                 found = search_all(view, [query for query, _ in asked], LONG_POSTINGS)
             except Exception as error:
