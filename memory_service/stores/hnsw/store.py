@@ -537,7 +537,8 @@ class HnswStore(Store):
         def publish(done: tuple[list[HeldWrite], Outcome]) -> None:
             self._publish(done[1])
 
-        return (await self._queue.write(apply, publish, heavy=len(held) > _HEAVY_ITEMS))[0]
+        heavy = len(held) > _HEAVY_ITEMS
+        return (await self._queue.write(apply, publish, owner=namespace, heavy=heavy))[0]
 
     async def held_writes(self, namespace: str, after: str, limit: int, *, now_us: int) -> list[HeldWrite]:
         if (info := self._info(namespace)) is None:
@@ -561,13 +562,13 @@ class HnswStore(Store):
         def apply(db: Connection) -> Outcome:
             return quarantine_writes.drop_held(db, self._ledger, namespace, held_id)
 
-        await self._write(apply, shrinks=True)
+        await self._write(namespace, apply, shrinks=True)
 
     async def drop_held_by(self, namespace: str, by: WritesBy) -> int:
         def apply(db: Connection) -> Outcome:
             return quarantine_writes.drop_held_by(db, self._ledger, namespace, by)
 
-        return (await self._write(apply, heavy=True, shrinks=True)).removed_count
+        return (await self._write(namespace, apply, heavy=True, shrinks=True)).removed_count
 
     # --- undoing ------------------------------------------------------------------------------
 
