@@ -62,6 +62,7 @@ class Limits:
     concurrent_backups_max: int = 1
     queued_writes_max: int = 10_000
     quarantined_writes_max: int = 1000
+    waiting_searches_max: int = 64
     request_memory_hours: int = 24
     namespace_items_max: int = 0
     """Items of a namespace, about: calls at the same time may exceed it together. 0: no limit."""

@@ -96,8 +96,9 @@ class Server:
     def _fill_streams(self) -> None:
         """Opens as many streams as the server lets there be."""
         api = self._stubs()
-        for _ in range(api.limits()["concurrent_streams_max"]):
-            stream = api.memory.Watch(memory_pb2.WatchRequest(namespace="streams"))
+        for number in range(api.limits()["concurrent_streams_max"]):
+            # One namespace alone does not get all of them.
+            stream = api.memory.Watch(memory_pb2.WatchRequest(namespace=f"streams-{number % 4}"))
             # Its first message tells that the server counts it.
             next(stream)
             self._under_way.append(stream)

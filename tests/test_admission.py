@@ -11,7 +11,7 @@ import pytest
 from memory_service.errors import Overloaded
 from memory_service.limits import KIB, Limits
 from memory_service.server.admission import Admission
-from memory_service.server.turns import Ticket
+from memory_service.server.tickets import Ticket
 
 LIMITS = Limits(concurrent_calls_max=8, waiting_calls_max=16)
 

@@ -159,8 +159,13 @@ def test_streams_beyond_the_limit_are_refused_and_others_live_on(tmp_path: Path,
         api = connect(server)
         limit = api.limits()["concurrent_streams_max"]
         request = pb.WatchRequest(namespace="ns")
-        streams = [api.memory.Watch(request) for _ in range(limit)]
+        streams = [api.memory.Watch(request) for _ in range(limit - limit // 4)]
         assert {next(stream).revision for stream in streams} == {0}
+        # The last quarter is for those who have few.
+        assert refusal(api.memory.Watch, request).metadata["limit"] == str(limit)
+        others = [pb.WatchRequest(namespace=f"other-{number}") for number in range(limit // 4)]
+        few = [api.memory.Watch(other) for other in others]
+        assert {next(stream).revision for stream in few} == {0}
         error = refusal(api.memory.Watch, request)
         assert (error.code, error.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED")
         assert error.metadata["limit"] == str(limit)
@@ -168,4 +173,6 @@ def test_streams_beyond_the_limit_are_refused_and_others_live_on(tmp_path: Path,
         assert {next(stream).change.item.text for stream in streams} == {"seen"}
         streams[0].cancel()
         # The place of a stream that ended is free again.
-        eventually(lambda: outcome(lambda: next(api.memory.Watch(request))) is grpc.StatusCode.OK, "a place")
+        eventually(
+            lambda: outcome(lambda: next(api.memory.Watch(others[0]))) is grpc.StatusCode.OK, "a place"
+        )

@@ -68,6 +68,6 @@ def test_the_table_has_every_limit_of_the_code_with_its_value_and_no_other() -> 
 def test_a_limit_of_what_callers_send_has_its_unit_in_its_name() -> None:
     unit = re.compile(
         r"_(bytes|chars|items|values|parts|labels|depth|terms|fields|fragments|documents|commands|ids"
-        r"|messages|calls|streams|backups|writes)_max|labels_max|parts_max|.*_hours"
+        r"|messages|calls|streams|backups|writes|searches)_max|labels_max|parts_max|.*_hours"
     )
     assert [name for name in dataclasses.asdict(Limits()) if not unit.search(name)] == []

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory_service.errors import InvalidArgument
 from memory_service.indexes.selection import row_mask
-from memory_service.indexes.vectors import Found, unit, unit_rows
+from memory_service.indexes.vectors import Found as Nearest
+from memory_service.indexes.vectors import unit, unit_rows
 from memory_service.indexes.view import BoolArray, NamespaceView, RowArray
-from memory_service.indexes.word_scoring import Lookup
+from memory_service.indexes.word_scoring import Lookup, Scratch
 from memory_service.records import Hits, SearchQuery
 
 # How many queries are answered together changes the last bits of a sum, and must not change
@@ -30,26 +32,53 @@ _TELLING_DOCS_MIN = 1024
 _TELLING_SHARE = 16
 
 
+@dataclass
+class LongSearch:
+    """A search by words that goes through many postings: it may be finished in another thread."""
+
+    view: NamespaceView
+    query: SearchQuery
+    words: Lookup
+    rows: BoolArray | None
+    near: RowArray
+    vector: UnitVector | None
+
+    def finish(self, scratch: Scratch) -> Hits:
+        """Return what is found. In another thread it needs a scratch of its own, and the view `searched`."""
+        self.words.use(scratch)
+        hits = _finish_text(self.view, self.query, self.words, self.rows, self.near, self.vector)
+        if self.query.described:
+            _describe(self.view, hits)
+        return hits
+
+
+Found = Hits | InvalidArgument | LongSearch
+
+
 def search(view: NamespaceView, query: SearchQuery) -> Hits:
     """Return the best items of every channel that is asked, with all their scores."""
     found = search_all(view, [query])[0]
     if isinstance(found, Exception):
         raise found
+    assert isinstance(found, Hits)
     return found
 
 
-def search_all(view: NamespaceView, queries: Sequence[SearchQuery]) -> list[Hits | InvalidArgument]:
+def search_all(
+    view: NamespaceView, queries: Sequence[SearchQuery], long_postings: int | None = None
+) -> list[Found]:
     """Answer several queries, each with what is found or with the error it gets.
 
-    The vectors of those that any item may answer are compared together.
+    The vectors of those that any item may answer are compared together. Searches by words that would go
+    through more than `long_postings` are not finished.
     """
     view.index_pending()
-    answers: list[Hits | InvalidArgument] = [Hits()] * len(queries)
+    answers: list[Found] = [Hits()] * len(queries)
     masks = [row_mask(view, query.filter) for query in queries]
     together: dict[int, list[int]] = {}
     for at, query in enumerate(queries):
         if query.vector is None:
-            answers[at] = _search_text(view, query, masks[at])
+            answers[at] = _search_text(view, query, masks[at], long_postings)
         elif view.vectors is not None and len(query.vector) != view.vectors.dimension:
             answers[at] = InvalidArgument.dimension(
                 "query_embedding", view.vectors.dimension, len(query.vector)
@@ -57,7 +86,7 @@ def search_all(view: NamespaceView, queries: Sequence[SearchQuery]) -> list[Hits
         elif view.vectors is not None and masks[at] is None:
             together.setdefault(_nearest_wanted(query), []).append(at)
         else:
-            answers[at] = _search_among(view, query, masks[at], unit(query.vector))
+            answers[at] = _search_among(view, query, masks[at], unit(query.vector), long_postings)
     for count, places in together.items():
         assert view.vectors is not None
         units = unit_rows(np.array([queries[at].vector for at in places]))
@@ -70,7 +99,7 @@ def search_all(view: NamespaceView, queries: Sequence[SearchQuery]) -> list[Hits
             query = queries[at]
             # By itself, and not as one of `units`: the last bits must not tell who else asked.
             vector = None if query.vector is None else unit(query.vector)
-            answers[at] = _search_near(view, query, None, vector, *near)
+            answers[at] = _search_near(view, query, None, vector, near, long_postings)
     for query, answer in zip(queries, answers, strict=True):
         if query.described and isinstance(answer, Hits):
             _describe(view, answer)
@@ -91,13 +120,18 @@ def _nearest_wanted(query: SearchQuery) -> int:
 
 
 def _search_among(
-    view: NamespaceView, query: SearchQuery, rows: BoolArray | None, vector: UnitVector
-) -> Hits:
+    view: NamespaceView,
+    query: SearchQuery,
+    rows: BoolArray | None,
+    vector: UnitVector,
+    long_postings: int | None,
+) -> Hits | LongSearch:
     """Answer a query with a vector among some rows, or where there are no vectors."""
     if view.vectors is None or rows is None:
-        return _search_near(view, query, rows, vector, np.empty(0, np.int64), np.empty(0, np.float32))
-    found = view.vectors.search_among(vector, _nearest_wanted(query), rows[view.slot_row.view])
-    return _search_near(view, query, rows, vector, *found)
+        found: Nearest = np.empty(0, np.int64), np.empty(0, np.float32)
+    else:
+        found = view.vectors.search_among(vector, _nearest_wanted(query), rows[view.slot_row.view])
+    return _search_near(view, query, rows, vector, found, long_postings)
 
 
 def _search_near(
@@ -105,17 +139,18 @@ def _search_near(
     query: SearchQuery,
     rows: BoolArray | None,
     vector: UnitVector | None,
-    slots: NDArray[np.int64],
-    scores: NDArray[np.float32],
-) -> Hits:
+    nearest: Nearest,
+    long_postings: int | None,
+) -> Hits | LongSearch:
     """Answer a query with a vector, whose nearest ones are known."""
+    slots, scores = nearest
     near = view.slot_row.view[slots]
     if query.text is not None:
-        return _search_text(view, query, rows, near, vector)
+        return _search_text(view, query, rows, long_postings, near, vector)
     return Hits(view.positions.view[near].tolist(), scores.round(_SCORE_DIGITS).tolist())
 
 
-def _hits_of_all(view: NamespaceView, found: Sequence[Found]) -> list[Hits]:
+def _hits_of_all(view: NamespaceView, found: Sequence[Nearest]) -> list[Hits]:
     """Return what is near each of several vectors; looked up for all at once."""
     ends = np.cumsum([len(slots) for slots, _ in found]).tolist()
     slots = np.concatenate([slots for slots, _ in found])
@@ -128,11 +163,28 @@ def _search_text(
     view: NamespaceView,
     query: SearchQuery,
     rows: BoolArray | None,
+    long_postings: int | None,
     near: RowArray = _NO_ROWS,
     vector: UnitVector | None = None,
+) -> Hits | LongSearch:
+    """Answer a query with a text, unless that takes long."""
+    words = Lookup(view.tables(), *view.analyzer.query_terms(query.text or ""))
+    if long_postings is not None:
+        count = words.posting_count(rows is None, _widths(query.candidates))
+        if count > long_postings:
+            return LongSearch(view, query, words, rows, near, vector)
+    return _finish_text(view, query, words, rows, near, vector)
+
+
+def _finish_text(
+    view: NamespaceView,
+    query: SearchQuery,
+    words: Lookup,
+    rows: BoolArray | None,
+    near: RowArray,
+    vector: UnitVector | None,
 ) -> Hits:
     """Take the best by words to those that are near, and look up the scores of each channel for all."""
-    words = Lookup(view.tables(), *view.analyzer.query_terms(query.text or ""))
     allowed = None if rows is None else rows.view(np.uint8)
     found, scores = words.search(allowed, near, query.candidates, _widths(query.candidates))
     return Hits(

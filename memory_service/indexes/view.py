@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, insort
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +62,7 @@ class Entry:
 
 
 class NamespaceView:
-    """Rows, words and vectors of one namespace. For use by one thread."""
+    """Rows, words and vectors of one namespace. For use by one thread; but see `searched`."""
 
     def __init__(self, analyzer: Analyzer, settings: IndexSettings) -> None:
         self.analyzer = analyzer
@@ -101,8 +102,16 @@ class NamespaceView:
         self._pending: list[Entry] = []
         self._tables: Tables | None = None
         self.revision = 0
+        # Held by a search that goes on in another thread, begun by the thread that changes the view.
+        self.searched = Lock()
 
     # --- changing -----------------------------------------------------------------------------
+
+    def wait_until_searched(self) -> None:
+        """Wait for the search in another thread, if there is one: what it looks at is about to change."""
+        if self.searched.locked():
+            with self.searched:
+                pass
 
     def add(self, entry: Entry) -> None:
         """Add an item at the end. Its position is above all others.
@@ -118,6 +127,7 @@ class NamespaceView:
         """Index what was added and is not indexed yet. Everything that reads does this first."""
         if not self._pending:
             return
+        self.wait_until_searched()
         entries, self._pending = self._pending, []
         self._tables = None
         first, count = len(self.positions), len(entries)
@@ -152,6 +162,7 @@ class NamespaceView:
     def replace(self, entry: Entry, *, keep_vector: bool) -> None:
         """Put an item in the place of the one at its position."""
         self.index_pending()
+        self.wait_until_searched()
         self._tables = None
         row = self.row_of(entry.position)
         self._expiring(row, -1)
@@ -171,6 +182,7 @@ class NamespaceView:
     def fill_vector(self, position: int, vector: NDArray[np.float32], key: int) -> None:
         """Give an item, if it is in the view, the vector that it waited for. Once more changes nothing."""
         self.index_pending()
+        self.wait_until_searched()
         row = self.row_of(position)
         if row == len(self.positions) or self.positions.view[row] != position or not self.live.view[row]:
             return
@@ -184,6 +196,7 @@ class NamespaceView:
         if self.vector_epoch >= epoch:
             return
         self.index_pending()
+        self.wait_until_searched()
         self.vector_epoch = epoch
         # A new index: what is under way in another thread is for the old one.
         self.vectors = VectorIndex(dimension, self._settings) if dimension else None
@@ -194,6 +207,7 @@ class NamespaceView:
     def remove(self, position: int) -> None:
         """Take an item out of every result."""
         self.index_pending()
+        self.wait_until_searched()
         self._tables = None
         row = self.row_of(position)
         self.live.view[row] = False

@@ -89,6 +89,7 @@ cdef class Lookup:
     """The live documents that have some terms, and those of speakers with some names; for one query."""
 
     cdef Tables tables
+    cdef Scratch scratch
     cdef int32_t term_count
     cdef vector[Span] spans
     cdef vector[Span] named
@@ -98,7 +99,7 @@ cdef class Lookup:
     cdef vector[vector[uint16_t]] open_counts
 
     def __init__(self, Tables tables, list terms, list names):
-        self.tables = tables
+        self.tables, self.scratch = tables, tables.scratch
         self.term_count = <int32_t>len(terms)
         cdef vector[uint32_t] wanted = terms
         cdef vector[uint32_t] more = names
@@ -145,7 +146,23 @@ cdef class Lookup:
                 span.length = self.open_docs[at].size()
                 self._take(span, <int32_t>at)
 
-    cdef bint _all_live(self) noexcept:
+    def posting_count(self, bint all_allowed, tuple widths):
+        """Return how many postings the first look of a search goes through."""
+        cdef int64_t telling_docs = self._telling_docs(all_allowed, widths[2], widths[3])
+        cdef int64_t telling = 0, common = 0
+        cdef size_t s
+        for s in range(self.spans.size()):
+            if self.doc_counts[self.spans[s].term] <= telling_docs:
+                telling += self.spans[s].length
+            else:
+                common += self.spans[s].length
+        return telling or common
+
+    cdef int64_t _telling_docs(self, bint all_allowed, int64_t least, int64_t share) noexcept:
+        # The few rows that are allowed may have common words only.
+        return max(least, self.tables.live_count // share) if all_allowed else self.tables.live_count
+
+    cdef bint _all_live(self) noexcept nogil:
         return self.tables.live_count == self.tables.lengths.shape[0]
 
     cdef void _count(self):
@@ -167,6 +184,10 @@ cdef class Lookup:
             alive = self.doc_counts[s]
             self.idf[s] = log(1 + (self.tables.live_count - alive + 0.5) / (alive + 0.5))
 
+    def use(self, Scratch scratch):
+        """Search with this room in the place of that which others use in another thread."""
+        self.scratch = scratch
+
     def search(self, const uint8_t[::1] allowed, const int32_t[::1] near, int64_t count, tuple widths):
         """Return rows and their scores: the `count` best by words among those allowed, and all that are `near`."""
         cdef int64_t widest, enough, telling_min, telling_share
@@ -174,27 +195,30 @@ cdef class Lookup:
         cdef vector[int32_t] touched, found
         cdef vector[Ranked] ranked
         cdef vector[double] scores
-        cdef int64_t telling_docs = max(telling_min, self.tables.live_count // telling_share)
-        # The few rows that are allowed may have common words only.
-        self._score_alone(telling_docs if allowed is None else self.tables.live_count, touched)
-        self._rank(touched, ranked)
-        if allowed is None and <int64_t>ranked.size() > widest:
-            _keep_best(ranked, widest)
-        self._spread(ranked, touched)
-        self._rank(touched, ranked)
-        _keep_allowed(ranked, allowed)
-        _keep_best(ranked, enough)
-        _gather(ranked, near, found)
-        self._score_windows(found, scores)
+        cdef bint all_allowed = allowed is None
+        cdef Tables tables = self.tables
+        cdef int64_t telling_docs = self._telling_docs(all_allowed, telling_min, telling_share)
+        with nogil:
+            self._score_alone(telling_docs, touched)
+            self._rank(touched, ranked)
+            if all_allowed and <int64_t>ranked.size() > widest:
+                _keep_best(ranked, widest)
+            self._spread(tables, ranked, touched)
+            self._rank(touched, ranked)
+            if not all_allowed:
+                _keep_allowed(ranked, allowed)
+            _keep_best(ranked, enough)
+            _gather(ranked, near, found)
+            self._score_windows(tables, found, scores)
         return _result(found, scores, near, count)
 
-    cdef void _score_alone(self, int64_t telling_docs, vector[int32_t]& touched):
+    cdef void _score_alone(self, int64_t telling_docs, vector[int32_t]& touched) noexcept nogil:
         """Sum for each document the score of its own words, by the terms that tell most.
 
         Terms that many of many documents have are left out, unless there are no others: they cost the most,
         and what they add to a score hardly ever decides who is among the best.
         """
-        cdef vector[double]* sums = &self.tables.scratch.sums
+        cdef vector[double]* sums = &self.scratch.sums
         cdef size_t s
         cdef int64_t i
         cdef int32_t doc, term
@@ -221,9 +245,9 @@ cdef class Lookup:
                         touched.push_back(doc)
                     sums[0][doc] += gain * count / (count + norm + per_word * self.tables.lengths[doc])
 
-    cdef void _rank(self, vector[int32_t]& touched, vector[Ranked]& ranked):
+    cdef void _rank(self, vector[int32_t]& touched, vector[Ranked]& ranked) noexcept nogil:
         """Take the sums out, and leave zeros."""
-        cdef vector[double]* sums = &self.tables.scratch.sums
+        cdef vector[double]* sums = &self.scratch.sums
         cdef size_t i
         ranked.clear()
         ranked.reserve(touched.size())
@@ -232,14 +256,13 @@ cdef class Lookup:
             sums[0][touched[i]] = 0
         touched.clear()
 
-    cdef void _spread(self, vector[Ranked]& ranked, vector[int32_t]& touched):
+    cdef void _spread(self, Tables tables, vector[Ranked]& ranked, vector[int32_t]& touched) noexcept nogil:
         """Sum for each row the scores of the documents in its window, by weight."""
-        cdef Tables tables = self.tables
         cdef size_t i
         cdef int32_t row
         cdef double score
-        if tables.row_doc.shape[0] > <int64_t>tables.scratch.sums.size():
-            tables.scratch.sums.resize(2 * tables.row_doc.shape[0], 0.0)
+        if tables.row_doc.shape[0] > <int64_t>self.scratch.sums.size():
+            self.scratch.sums.resize(2 * tables.row_doc.shape[0], 0.0)
         for i in range(ranked.size()):
             row, score = tables.doc_row[-ranked[i].second], -ranked[i].first
             self._give(row, score, touched)
@@ -247,8 +270,8 @@ cdef class Lookup:
             self._give_along(&tables.before[0], &tables.later[0], tables.later.shape[0], row, score, touched)
             self._give_along(&tables.after[0], &tables.earlier[0], tables.earlier.shape[0], row, score, touched)
 
-    cdef inline void _give(self, int32_t row, double score, vector[int32_t]& touched):
-        cdef double* total = &self.tables.scratch.sums[row]
+    cdef inline void _give(self, int32_t row, double score, vector[int32_t]& touched) noexcept nogil:
+        cdef double* total = &self.scratch.sums[row]
         if total[0] == 0:
             touched.push_back(row)
         total[0] += score
@@ -256,7 +279,7 @@ cdef class Lookup:
     cdef inline void _give_along(
         self, const int32_t* links, const double* weights, int64_t steps, int32_t row, double score,
         vector[int32_t]& touched,
-    ):
+    ) noexcept nogil:
         cdef int32_t link = row + 1
         cdef int64_t step
         for step in range(steps):
@@ -265,9 +288,9 @@ cdef class Lookup:
                 return
             self._give(link - 1, weights[step] * score, touched)
 
-    cdef void _score_windows(self, vector[int32_t]& found, vector[double]& scores):
+    cdef void _score_windows(self, Tables tables, vector[int32_t]& found, vector[double]& scores) noexcept nogil:
         """Score each row together with its neighbours, whose words count by weight."""
-        cdef vector[int32_t]* places = &self.tables.scratch.places
+        cdef vector[int32_t]* places = &self.scratch.places
         cdef vector[int32_t] docs, windows
         cdef vector[float] counts, frequencies
         cdef vector[float] weights
@@ -281,8 +304,8 @@ cdef class Lookup:
         cdef float* frequency
         if <int64_t>places.size() < self.tables.lengths.shape[0]:
             places.resize(2 * self.tables.lengths.shape[0], 0)
-        _weigh(self.tables, weights)
-        _open_windows(found, self.tables, windows)
+        _weigh(tables, weights)
+        _open_windows(found, tables, windows)
         for i in range(windows.size()):
             if windows[i] >= 0 and not places[0][windows[i]]:
                 docs.push_back(windows[i])
@@ -312,9 +335,9 @@ cdef class Lookup:
         for i in range(docs.size()):
             places[0][docs[i]] = 0
 
-    cdef void _count_terms(self, vector[int32_t]& docs, vector[float]& counts):
+    cdef void _count_terms(self, vector[int32_t]& docs, vector[float]& counts) noexcept nogil:
         """Fill in how often each of some documents has each term."""
-        cdef vector[int32_t]* places = &self.tables.scratch.places
+        cdef vector[int32_t]* places = &self.scratch.places
         cdef size_t s, d
         cdef int64_t i
         cdef const int32_t* at
@@ -357,7 +380,7 @@ cdef class Lookup:
 cdef int _SCAN_PER_DOC = 24
 
 
-cdef void _weigh(Tables tables, vector[float]& weights):
+cdef void _weigh(Tables tables, vector[float]& weights) noexcept nogil:
     """Put the weights of a row itself, those before it and those after it into `weights`."""
     cdef int64_t i
     weights.push_back(1)
@@ -367,7 +390,7 @@ cdef void _weigh(Tables tables, vector[float]& weights):
         weights.push_back(tables.later[i])
 
 
-cdef void _open_windows(vector[int32_t]& found, Tables tables, vector[int32_t]& windows):
+cdef void _open_windows(vector[int32_t]& found, Tables tables, vector[int32_t]& windows) noexcept nogil:
     """Put the documents of each row and its neighbours into `windows`, in the order of `_weigh`, -1 for none."""
     cdef int64_t earlier = tables.earlier.shape[0], later = tables.later.shape[0]
     cdef int64_t width = 1 + earlier + later
@@ -382,7 +405,7 @@ cdef void _open_windows(vector[int32_t]& found, Tables tables, vector[int32_t]& 
 
 cdef void _follow(
     const int32_t* links, const int32_t* row_doc, int32_t row, int64_t steps, int32_t* docs
-) noexcept:
+) noexcept nogil:
     cdef int32_t link = row + 1
     cdef int64_t step
     for step in range(steps):
@@ -390,16 +413,14 @@ cdef void _follow(
         docs[step] = row_doc[link - 1] if link else -1
 
 
-cdef void _keep_best(vector[Ranked]& ranked, int64_t count):
+cdef void _keep_best(vector[Ranked]& ranked, int64_t count) noexcept nogil:
     if <int64_t>ranked.size() > count:
         nth_element(ranked.begin(), ranked.begin() + count, ranked.end())
         ranked.resize(count)
 
 
-cdef void _keep_allowed(vector[Ranked]& ranked, const uint8_t[::1] allowed):
+cdef void _keep_allowed(vector[Ranked]& ranked, const uint8_t[::1] allowed) noexcept nogil:
     cdef size_t i, kept = 0
-    if allowed is None:
-        return
     for i in range(ranked.size()):
         if allowed[-ranked[i].second]:
             ranked[kept] = ranked[i]
@@ -407,7 +428,7 @@ cdef void _keep_allowed(vector[Ranked]& ranked, const uint8_t[::1] allowed):
     ranked.resize(kept)
 
 
-cdef void _gather(vector[Ranked]& ranked, const int32_t[::1] near, vector[int32_t]& found):
+cdef void _gather(vector[Ranked]& ranked, const int32_t[::1] near, vector[int32_t]& found) noexcept nogil:
     """Put the rows of both, each once, into `found`, ascending."""
     cdef size_t i, kept = 0
     cdef int64_t n

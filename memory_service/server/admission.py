@@ -23,7 +23,8 @@ from collections import Counter
 from memory_service.caller import present_caller
 from memory_service.errors import Overloaded
 from memory_service.limits import KIB, Limits
-from memory_service.server.turns import Owner, Ticket, Turns, counted
+from memory_service.server.tickets import Owner, Ticket, counted
+from memory_service.turns import Turns
 
 _TOGETHER_MAX = 32
 # gRPC hands over one call in one or two turns of the event loop.
@@ -57,7 +58,7 @@ class Admission:
         self._arrived: list[Ticket] = []
         # So few find room in any case.
         self._check_from = min(_TOGETHER_MAX, limits.waiting_calls_max)
-        self._turns = Turns()
+        self._turns = Turns[Owner, Ticket]()
         self._let_in: set[Ticket] = set()
         self._gone = 0
         self._large_bytes = 0
@@ -124,7 +125,7 @@ class Admission:
             return
         if self._gone:
             self._gone = 0
-            self._turns.drop_gone()
+            self._turns.keep(Ticket.waits)
         if len(self._turns) >= most:
             pushed_out = self._turns.push_out_for(owner)
             if pushed_out is None:
@@ -156,7 +157,7 @@ class Admission:
     def _queue_arrived(self) -> None:
         arrived, self._arrived = self._arrived, []
         for ticket in arrived:
-            self._turns.put(ticket)
+            self._turns.put(ticket.owner(), ticket)
 
     def _start_looking(self) -> None:
         self._looking = True

@@ -7,6 +7,7 @@ every single call again, which costs a quarter of what the whole call does.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ import grpc
 import structlog
 from google.protobuf.message import DecodeError
 
+from memory_service.caller import present_caller
 from memory_service.deadline import set_remaining_s
 from memory_service.errors import (
     InvalidArgument,
@@ -28,6 +30,7 @@ from memory_service.server.access.permissions import Permission
 from memory_service.server.admission import Admission
 from memory_service.server.auditing import Auditing, Wrap
 from memory_service.server.errors import DETAILS_KEY, expected, refusal_of, status_of
+from memory_service.server.tickets import Owner, owner_of
 
 _log = structlog.get_logger(__name__)
 
@@ -48,7 +51,9 @@ class CallGuard:
         self._access = access
         self._calls = 0
         self._admission = Admission(limits)
-        self._streams: set[asyncio.Task[Any]] = set()
+        # Whose each stream is.
+        self._streams: dict[asyncio.Task[Any], Owner] = {}
+        self._streams_of: Counter[Owner] = Counter()
         # Those of them whose response gRPC is sending.
         self._sending: set[asyncio.Task[Any]] = set()
         self._draining = False
@@ -136,15 +141,13 @@ class CallGuard:
     def _stream(
         self, method: str, call: Callable[[Any, Context], AsyncIterator[Any]], decode: Decoder
     ) -> Handler:
-        limit, access = self._limits.concurrent_streams_max, self._access
+        access = self._access
         permission = access.permission(method) if access is not None else None
 
         async def answer(raw: bytes, context: Context) -> AsyncIterator[Any]:
             if access is not None and not access.knows(permission, context):
                 await _enter(access, permission, method, context)
-            if len(self._streams) >= limit or self._draining:
-                await self._refuse(context)
-            task = self._enter_stream(context)
+            task = await self._enter_stream(owner_of(raw, present_caller()), context)
             try:
                 async for response in call(decode(raw), context):
                     self._sending.add(task)
@@ -165,15 +168,15 @@ class CallGuard:
     def _upload(
         self, method: str, call: Callable[[Any, Context], Awaitable[Any]], new_decoder: Callable[[], Decoder]
     ) -> Handler:
-        limit, access = self._limits.concurrent_streams_max, self._access
+        access = self._access
         permission = access.permission(method) if access is not None else None
 
         async def answer(raw: AsyncIterator[bytes], context: Context) -> Any:
             if access is not None and not access.knows(permission, context):
                 await _enter(access, permission, method, context)
-            if len(self._streams) >= limit or self._draining:
-                await self._refuse(context)
-            task = self._enter_stream(context)
+            # Of which namespace it is comes later.
+            owner = (present_caller().name or context.peer()).encode()
+            task = await self._enter_stream(owner, context)
             set_remaining_s(context.time_remaining())
             try:
                 return await call(_decoded(raw, new_decoder()), context)
@@ -187,16 +190,25 @@ class CallGuard:
 
         return answer
 
-    def _enter_stream(self, context: Context) -> asyncio.Task[Any]:
+    async def _enter_stream(self, owner: Owner, context: Context) -> asyncio.Task[Any]:
+        """Let a stream in, or end the call. Who has a quarter gets no more while only a quarter is free."""
+        free = self._limits.concurrent_streams_max - len(self._streams)
+        reserve = self._limits.concurrent_streams_max // 4
+        if self._draining or not free or (free <= reserve <= self._streams_of[owner]):
+            await self._refuse(context)
         task = asyncio.current_task()
         assert task is not None
-        self._streams.add(task)
+        self._streams[task] = owner
+        self._streams_of[owner] += 1
         if self._access is not None:
             self._access.open_stream(task, context)
         return task
 
     def _leave_stream(self, task: asyncio.Task[Any]) -> None:
-        self._streams.discard(task)
+        owner = self._streams.pop(task)
+        self._streams_of[owner] -= 1
+        if not self._streams_of[owner]:
+            del self._streams_of[owner]
         self._sending.discard(task)
         if self._access is not None:
             self._access.close_stream(task)
@@ -212,7 +224,7 @@ class CallGuard:
         """Refuse new calls, end the streams, and return when the calls under way are answered."""
         self._draining = True
         # One that was cancelled while gRPC sends would end without a reason; it looks for itself afterwards.
-        for task in self._streams - self._sending:
+        for task in self._streams.keys() - self._sending:
             task.cancel()
         if self._calls:
             try:

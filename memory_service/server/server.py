@@ -30,6 +30,7 @@ from memory_service.server.access.access import Access
 from memory_service.server.access.opening import open_access
 from memory_service.server.auditing import Auditing
 from memory_service.server.call_guard import CallGuard
+from memory_service.server.intake import intake_server
 from memory_service.server.logs import log_of_loop
 from memory_service.server.reflection import Reflection
 from memory_service.server.services import SERVICES, Services
@@ -212,7 +213,7 @@ async def build_server(
     services = Services(config, store, embedder, llm, reranker, tokens, policy)
     access = open_access(config)
     guard = CallGuard(config.limits, access)
-    server = grpc.aio.server(options=_options(config))
+    server = intake_server(_options(config))
     auditing = Auditing(audit_log, reads=config.audit_reads) if audit_log is not None else None
     services.register(guard.guarding(server, auditing))
     health = health_aio.HealthServicer()

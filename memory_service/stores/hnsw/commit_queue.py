@@ -2,7 +2,8 @@
 
 Small writes are applied on the event loop, where a statement costs a few microseconds; the commit,
 which waits for the disk, runs in a thread of its own. Writes that come meanwhile wait, and make up
-the next group. A heavy write is applied in that thread too, so that the loop stays free.
+the next group. A heavy write is applied in that thread too, so that the loop stays free. Owners take
+turns in a group, and few heavy writes make one full: so who writes much waits for itself.
 
 On a full disk the group is undone, and those of its writes that make the records smaller are made once
 more, with the room of the ballast.
@@ -21,6 +22,7 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 
+from memory_service.caller import present_caller
 from memory_service.errors import MemoryServiceError, Overloaded, StorageFull, Unavailable
 from memory_service.failpoints import reach
 from memory_service.limits import Limits
@@ -38,11 +40,14 @@ from memory_service.stores.sqlite import (
     rollback,
     translated,
 )
+from memory_service.turns import Turns
 
 T = TypeVar("T")
 _log = structlog.get_logger(__name__)
 
 GROUP_WRITES_MAX = 256
+# Some thousand records.
+_GROUP_HEAVY_MAX = 4
 QUEUED_WRITES_MAX = Limits.queued_writes_max
 # On a full disk the log must stay within what the ballast left.
 _TIGHT_CHECKPOINT_PAGES = 256
@@ -81,7 +86,9 @@ class CommitQueue:
         self._after_rollback = after_rollback
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="commit")
-        self._waiting: deque[_Write[Any]] = deque()
+        # What comes before all that waits: work of the queue's own, and writes that are made again.
+        self._first: deque[_Write[Any]] = deque()
+        self._turns = Turns[str, _Write[Any]]()
         self._group: list[_Write[Any]] = []
         self._running = False
         self._failed = False
@@ -98,11 +105,13 @@ class CommitQueue:
         apply: Callable[[Connection], T],
         publish: Callable[[T], None],
         *,
+        owner: str = "",
         heavy: bool = False,
         shrinks: bool = False,
     ) -> T:
         """Apply a write and return what `apply` returned, once it is durable and published.
 
+        Writes of an owner, which is the caller where callers have names, stay in their order.
         `shrinks`: it makes the records no larger, and is taken also when the disk is full. A caller that is
         cancelled leaves the write to go its way.
         """
@@ -112,9 +121,10 @@ class CommitQueue:
             raise Unavailable.storage()
         if self._space.tight and not shrinks:
             raise StorageFull
-        if len(self._waiting) >= QUEUED_WRITES_MAX:
+        if len(self._turns) >= QUEUED_WRITES_MAX:
             raise Overloaded("queued_writes_max", QUEUED_WRITES_MAX)
-        return await self._enqueue(_Write(apply, publish, self._loop.create_future(), heavy, shrinks))
+        write = _Write(apply, publish, self._loop.create_future(), heavy, shrinks)
+        return await self._enqueue(write, present_caller().name or owner)
 
     async def record(self, apply: Callable[[Connection], T]) -> T:
         """Write something of the store's own, also while it closes."""
@@ -136,8 +146,8 @@ class CommitQueue:
     def _between(self, work: Callable[[Connection], T]) -> _Write[T]:
         return _Write(work, lambda _: None, self._loop.create_future(), heavy=True, alone=True)
 
-    def _enqueue(self, write: _Write[T]) -> asyncio.Future[T]:
-        self._waiting.append(write)
+    def _enqueue(self, write: _Write[T], owner: str = "") -> asyncio.Future[T]:
+        self._turns.put(owner, write)
         if not self._running:
             self._running = True
             self._idle.clear()
@@ -148,21 +158,37 @@ class CommitQueue:
     def _next_group(self) -> None:
         if self._failed:
             self._refuse_waiting()
-        if not self._waiting:
+        self._group = self._take_group()
+        if not self._group:
             self._running = False
             self._idle.set()
             return
-        self._group = [self._waiting.popleft()]
         alone = self._group[0].alone
-        while self._waiting and len(self._group) < GROUP_WRITES_MAX and not (alone or self._waiting[0].alone):
-            self._group.append(self._waiting.popleft())
         work = self._run_alone if alone else self._prepare_group()
         self._loop.run_in_executor(self._thread, work).add_done_callback(self._committed)
 
+    def _take(self) -> _Write[Any] | None:
+        return self._first.popleft() if self._first else self._turns.take()
+
+    def _take_group(self) -> list[_Write[Any]]:
+        """Return the writes that are next; one that has to be alone is."""
+        group: list[_Write[Any]] = []
+        heavy = 0
+        while len(group) < GROUP_WRITES_MAX and heavy < _GROUP_HEAVY_MAX:
+            if (write := self._take()) is None:
+                break
+            if write.alone and group:
+                self._first.appendleft(write)
+                break
+            group.append(write)
+            heavy += write.heavy
+            if write.alone:
+                break
+        return group
+
     def _refuse_waiting(self) -> None:
         """Let nothing that waited behind a failure of the disk be written after it."""
-        while self._waiting:
-            write = self._waiting.popleft()
+        while (write := self._take()) is not None:
             if not write.done.done():
                 write.done.set_exception(StorageFailed())
 
@@ -286,7 +312,7 @@ class CommitQueue:
                 write.done.set_exception(write.error)
             else:
                 write.done.set_result(write.result)
-        self._waiting.extendleft(reversed(self._again))
+        self._first.extendleft(reversed(self._again))
         self._again = []
         # One that failed, for want of room, is not repeated before another write was tried.
         if not any(write is self._checkpoint and write.error is not None for write in group):
@@ -304,7 +330,7 @@ class CommitQueue:
             work.shrinks = True
             # Whoever waits for the disk to work will hear of it from `_failed`.
             work.done.add_done_callback(lambda done: done.exception())
-            self._waiting.appendleft(work)
+            self._first.appendleft(work)
 
     def _look_from_time_to_time(self) -> None:
         """Look at the disk for as long as it is full."""

@@ -173,6 +173,7 @@ class HnswStore(Store):
         self._signal.close()
         self._queue.refuse()
         await self._views.close()
+        self._searches.close()
         await self._queue.close()
         reach("close.before_checkpoint")
         self._threads.shutdown()
@@ -256,9 +257,14 @@ class HnswStore(Store):
     # --- writing ------------------------------------------------------------------------------
 
     async def _write(
-        self, apply: Callable[[Connection], Outcome], *, heavy: bool = False, shrinks: bool = False
+        self,
+        namespace: str,
+        apply: Callable[[Connection], Outcome],
+        *,
+        heavy: bool = False,
+        shrinks: bool = False,
     ) -> Receipt:
-        outcome = await self._queue.write(apply, self._publish, heavy=heavy, shrinks=shrinks)
+        outcome = await self._queue.write(apply, self._publish, owner=namespace, heavy=heavy, shrinks=shrinks)
         return outcome.receipt
 
     def _publish(self, outcome: Outcome) -> None:
@@ -310,7 +316,7 @@ class HnswStore(Store):
         heavy = len(writes) + len(states) + len(removals) > _HEAVY_ITEMS
         # What goes may leave changes behind in what stays: that, too, is forgetting.
         shrinks = len(writes) <= len(removals) and not states
-        return await self._write(apply, heavy=heavy, shrinks=shrinks)
+        return await self._write(namespace, apply, heavy=heavy, shrinks=shrinks)
 
     async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
         info = self._info(namespace)
@@ -334,7 +340,7 @@ class HnswStore(Store):
                 db, self._ledger, namespace, write, terms, expected_revision, request
             )
 
-        return await self._write(apply)
+        return await self._write(namespace, apply)
 
     async def delete_item(
         self,
@@ -352,7 +358,7 @@ class HnswStore(Store):
                 db, self._ledger, namespace, item_id, now_us, expected_revision, request, remover
             )
 
-        return await self._write(apply, shrinks=True)
+        return await self._write(namespace, apply, shrinks=True)
 
     # --- finding items ------------------------------------------------------------------------
 
@@ -424,7 +430,10 @@ class HnswStore(Store):
             self._views.publish_uses(namespace, use_counts)
 
         await self._queue.write(
-            lambda db: item_writes.record_uses(db, self._ledger, namespace, positions), publish, shrinks=True
+            lambda db: item_writes.record_uses(db, self._ledger, namespace, positions),
+            publish,
+            owner=namespace,
+            shrinks=True,
         )
 
     # --- pending vectors ----------------------------------------------------------------------
@@ -437,7 +446,7 @@ class HnswStore(Store):
                 db, self._ledger, namespace, model, dimension, replace_client_vectors
             )
 
-        info = (await self._queue.write(apply, self._publish)).info
+        info = (await self._queue.write(apply, self._publish, owner=namespace)).info
         assert info is not None
         return info
 
@@ -459,7 +468,7 @@ class HnswStore(Store):
             return vector_writes.fill_vectors(db, self._ledger, namespace, uid, model, fills)
 
         # Nobody waits for it, but others do for the event loop.
-        return len((await self._queue.write(apply, self._publish, heavy=True)).filled)
+        return len((await self._queue.write(apply, self._publish, owner=namespace, heavy=True)).filled)
 
     # --- state --------------------------------------------------------------------------------
 
@@ -467,7 +476,7 @@ class HnswStore(Store):
         self, namespace: str, write: StateWrite, *, request: RequestKey | None = None
     ) -> Receipt:
         return await self._write(
-            lambda db: state_writes.save_state(db, self._ledger, namespace, write, request)
+            namespace, lambda db: state_writes.save_state(db, self._ledger, namespace, write, request)
         )
 
     async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
@@ -509,11 +518,12 @@ class HnswStore(Store):
                 db, self._ledger, namespace, key, now_us, expected_version, request, remover
             )
 
-        return await self._write(apply, shrinks=True)
+        return await self._write(namespace, apply, shrinks=True)
 
     async def clear_states(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
         remover = present_caller()
         return await self._write(
+            namespace,
             lambda db: state_writes.clear_states(db, self._ledger, namespace, request, remover),
             heavy=True,
             shrinks=True,
@@ -528,7 +538,8 @@ class HnswStore(Store):
         def publish(done: tuple[list[HeldWrite], Outcome]) -> None:
             self._publish(done[1])
 
-        return (await self._queue.write(apply, publish, heavy=len(held) > _HEAVY_ITEMS))[0]
+        heavy = len(held) > _HEAVY_ITEMS
+        return (await self._queue.write(apply, publish, owner=namespace, heavy=heavy))[0]
 
     async def held_writes(self, namespace: str, after: str, limit: int, *, now_us: int) -> list[HeldWrite]:
         if (info := self._info(namespace)) is None:
@@ -552,13 +563,13 @@ class HnswStore(Store):
         def apply(db: Connection) -> Outcome:
             return quarantine_writes.drop_held(db, self._ledger, namespace, held_id)
 
-        await self._write(apply, shrinks=True)
+        await self._write(namespace, apply, shrinks=True)
 
     async def drop_held_by(self, namespace: str, by: WritesBy) -> int:
         def apply(db: Connection) -> Outcome:
             return quarantine_writes.drop_held_by(db, self._ledger, namespace, by)
 
-        return (await self._write(apply, heavy=True, shrinks=True)).removed_count
+        return (await self._write(namespace, apply, heavy=True, shrinks=True)).removed_count
 
     # --- undoing ------------------------------------------------------------------------------
 
@@ -574,7 +585,7 @@ class HnswStore(Store):
                 return UndoStep(), Outcome(Receipt(0))
             return undo_writes.undo_items(db, self._ledger, book, by, after_position, limit, at_us)
 
-        return (await self._queue.write(apply, self._publish_step, heavy=True, shrinks=True))[0]
+        return await self._write_step(namespace, apply)
 
     async def undo_states(
         self, namespace: str, by: WritesBy, after_key: str, limit: int, *, dry_run: bool
@@ -588,7 +599,13 @@ class HnswStore(Store):
                 return UndoStep(), Outcome(Receipt(0))
             return undo_writes.undo_states(db, self._ledger, book, by, after_key, limit, at_us)
 
-        return (await self._queue.write(apply, self._publish_step, heavy=True, shrinks=True))[0]
+        return await self._write_step(namespace, apply)
+
+    async def _write_step(
+        self, namespace: str, apply: Callable[[Connection], tuple[UndoStep, Outcome]]
+    ) -> UndoStep:
+        done = await self._queue.write(apply, self._publish_step, owner=namespace, heavy=True, shrinks=True)
+        return done[0]
 
     def _publish_step(self, done: tuple[UndoStep, Outcome]) -> None:
         self._publish(done[1])
@@ -610,7 +627,7 @@ class HnswStore(Store):
             book = self._ledger.find_or_begin(db, namespace)
             return earlier(db, book, request) or finish(db, book, request, Outcome(receipt))
 
-        return await self._write(apply, shrinks=True)
+        return await self._write(namespace, apply, shrinks=True)
 
     # --- changes ------------------------------------------------------------------------------
 
@@ -657,7 +674,10 @@ class HnswStore(Store):
 
     async def reset(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
         return await self._write(
-            lambda db: namespace_writes.reset(db, self._ledger, namespace, request), heavy=True, shrinks=True
+            namespace,
+            lambda db: namespace_writes.reset(db, self._ledger, namespace, request),
+            heavy=True,
+            shrinks=True,
         )
 
     async def delete_namespace(self, namespace: str) -> Receipt:
@@ -673,6 +693,7 @@ class HnswStore(Store):
         outcome = await self._queue.write(
             lambda db: namespace_writes.delete_namespace(db, self._ledger, namespace),
             publish,
+            owner=namespace,
             heavy=True,
             shrinks=True,
         )

@@ -328,7 +328,7 @@ class ViewCache:
     def _start(self, held: _Held, job: Job) -> None:
         vectors = held.view.vectors
         assert vectors is not None
-        self._run(held, self._link(job, vectors))
+        self._run(held, self._link(job, held.view, vectors))
 
     def _run(self, held: _Held, work: Coroutine[None, None, None]) -> None:
         """Run one thing for a view, and when it is done see what is next."""
@@ -345,13 +345,15 @@ class ViewCache:
 
         held.job = asyncio.ensure_future(run())
 
-    async def _link(self, job: Job, vectors: VectorIndex) -> None:
+    async def _link(self, job: Job, view: NamespaceView, vectors: VectorIndex) -> None:
         try:
             result = await asyncio.get_running_loop().run_in_executor(self._indexer, job.work)
         except Exception as error:
             _log.error("index_job_failed", exc_info=error)
+            view.wait_until_searched()
             vectors.fail_job()
         else:
+            view.wait_until_searched()
             job.finish(result)
 
     def _is_held(self, held: _Held) -> bool:

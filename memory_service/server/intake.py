@@ -1,0 +1,54 @@
+"""A gRPC server that takes in many calls at a time.
+
+gRPC's own asyncio server asks for one call and, when that has come, for the next: a way to another thread and
+back for each. While the event loop is busy, or waits for a processor, one call comes in, and the others wait
+in a queue in which nobody looks whose turn it is, those of health among them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, cast
+
+import grpc
+from grpc._cython import cygrpc
+from grpc.aio._server import Server
+
+_ASKED_FOR = 64
+
+
+def intake_server(options: Sequence[tuple[str, Any]]) -> grpc.aio.Server:
+    """Return a server like that of `grpc.aio.server()`, but that it asks for many calls at once."""
+    server: Any = _IntakeServer(options)
+    return cast("grpc.aio.Server", server)
+
+
+class _IntakeServer(Server):
+    def __init__(self, options: Sequence[tuple[str, Any]]) -> None:
+        super().__init__(None, (), None, options, None, None)
+        self._handlers: list[grpc.GenericRpcHandler] = []
+        self._intakes: list[asyncio.Task[None]] = []
+
+    def add_generic_rpc_handlers(self, generic_rpc_handlers: Sequence[grpc.GenericRpcHandler]) -> None:
+        """Register handlers; before the start."""
+        super().add_generic_rpc_handlers(generic_rpc_handlers)
+        self._handlers += generic_rpc_handlers
+
+    async def start(self) -> None:
+        """Serve."""
+        await super().start()
+        self._intakes = [asyncio.create_task(self._take_in()) for _ in range(_ASKED_FOR - 1)]
+
+    async def _take_in(self) -> None:
+        server, handlers, loop = self._server, self._handlers, asyncio.get_running_loop()
+        while server.is_running():
+            try:
+                call = await server._request_call()
+            except Exception:
+                # So gRPC answers when it stops.
+                if server.is_running():
+                    raise
+                return
+            answer = cygrpc._handle_rpc(handlers, (), call, loop, False)
+            loop.create_task(cygrpc._schedule_rpc_coro(answer, call, loop))

@@ -1,0 +1,54 @@
+"""A call while it waits and is answered, and whose it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+from memory_service.caller import Caller
+
+Owner = bytes
+"""Whose a call is: its caller, or where all callers are alike its namespace."""
+
+
+class Ticket:
+    """A call from its arrival to its answer. `gate` is what it awaits before it starts; None: nothing."""
+
+    __slots__ = ("caller", "gate", "let_in", "raw", "until")
+
+    def __init__(
+        self, raw: bytes, caller: Caller, gate: asyncio.Future[None] | None, until: float | None
+    ) -> None:
+        self.raw = raw
+        self.caller = caller
+        self.gate = gate
+        self.until = until
+        """The time of the event loop at which its caller stops waiting; None: never."""
+        self.let_in = gate is None
+
+    def owner(self) -> Owner:
+        """Return whose it is."""
+        return owner_of(self.raw, self.caller)
+
+    def waits(self) -> bool:
+        """Whether its caller still waits for it to start."""
+        return self.gate is not None and not self.gate.done()
+
+
+def owner_of(raw: bytes, caller: Caller) -> Owner:
+    """Return whose a request is.
+
+    The namespace is the first field of every request that has one. It is read off the bytes, for a
+    call that may be refused is not worth decoding: a client that writes its fields in another order
+    waits in the queue of all those that do.
+    """
+    if caller.name:
+        return caller.name.encode()
+    if len(raw) < 2 or raw[0] != 0x0A or raw[1] > 127:
+        return b""
+    return raw[2 : 2 + raw[1]]
+
+
+def counted(tickets: set[Ticket]) -> Counter[Owner]:
+    """Return how many calls each owner has."""
+    return Counter(ticket.owner() for ticket in tickets)

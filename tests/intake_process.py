@@ -1,0 +1,53 @@
+"""Makes calls while its own event loop stands still, and prints how many at most came in at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import grpc
+
+from memory_service.server.intake import intake_server
+from raw_http2 import ACK, PING, Connection, call, call_headers, frame, message
+
+_CALLS = 40
+
+
+class Handler(grpc.GenericRpcHandler):
+    """Notes in which turn of the event loop each call is looked up."""
+
+    def __init__(self) -> None:
+        self.turn = 0
+        self.came_in: Counter[int] = Counter()
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> None:
+        """There are no methods: each call is answered with UNIMPLEMENTED."""
+        self.came_in[self.turn] += 1
+
+
+async def main() -> None:
+    """Let calls wait in gRPC, then let them in."""
+    handler = Handler()
+    server = intake_server([])
+    server.add_generic_rpc_handlers((handler,))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    await asyncio.sleep(0)
+    connection = Connection(f"127.0.0.1:{port}")
+    headers = call_headers("/any.Service/Method")
+    for number in range(_CALLS):
+        connection.send(call(2 * number + 1, headers, message(b"")))
+    # It is answered by gRPC's threads, after what was sent before it.
+    connection.send(frame(PING, 0, 0, bytes(8)))
+    for kind, flags, _, _ in connection.frames():
+        if kind == PING and flags & ACK:
+            break
+    while sum(handler.came_in.values()) < _CALLS:
+        await asyncio.sleep(0)
+        handler.turn += 1
+    print(max(handler.came_in.values()))
+    connection.close()
+    await server.stop(0)
+
+
+asyncio.run(main())

@@ -1,0 +1,200 @@
+"""Who asks for much waits for itself: in the queue of commits, in that of long searches, on the way in."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+
+from contract.builders import NOW, build_write
+from memory_service.deadline import set_remaining_s
+from memory_service.errors import Overloaded
+from memory_service.records import Hits, ItemFilter, SearchQuery
+from memory_service.stores.hnsw import HnswStore
+from memory_service.stores.hnsw.commit_queue import CommitQueue
+from memory_service.stores.hnsw.disk_space import DiskSpace, SpaceSettings
+from memory_service.stores.hnsw.long_searches import LONG_POSTINGS, WAITING_SEARCHES_MAX
+from memory_service.stores.sqlite import connect
+
+WORDS = "apple banana cherry damson elder fig grape hazel iris juniper kiwi lemon"
+ITEMS = LONG_POSTINGS // len(WORDS.split()) + 1
+BATCH = 1000
+QUERY = SearchQuery(filter=ItemFilter(now_us=NOW), text=WORDS, candidates=10)
+COMMIT = "commit"
+
+
+class Commits:
+    """A queue of commits that waits until it may begin, and what it does then, in order."""
+
+    def __init__(self, folder: Path) -> None:
+        self.done: list[str] = []
+        self._begun, self._may_begin = Event(), Event()
+        self._queue = CommitQueue(
+            connect(folder / "records.db", writer=True),
+            DiskSpace(folder, SpaceSettings()),
+            lambda db: self.done.append(COMMIT),
+            lambda: None,
+        )
+        self._writes = [asyncio.ensure_future(self._queue.write(self._hold, lambda _: None, heavy=True))]
+
+    def _hold(self, db: object) -> None:
+        self._begun.set()
+        self._may_begin.wait(60)
+
+    async def begin(self) -> None:
+        """Returns when the next writes have to wait."""
+        await asyncio.to_thread(self._begun.wait, 60)
+
+    def write(self, owner: str, *, heavy: bool = False) -> None:
+        write = self._queue.write(
+            lambda db: self.done.append(owner), lambda _: None, owner=owner, heavy=heavy
+        )
+        self._writes.append(asyncio.ensure_future(write))
+
+    async def finish(self) -> list[list[str]]:
+        """Lets all be written; returns the groups that they were committed in, without the first."""
+        await asyncio.sleep(0)
+        self._may_begin.set()
+        await asyncio.gather(*self._writes)
+        await self._queue.close()
+        groups: list[list[str]] = [[]]
+        for what in self.done:
+            if what == COMMIT:
+                groups.append([])
+            else:
+                groups[-1].append(what)
+        return groups[1:-1]
+
+
+async def test_a_write_waits_for_few_of_somebody_else(tmp_path: Path) -> None:
+    commits = Commits(tmp_path)
+    await commits.begin()
+    for _ in range(400):
+        commits.write("greedy")
+    for _ in range(3):
+        commits.write("modest")
+    groups = await commits.finish()
+    assert groups[0][:6] == ["greedy", "modest"] * 3
+    assert sum(map(len, groups)) == 403
+
+
+async def test_few_heavy_writes_make_a_group_full(tmp_path: Path) -> None:
+    commits = Commits(tmp_path)
+    await commits.begin()
+    for _ in range(20):
+        commits.write("greedy", heavy=True)
+    commits.write("modest")
+    groups = await commits.finish()
+    assert "modest" in groups[0]
+    assert max(group.count("greedy") for group in groups) < 10
+    assert sum(map(len, groups)) == 21
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two namespaces whose searches take long."""
+    folder = tmp_path_factory.mktemp("filled")
+
+    async def fill() -> None:
+        store = HnswStore(folder)
+        await store.open()
+        for namespace in ("greedy", "modest"):
+            for start in range(0, ITEMS, BATCH):
+                writes = [build_write(str(n), f"{WORDS} {n}") for n in range(start, start + BATCH)]
+                await store.add_items(namespace, writes)
+        await store.close()
+
+    asyncio.run(fill())
+    return folder
+
+
+@pytest.fixture
+async def store(filled: Path) -> AsyncIterator[HnswStore]:
+    store = HnswStore(filled)
+    await store.open()
+    yield store
+    await store.close()
+
+
+class Searches:
+    """Long searches, and in which order they ended."""
+
+    def __init__(self, store: HnswStore) -> None:
+        self._store = store
+        self.answered: list[str] = []
+        self.refused: list[str] = []
+
+    async def ask(self, namespace: str, caller_waits_s: float | None = None) -> Hits:
+        set_remaining_s(caller_waits_s)
+        try:
+            hits = await self._store.search(namespace, QUERY)
+        except Overloaded:
+            self.refused.append(namespace)
+            raise
+        self.answered.append(namespace)
+        return hits
+
+
+async def test_namespaces_take_turns_in_long_searches(store: HnswStore) -> None:
+    searches = Searches(store)
+    # Views are read, one after the other.
+    alone = [await searches.ask(namespace) for namespace in ("greedy", "modest")]
+    searches.answered.clear()
+    found = await asyncio.gather(*(searches.ask(n) for n in ["greedy"] * 10 + ["modest"] * 2))
+    assert searches.answered[:5] == ["greedy", "greedy", "modest", "greedy", "modest"]
+    assert found == [alone[0]] * 10 + [alone[1]] * 2
+
+
+async def test_where_too_many_long_searches_wait_those_of_the_greedy_are_refused(store: HnswStore) -> None:
+    searches = Searches(store)
+    for namespace in ("greedy", "modest"):
+        await searches.ask(namespace)
+    searches.answered.clear()
+    asked = ["greedy"] * (WAITING_SEARCHES_MAX + 3) + ["modest"] * 2
+    await asyncio.gather(*(searches.ask(namespace) for namespace in asked), return_exceptions=True)
+    # One is under way; two had no room, and two more had to make some.
+    assert searches.refused == ["greedy"] * 4
+    assert searches.answered.count("modest") == 2
+    assert len(searches.answered) == len(asked) - 4
+
+
+async def test_a_long_search_that_could_not_begin_in_time_is_refused(store: HnswStore) -> None:
+    searches = Searches(store)
+    await searches.ask("greedy")
+    asked = searches.ask("greedy"), searches.ask("greedy", 1e-6)
+    first, second = await asyncio.gather(*asked, return_exceptions=True)
+    assert isinstance(first, Hits)
+    assert isinstance(second, Overloaded)
+
+
+async def test_a_view_does_not_change_under_a_search(store: HnswStore) -> None:
+    await store.search("modest", QUERY)
+    view = store._views.peek("modest")
+    assert view is not None
+    happened = []
+
+    def change() -> None:
+        view.remove(int(view.positions.view[0]))
+        happened.append("changed")
+
+    view.searched.acquire()
+    changing = Thread(target=change)
+    changing.start()
+    # As long as it likes: it has to wait.
+    changing.join(0.3)
+    happened.append("searched")
+    view.searched.release()
+    changing.join()
+    assert happened == ["searched", "changed"]
+
+
+def test_calls_that_wait_come_in_many_at_a_time() -> None:
+    command = (sys.executable, str(Path(__file__).with_name("intake_process.py")))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    # gRPC's own server takes in one after the other, whatever waits.
+    assert int(done.stdout) > 10
