@@ -29,9 +29,10 @@ from memory_service.turns import Turns
 _TOGETHER_MAX = 32
 # gRPC hands over one call in one or two turns of the event loop.
 _QUIET_TURNS = 5
-# Health is answered between two bunches, and who comes next waits for the one that has begun. The larger, the
-# more is shared in it: where others wait, or waited a moment ago, it is small.
-_BUNCH_S = 0.01
+# Health is answered between two bunches, and who comes next waits for the one that has begun. The larger,
+# the more is shared in it: where one's calls fill more than a bunch and others wait, or did a moment ago, it
+# is small.
+_BUNCH_S = 0.02
 _SHARED_BUNCH_S = 0.003
 _SHARED_OPENINGS = 50
 # Of the time that a bunch takes, as much again is given to taking calls in while others wait.
@@ -215,7 +216,8 @@ class Admission:
 
     def _together(self) -> int:
         """Return how many calls the next bunch may have."""
-        self._shared = _SHARED_OPENINGS if self._turns.owners > 1 else max(self._shared - 1, 0)
+        crowded = self._turns.owners > 1 and len(self._turns) + len(self._arrived) > _TOGETHER_MAX
+        self._shared = _SHARED_OPENINGS if crowded else max(self._shared - 1, 0)
         most_s = _SHARED_BUNCH_S if self._shared else _BUNCH_S
         return max(1, min(_TOGETHER_MAX, int(most_s / max(self._call_cpu_s, _LEAST_CALL_S))))
 
