@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import faults.scale  # noqa: F401 - sets the seed before the workers are started: all draw the same tests
 from corpus_running import PeerPrograms
 from grpc_api import SMALL_GRAPHS, Api, Connect
 from server_process import ServerProcess
@@ -19,6 +20,8 @@ _LONGEST = (
     "test_clients_examples",
     "test_languages",
     "test_drain",
+    "test_write_policy",
+    "test_damaged_snapshots",
     "test_server",
     "test_model",
     "test_user_memory_llm",

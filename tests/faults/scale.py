@@ -11,7 +11,7 @@ import secrets
 
 SOAK = os.environ.get("SOAK") == "1"
 SEED = int(os.environ.get("SEED") or secrets.randbelow(1 << 32))
-# The other workers of this run are started from here.
+# The workers of this run, which are started from here, draw the same.
 os.environ["SEED"] = str(SEED)
 
 
