@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 from collections.abc import Iterable
@@ -83,7 +84,9 @@ class Connection:
         host, _, port = address.rpartition(":")
         self.socket = socket.create_connection((host, int(port)), timeout=30)
         self._unread = bytearray()
-        self.send(greeting or PREFACE + settings(initial_window_size=WINDOW) + window_update(0))
+        # The other side may hang up in the middle of what is no greeting; reading tells.
+        with contextlib.suppress(OSError):
+            self.send(greeting or PREFACE + settings(initial_window_size=WINDOW) + window_update(0))
 
     def send(self, data: bytes) -> None:
         """Sends all of it; raises OSError when the other side has hung up."""

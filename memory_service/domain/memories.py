@@ -42,6 +42,8 @@ from memory_service.stores.base import ModelMismatch, Store
 
 _ITEM_CHANGES = (ChangeType.ITEM_ADDED, ChangeType.ITEM_UPDATED)
 _CHANGES_AT_ONCE = 200
+# What a stream keeps for a reader that is slow: contents may be large.
+_CONTENTS_AT_ONCE = 16
 _UPDATE_TRIES = 10
 UPDATABLE = frozenset(
     (
@@ -431,7 +433,7 @@ class Memories:
         uid = info.uid if info else None
         while True:
             changes = await self._store.read_changes(namespace, after, _CHANGES_AT_ONCE)
-            for event in await self._events(namespace, changes):
+            async for event in self._events(namespace, changes):
                 after = event.revision
                 yield event
             if changes:
@@ -446,7 +448,12 @@ class Memories:
                 raise NotFound.namespace(namespace)
             uid = now.uid if now else None
 
-    async def _events(self, namespace: str, changes: Sequence[Change]) -> list[Event]:
+    async def _events(self, namespace: str, changes: Sequence[Change]) -> AsyncIterator[Event]:
+        for start in range(0, len(changes), _CONTENTS_AT_ONCE):
+            for event in await self._loaded(namespace, changes[start : start + _CONTENTS_AT_ONCE]):
+                yield event
+
+    async def _loaded(self, namespace: str, changes: Sequence[Change]) -> list[Event]:
         ids = {c.subject for c in changes if c.type in _ITEM_CHANGES}
         keys = {c.subject for c in changes if c.type is ChangeType.STATE_SAVED}
         items = await self._store.get_items(namespace, list(ids)) if ids else {}
@@ -478,7 +485,7 @@ class Memories:
             changes = await self._store.read_changes(namespace, after_revision, _CHANGES_AT_ONCE)
             if not changes:
                 return
-            for event in await self._events(namespace, changes):
+            async for event in self._events(namespace, changes):
                 if event.item is not None:
                     if include_embedding:
                         event.item = await self._with_embedding(namespace, event.item)

@@ -47,7 +47,6 @@ export type {
   RelevantContext,
   StoredInteraction,
 } from "./interactions-model.js";
-export type { TrustFilter } from "./provenance.js";
 export type { ImportedItem, ItemKind, MemoryItem, NewItem, Provenance, SourceKind, Vector } from "./items.js";
 export type { JsonObject, JsonValue } from "./json.js";
 export type {
@@ -96,4 +95,5 @@ export type {
   SearchStateOptions,
 } from "./state.js";
 export type { NewStateEntry, StateEntry } from "./state-entries.js";
+export type { TrustFilter } from "./trust-filter.js";
 export type { Time, TimeInput } from "./times.js";

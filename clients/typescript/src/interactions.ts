@@ -16,7 +16,7 @@ import { contextTo, originalFrom, pairTo, storedTo } from "./interactions-model.
 import type { JsonObject } from "./json.js";
 import type { RetrieveMode } from "./memory-options.js";
 import type { CallOptions, WriteOptions } from "./options.js";
-import type { TrustFilter } from "./provenance.js";
+import type { TrustFilter } from "./trust-filter.js";
 import { trustFrom } from "./provenance.js";
 import { given, requestIdOf, withToken } from "./requests.js";
 import type { TimeInput } from "./times.js";

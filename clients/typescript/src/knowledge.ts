@@ -20,7 +20,7 @@ import type {
 import { addedTo, documentTo, fragmentResultTo, fragmentTo, handledTo } from "./knowledge-model.js";
 import type { RetrieveMode } from "./memory-options.js";
 import type { CallOptions, WriteOptions } from "./options.js";
-import type { TrustFilter } from "./provenance.js";
+import type { TrustFilter } from "./trust-filter.js";
 import { trustFrom } from "./provenance.js";
 import { given, requestIdOf, withToken } from "./requests.js";
 import type { TimeInput } from "./times.js";

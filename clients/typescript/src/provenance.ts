@@ -6,6 +6,7 @@ import type { Provenance as Proto, ProvenanceSchema } from "./gen/memory_service
 import { SourceKind as Kinds } from "./gen/memory_service/v1/memory_pb.js";
 import type { Provenance, SourceKind } from "./items.js";
 import { given } from "./requests.js";
+import type { TrustFilter } from "./trust-filter.js";
 import { enumFrom, enumTo, optionalTimeTo, timestampFrom } from "./values.js";
 
 /**
@@ -15,14 +16,6 @@ import { enumFrom, enumTo, optionalTimeTo, timestampFrom } from "./values.js";
  */
 export function sourceKindFrom(source: SourceKind, where: string): Kinds {
   return enumFrom<Kinds>(Kinds, source, where);
-}
-
-/** How far, and from where, what is searched has to be trusted. */
-export interface TrustFilter {
-  /** Only what is trusted at least this much, 0 to 1. */
-  readonly minTrust?: number | undefined;
-  /** Only what comes from one of these. Undefined or empty: from any. */
-  readonly sources?: readonly SourceKind[] | undefined;
 }
 
 /** Converts how far what is searched has to be trusted. */

@@ -5,7 +5,7 @@ import type { JsonObject } from "./json.js";
 import type { RetrieveMode } from "./memory-options.js";
 import type { ChatMessage } from "./messages.js";
 import type { CallOptions, WriteOptions } from "./options.js";
-import type { TrustFilter } from "./provenance.js";
+import type { TrustFilter } from "./trust-filter.js";
 import type { TimeInput } from "./times.js";
 import type { MemoryCategory, MemorySourceInput, OnContradiction } from "./user-memories-model.js";
 
