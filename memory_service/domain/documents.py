@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, TypeVar
@@ -10,6 +9,7 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from memory_service.clock import now_us
+from memory_service.domain.ids import new_id
 from memory_service.domain.splitting import Piece
 from memory_service.records import (
     Facet,
@@ -115,11 +115,6 @@ class DocumentDraft:
     """Size of the document as the caller sent it."""
 
 
-def new_id() -> str:
-    """Return an id that is unique, and sorts by the time it was made: indexes grow at their end."""
-    return f"{now_us():014x}{os.urandom(9).hex()}"
-
-
 def document_of(item: Item | None, at_us: int) -> Document | None:
     """Return the document of an item; None for one that is none, or has expired."""
     if item is None or item.kind is not ItemKind.DOCUMENT or item.expired(at_us):
@@ -157,7 +152,7 @@ def drafts_of(
 ) -> list[ItemDraft]:
     """Return the items to write for a document: itself, and then its fragments."""
     # The version is in the ids, so that whoever has the ids of a write knows which it was.
-    fragments = f"{new_id()}.{version}"
+    fragments = f"{new_id(now_us())}.{version}"
     kept = KeptDocument(version, fragments, len(pieces), draft.title, draft.source, draft.source_item_id)
     document = ItemDraft(
         TextPart(draft.text), document_id, draft.session_id, draft.create_us, draft.expire_us, draft.ttl_us,

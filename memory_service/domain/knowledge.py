@@ -18,9 +18,9 @@ from memory_service.domain.documents import (
     document_of_stamps,
     drafts_of,
     fragment_of,
-    new_id,
 )
 from memory_service.domain.embedding import Degradation, TextEmbedding
+from memory_service.domain.ids import new_id
 from memory_service.domain.memories import Memories
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.retrieval import Retrieval, Selection
@@ -122,7 +122,7 @@ class Knowledge:
             self._checks.count("expected_version", expected_version)
             if not replace:
                 raise InvalidArgument("expected_version", "is for a replacement only: set replace")
-        async with self._lock(namespace, draft.id or new_id()):
+        async with self._lock(namespace, draft.id or new_id(now_us())):
             if request and (receipt := await self._store.find_receipt(namespace, request)):
                 return await self._repeated(namespace, draft, receipt)
             pieces = await self.pieces(draft.text, split, "document.text")
@@ -197,7 +197,7 @@ class Knowledge:
         revision = current.item.revision if current else 0
         drafts = drafts_of(
             draft, pieces,
-            document_id=draft.id or new_id(),
+            document_id=draft.id or new_id(now_us()),
             version=current.kept.version + 1 if current else 1,
             expected_revision=revision if replace else None,
         )  # fmt: skip

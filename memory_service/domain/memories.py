@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import os
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,6 +11,7 @@ from functools import partial
 from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding
+from memory_service.domain.ids import new_id
 from memory_service.domain.interaction_items import current_facet
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.provenance import Attribution, attribute_states, of_update
@@ -523,16 +523,11 @@ def _check_own(item: Item, field: str) -> None:
         raise InvalidArgument(field, f"is of a {name}, which its own service changes and deletes")
 
 
-def _new_id(now: int) -> str:
-    """Return an id that is unique, and sorts by the time it was made: indexes grow at their end."""
-    return f"{now:014x}{os.urandom(9).hex()}"
-
-
 def _write_of(draft: ItemDraft, provenance: Provenance | None, now: int) -> ItemWrite:
     """Return the write of a new item: what the caller left open is filled in."""
     assert draft.content is not None
     item = Item(
-        id=draft.id or _new_id(now),
+        id=draft.id or new_id(now),
         session_id=draft.session_id,
         content=draft.content,
         create_us=now if draft.create_us is None else draft.create_us,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from memory_service.caller import present_caller
 from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation
+from memory_service.domain.ids import new_id
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.search_text import search_text, speaker
 from memory_service.errors import AlreadyExists, Conflict, LimitExceeded, NotFound
@@ -187,7 +187,7 @@ def _held(intended: Intended, reason: str, now: int, keep_us: int) -> HeldWrite:
     latest = max((end for end in ends if end is not None), default=now) if None not in ends else now + keep_us
     body = _Body(items, list(intended.removals), intended.on_duplicate)
     return HeldWrite(
-        f"{now:014x}{os.urandom(9).hex()}", reason, _encode(body), now, min(latest, now + keep_us),
+        new_id(now), reason, _encode(body), now, min(latest, now + keep_us),
         caller.name, caller.credential_id, intended.request,
     )  # fmt: skip
 

@@ -40,7 +40,6 @@ _CANDIDATES_MIN = 64
 _CANDIDATES_PER_RESULT = 4
 # Words bring most of what vectors find: on conversations, more than these hardly changed an answer.
 _NEAREST_MIN = 16
-_NEAREST_PER_RESULT = 1
 # Where something of the items counts as well, what is best may be far from the best by words and vectors.
 _WEIGHED_CANDIDATES_MIN = 256
 _WEIGHED_CANDIDATES_PER_RESULT = 16
@@ -410,7 +409,7 @@ class Retrieval:
             nearest = candidates
         elif scoring.mode is RetrieveMode.HYBRID or asked is not NOTHING:
             candidates = max(_CANDIDATES_MIN, _CANDIDATES_PER_RESULT * limit)
-            nearest = max(_NEAREST_MIN, _NEAREST_PER_RESULT * limit)
+            nearest = max(_NEAREST_MIN, limit)
         candidates = min(candidates, max(info.item_count, 1))
         nearest = min(nearest, candidates)
         selection = options.selection

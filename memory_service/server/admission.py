@@ -22,9 +22,9 @@ from collections import Counter
 
 from memory_service.caller import present_caller
 from memory_service.errors import Overloaded
+from memory_service.fair_queue import FairQueue
 from memory_service.limits import KIB, Limits
 from memory_service.server.tickets import Owner, Ticket, counted
-from memory_service.turns import Turns
 
 _TOGETHER_MAX = 32
 # gRPC hands over one call in one or two turns of the event loop.
@@ -59,7 +59,7 @@ class Admission:
         self._arrived: list[Ticket] = []
         # So few find room in any case.
         self._check_from = min(_TOGETHER_MAX, limits.waiting_calls_max)
-        self._turns = Turns[Owner, Ticket]()
+        self._turns = FairQueue[Owner, Ticket]()
         self._let_in: set[Ticket] = set()
         self._gone = 0
         self._large_bytes = 0

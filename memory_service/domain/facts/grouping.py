@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import os
 from collections.abc import Sequence
 
 import msgspec
@@ -13,6 +12,7 @@ from memory_service.decisions import DecidedBy
 from memory_service.domain.facts.comparison import Relation, Verdict
 from memory_service.domain.facts.importance import importance
 from memory_service.domain.facts.memory import Fact, Memory, Origin, Source, Status
+from memory_service.domain.ids import new_id
 
 _GROUP_MEMORIES_MAX = 8
 
@@ -76,7 +76,7 @@ def merge(group: Group, content: str, model: str) -> None:
     )
     sessions = {m.session_id for m in sources}
     group.memory = Memory(
-        f"{now:014x}{os.urandom(9).hex()}",
+        new_id(now),
         content,
         fact,
         sessions.pop() if len(sessions) == 1 else "",

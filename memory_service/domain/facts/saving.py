@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Sequence
 
 from memory_service.clock import now_us
@@ -16,6 +15,7 @@ from memory_service.domain.facts.outcomes import FactDraft, OnContradiction, Out
 from memory_service.domain.facts.reading import MemoryReading
 from memory_service.domain.facts.settling import Locks, settle
 from memory_service.domain.facts.wording import CONTENT_CHARS_MAX, CONTENT_CHARS_MIN, reworded
+from memory_service.domain.ids import new_id
 from memory_service.domain.memories import Added, Memories
 from memory_service.errors import InvalidArgument
 from memory_service.llms.base import Llm
@@ -156,7 +156,7 @@ class FactSaving:
         )
         expires = None if draft.ttl_us is None else now + draft.ttl_us
         return Memory(
-            f"{now:014x}{os.urandom(9).hex()}", content, fact, draft.session_id, draft.labels, draft.metadata,
+            new_id(now), content, fact, draft.session_id, draft.labels, draft.metadata,
             now, now, expires,
         )  # fmt: skip
 

@@ -25,6 +25,7 @@ import structlog
 from memory_service.caller import present_caller
 from memory_service.errors import MemoryServiceError, Overloaded, StorageFull, Unavailable
 from memory_service.failpoints import reach
+from memory_service.fair_queue import FairQueue
 from memory_service.limits import Limits
 from memory_service.log_causes import cause_of
 from memory_service.stores.hnsw.disk_space import DiskSpace
@@ -40,7 +41,6 @@ from memory_service.stores.sqlite import (
     rollback,
     translated,
 )
-from memory_service.turns import Turns
 
 T = TypeVar("T")
 _log = structlog.get_logger(__name__)
@@ -88,7 +88,7 @@ class CommitQueue:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="commit")
         # What comes before all that waits: work of the queue's own, and writes that are made again.
         self._first: deque[_Write[Any]] = deque()
-        self._turns = Turns[str, _Write[Any]]()
+        self._turns = FairQueue[str, _Write[Any]]()
         self._group: list[_Write[Any]] = []
         self._running = False
         self._failed = False

@@ -13,12 +13,12 @@ from functools import partial
 
 from memory_service.deadline import remaining_s
 from memory_service.errors import Overloaded
+from memory_service.fair_queue import FairQueue
 from memory_service.indexes.search import Found, LongSearch, search_all
 from memory_service.indexes.view import NamespaceView
 from memory_service.indexes.word_scoring import Scratch
 from memory_service.limits import Limits
 from memory_service.records import Hits, SearchQuery
-from memory_service.turns import Turns
 
 LONG_POSTINGS = 50_000
 """Above about a millisecond a search costs more than to change threads for it."""
@@ -36,7 +36,7 @@ class LongSearches:
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
         self._scratch = Scratch()
-        self._turns = Turns[NamespaceView, _Waiting]()
+        self._turns = FairQueue[NamespaceView, _Waiting]()
         self._running = False
         self._search_s = _FIRST_SEARCH_S
 
@@ -76,6 +76,7 @@ class LongSearches:
     def _begin(self, view: NamespaceView, query: SearchQuery, answer: asyncio.Future[Hits]) -> None:
         found: Found | Exception
         try:
+            # Anew: the view may have changed since it was found to be long.
             (found,) = search_all(view, [query], LONG_POSTINGS)
         except Exception as error:
             found = error

@@ -10,7 +10,7 @@ Owner = TypeVar("Owner", bound=Hashable)
 T = TypeVar("T")
 
 
-class Turns(Generic[Owner, T]):
+class FairQueue(Generic[Owner, T]):
     """A queue for each owner. What waits longest in its own queue is taken when its owner's turn comes."""
 
     def __init__(self) -> None:
