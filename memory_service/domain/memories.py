@@ -1,10 +1,9 @@
-"""What an agent remembers: adding, reading, changing, forgetting and following items."""
+"""What an agent remembers: adding, reading, changing and forgetting items."""
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -23,8 +22,6 @@ from memory_service.errors import Conflict, InvalidArgument, LimitExceeded, NotF
 from memory_service.records import (
     CLIENT_MODEL,
     CONVERSATION_KINDS,
-    Change,
-    ChangeType,
     Item,
     ItemDraft,
     ItemStamp,
@@ -34,16 +31,11 @@ from memory_service.records import (
     Provenance,
     Receipt,
     RequestKey,
-    StateEntry,
     StateWrite,
     TextPart,
 )
 from memory_service.stores.base import ModelMismatch, Store
 
-_ITEM_CHANGES = (ChangeType.ITEM_ADDED, ChangeType.ITEM_UPDATED)
-_CHANGES_AT_ONCE = 200
-# What a stream keeps for a reader that is slow: contents may be large.
-_CONTENTS_AT_ONCE = 16
 _UPDATE_TRIES = 10
 UPDATABLE = frozenset(
     (
@@ -60,16 +52,6 @@ class Added:
     items: list[Item]
     receipt: Receipt
     degraded: list[Degradation] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Event:
-    """A change with what it left behind, if that is still so; change None is a heartbeat."""
-
-    revision: int
-    change: Change | None = None
-    item: Item | None = None
-    state: StateEntry | None = None
 
 
 class Memories:
@@ -415,88 +397,6 @@ class Memories:
         if await self._store.namespace(namespace) is None:
             return Receipt(0)
         return await self._store.reset(namespace, request=request)
-
-    # --- following ----------------------------------------------------------------------------
-
-    async def watch(
-        self, namespace: str, after_revision: int | None, heartbeat_s: float
-    ) -> AsyncIterator[Event]:
-        """Send every change after a revision, for ever; a heartbeat first, and when nothing happens.
-
-        Nothing is queued for a slow reader: it reads the log at its own pace.
-        """
-        self._checks.namespace(namespace)
-        info = await self._store.namespace(namespace)
-        current = info.revision if info else 0
-        after = current if after_revision is None else after_revision
-        yield Event(min(after, current))
-        uid = info.uid if info else None
-        while True:
-            changes = await self._store.read_changes(namespace, after, _CHANGES_AT_ONCE)
-            async for event in self._events(namespace, changes):
-                after = event.revision
-                yield event
-            if changes:
-                continue
-            try:
-                async with asyncio.timeout(heartbeat_s):
-                    await self._store.wait_for_change(namespace, after)
-            except TimeoutError:
-                yield Event(after)
-            now = await self._store.namespace(namespace)
-            if uid is not None and (now is None or now.uid != uid):
-                raise NotFound.namespace(namespace)
-            uid = now.uid if now else None
-
-    async def _events(self, namespace: str, changes: Sequence[Change]) -> AsyncIterator[Event]:
-        for start in range(0, len(changes), _CONTENTS_AT_ONCE):
-            for event in await self._loaded(namespace, changes[start : start + _CONTENTS_AT_ONCE]):
-                yield event
-
-    async def _loaded(self, namespace: str, changes: Sequence[Change]) -> list[Event]:
-        ids = {c.subject for c in changes if c.type in _ITEM_CHANGES}
-        keys = {c.subject for c in changes if c.type is ChangeType.STATE_SAVED}
-        items = await self._store.get_items(namespace, list(ids)) if ids else {}
-        states = await self._store.load_states(namespace, list(keys)) if keys else {}
-        events, now = [], now_us()
-        for change in changes:
-            event = Event(change.revision, change)
-            if change.type in _ITEM_CHANGES:
-                item = items.get(change.subject)
-                if item is not None and item.revision == change.revision and not item.expired(now):
-                    event.item = item
-            elif change.type is ChangeType.STATE_SAVED:
-                state = states.get(change.subject)
-                if state is not None and state.revision == change.revision and not state.expired(now):
-                    event.state = state
-            events.append(event)
-        return events
-
-    async def export(
-        self, namespace: str, after_revision: int, *, include_embedding: bool
-    ) -> AsyncIterator[Event]:
-        """Send every item and state written after a revision, as they were when the export began or later."""
-        self._checks.namespace(namespace)
-        self._checks.count("after_revision", after_revision)
-        info = await self._store.namespace(namespace)
-        if info is None:
-            raise NotFound.namespace(namespace)
-        while after_revision < info.revision:
-            changes = await self._store.read_changes(namespace, after_revision, _CHANGES_AT_ONCE)
-            if not changes:
-                return
-            async for event in self._events(namespace, changes):
-                if event.item is not None:
-                    if include_embedding:
-                        event.item = await self._with_embedding(namespace, event.item)
-                    yield event
-                elif event.state is not None:
-                    yield event
-            after_revision = changes[-1].revision
-
-    async def _with_embedding(self, namespace: str, item: Item) -> Item:
-        found = await self._store.load_items(namespace, [item.position], with_embedding=True)
-        return found[0] or item
 
 
 _ANY_CONTENT = TextPart("-")

@@ -11,6 +11,7 @@ import grpc
 from google.protobuf.message import Message
 
 from memory_service.clock import now_us
+from memory_service.domain.change_feed import ChangeFeed
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.memories import UPDATABLE, Added, Memories
 from memory_service.domain.ranking import ScoreWeights
@@ -62,8 +63,11 @@ def request_key(request_id: str, request: Message) -> RequestKey | None:
 class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     """Items over gRPC."""
 
-    def __init__(self, memories: Memories, retrieval: Retrieval, page_bytes_max: int) -> None:
+    def __init__(
+        self, memories: Memories, retrieval: Retrieval, feed: ChangeFeed, page_bytes_max: int
+    ) -> None:
         self._memories = memories
+        self._feed = feed
         self._retrieval = retrieval
         self._page_bytes_max = page_bytes_max
 
@@ -229,12 +233,12 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         after = _optional(request, "after_revision")
         if after is not None and after < 0:
             raise InvalidArgument("after_revision", "must not be negative")
-        async for event in self._memories.watch(request.namespace, after, heartbeat_s):
+        async for event in self._feed.watch(request.namespace, after, heartbeat_s):
             yield change_of(event)
 
     async def Export(self, request: pb.ExportRequest, context: Context) -> AsyncIterator[pb.ExportResponse]:
         include = request.include_embedding
-        async for event in self._memories.export(
+        async for event in self._feed.export(
             request.namespace, request.after_revision, include_embedding=include
         ):
             response = pb.ExportResponse(revision=event.revision)

@@ -7,6 +7,7 @@ from typing import Any
 from memory_service.config import Config
 from memory_service.domain.administration import Administration
 from memory_service.domain.backfill import Backfill
+from memory_service.domain.change_feed import ChangeFeed
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
 from memory_service.domain.facts.consolidating import FactConsolidating
@@ -98,7 +99,8 @@ class Services:
     def register(self, server: Any) -> None:
         """Register every one of SERVICES with a server, or with what stands in its place."""
         page_bytes_max = self._config.limits.page_bytes_max
-        memories = MemoryServicer(self._memories, self._retrieval, page_bytes_max)
+        feed = ChangeFeed(self._store, self._checks)
+        memories = MemoryServicer(self._memories, self._retrieval, feed, page_bytes_max)
         memory_pb2_grpc.add_MemoryServiceServicer_to_server(memories, server)
         state_pb2_grpc.add_StateServiceServicer_to_server(StateServicer(self._states), server)
         info = ServerInfo(self._config.store, self._embedder, self._llm, self._config.limits, self._reranker)

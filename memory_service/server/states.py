@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from memory_service.clock import now_us
-from memory_service.domain.memories import Event
+from memory_service.domain.change_feed import Event
 from memory_service.domain.states import preview
 from memory_service.errors import InvalidArgument
 from memory_service.records import ChangeType, StateEntry, StateWrite
