@@ -30,11 +30,12 @@ _TOGETHER_MAX = 32
 # gRPC hands over one call in one or two turns of the event loop.
 _QUIET_TURNS = 5
 # Health is answered between two bunches, and who comes next waits for the one that has begun. The larger,
-# the more is shared in it: where one's calls fill more than a bunch and others wait, or did a moment ago, it
-# is small.
+# the more is shared in it: where some wait for others who have many calls, or did a moment ago, it is small.
 _BUNCH_S = 0.02
 _SHARED_BUNCH_S = 0.003
 _SHARED_OPENINGS = 50
+# With so many for each owner nobody has many.
+_EVEN_CALLS = 4
 # Of the time that a bunch takes, as much again is given to taking calls in while others wait.
 _INTAKE_SHARE = 0.4
 _PAUSE_S = 0.001
@@ -198,6 +199,8 @@ class Admission:
             interval_s = (now - self._opened_at) / self._last_count
             self._start_interval_s += _SMOOTHING * (interval_s - self._start_interval_s)
         self._measure(now)
+        if self._turns:
+            self._queue_arrived()
         together = self._together()
         free = self._free()
         if not self._turns and len(self._arrived) <= min(together, free - self._reserve):
@@ -216,7 +219,8 @@ class Admission:
 
     def _together(self) -> int:
         """Return how many calls the next bunch may have."""
-        crowded = self._turns.owners > 1 and len(self._turns) + len(self._arrived) > _TOGETHER_MAX
+        owners = self._turns.owners
+        crowded = owners > 1 and len(self._turns) > _EVEN_CALLS * owners
         self._shared = _SHARED_OPENINGS if crowded else max(self._shared - 1, 0)
         most_s = _SHARED_BUNCH_S if self._shared else _BUNCH_S
         return max(1, min(_TOGETHER_MAX, int(most_s / max(self._call_cpu_s, _LEAST_CALL_S))))
