@@ -27,7 +27,7 @@ async def boosted(
     if asked.spans:
         boosts["time"] = within(hits, asked.spans)
     if asked.phrases:
-        best = [position for _, position in rank(hits, scoring, explain=False).order[:_READ_ITEMS_MAX]]
+        best = [position for _, position in rank(hits, scoring, None, _READ_ITEMS_MAX, explain=False).order]
         boosts["phrase"] = await _having(store, namespace, best, asked.phrases)
     return boosts
 

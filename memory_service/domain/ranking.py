@@ -119,9 +119,14 @@ def merged(found: Sequence[Hits]) -> Hits:
 
 
 def rank(
-    hits: Hits, scoring: Scoring, boosts: Mapping[str, Collection[int]] | None = None, *, explain: bool
+    hits: Hits,
+    scoring: Scoring,
+    boosts: Mapping[str, Collection[int]] | None = None,
+    limit: int | None = None,
+    *,
+    explain: bool,
 ) -> Ranked:
-    """Return hits by score, the best first; of equal ones the newer first.
+    """Return the best `limit` hits by score, the best first; of equal ones the newer first.
 
     `boosts` has for each the positions of the items found that it is for, beside that of the speaker.
     """
@@ -132,9 +137,11 @@ def rank(
     # Where scores are shares they stay at most 1; BM25 has no such bound.
     whole = 1 + BOOST * len(given) if scoring.is_sum else 1.0
     columns = [channel.column for channel in channels]
-    ranked = Ranked(descending(hits.positions, columns, _raised(given), whole))
+    count = len(hits.positions) if limit is None else limit
+    ranked = Ranked(descending(hits.positions, columns, _raised(given), whole, count))
     if explain:
-        ranked.shares = {p: _shares(channels, given, whole, at) for at, p in enumerate(hits.positions)}
+        places = {position: at for at, position in enumerate(hits.positions)}
+        ranked.shares = {p: _shares(channels, given, whole, places[p]) for _, p in ranked.order}
     return ranked
 
 
@@ -153,8 +160,8 @@ def _with_words(hits: Hits) -> Hits:
 
 def within(hits: Hits, spans: Sequence[tuple[int, int]]) -> set[int]:
     """Return the positions of what was made within one of the spans."""
-    times = zip(hits.positions, hits.create_us or (), strict=False)
-    return {p for p, time in times if any(start <= time < end for start, end in spans)}
+    positions, times = hits.positions, hits.create_us or ()
+    return {p for start, end in spans for p, us in zip(positions, times, strict=False) if start <= us < end}
 
 
 Boost = tuple[str, Sequence[bool]]

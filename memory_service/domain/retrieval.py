@@ -423,11 +423,10 @@ class Retrieval:
             query = SearchQuery(selection.to_filter(), candidates, vector, text, nearest, described)
             hits = await self._store.search(namespace, query)
         boosts = await boosted(self._store, namespace, hits, scoring, asked) if asked is not NOTHING else None
-        ranked = rank(hits, scoring, boosts, explain=options.explain)
+        ranked = rank(hits, scoring, boosts, limit, explain=options.explain)
         if options.min_score is not None:
             least = options.min_score
             ranked.order = [pair for pair in ranked.order if pair[0] >= least]
-        del ranked.order[limit:]
         return ranked
 
     async def _search(self, namespace: str, queries: Sequence[SearchQuery]) -> Hits:

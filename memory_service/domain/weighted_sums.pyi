@@ -6,5 +6,5 @@ Column = tuple[Sequence[float | None], float, float, float]
 
 def best_of(scores: Sequence[float | None]) -> float: ...
 def descending(
-    positions: list[int], columns: list[Column], raised: list[float] | None, whole: float
+    positions: list[int], columns: list[Column], raised: list[float] | None, whole: float, limit: int
 ) -> list[tuple[float, int]]: ...

@@ -2,7 +2,7 @@
 # distutils: language = c++
 """Scores as weighted sums of columns, and their order."""
 
-from libcpp.algorithm cimport sort
+from libcpp.algorithm cimport partial_sort, sort
 from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
@@ -20,8 +20,8 @@ def best_of(list scores not None):
     return best if best > 0 else 1.0
 
 
-def descending(list positions not None, list columns not None, list raised, double whole):
-    """Return pairs of score and position, the best first, of equal ones the higher position first.
+def descending(list positions not None, list columns not None, list raised, double whole, Py_ssize_t limit):
+    """Return pairs of score and position, the best first, of equal ones the higher position first; the best `limit`.
 
     A score is the sum of max(value, least) / scale * weight over columns of (values, scale, weight, least),
     times what it is raised by, if anything, and divided by `whole`. A value of None counts nothing.
@@ -45,7 +45,11 @@ def descending(list positions not None, list columns not None, list raised, doub
             sums[i] = sums[i] * <double>raised[i] / whole
         # Negated: sorted ascending, the best come first.
         scored.push_back(Scored(-sums[i], -<long long>positions[i]))
-    sort(scored.begin(), scored.end())
+    if limit < count:
+        partial_sort(scored.begin(), scored.begin() + limit, scored.end())
+        count = limit
+    else:
+        sort(scored.begin(), scored.end())
     order = [None] * count
     for i in range(count):
         order[i] = (-scored[i].first, -scored[i].second)

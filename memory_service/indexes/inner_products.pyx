@@ -7,8 +7,17 @@ import numpy as np
 from libc.math cimport rintf
 from libc.stdint cimport int32_t
 
+cdef extern from *:
+    """
+    static inline void prefetch(const float* vector, Py_ssize_t length) {
+        for (Py_ssize_t i = 0; i < length; i += 16) __builtin_prefetch(vector + i);
+    }
+    """
+    void prefetch(const float* vector, Py_ssize_t length) noexcept nogil
+
 cdef enum:
     _LANES = 16
+    _AHEAD = 3
 
 
 def inner_products(const float[:, ::1] matrix, const int32_t[::1] rows, const float[::1] query):
@@ -34,9 +43,14 @@ def scores_of_rows(
     The vector of a slot is the one of its label, or for slots beyond `slot_label` in `others`, in their order.
     """
     cdef list products = [None] * rows.shape[0]
-    cdef Py_ssize_t i, slot, labels = slot_label.shape[0]
+    cdef Py_ssize_t i, ahead, slot, labels = slot_label.shape[0]
     cdef const float* vector
     for i in range(rows.shape[0]):
+        if i + _AHEAD < rows.shape[0]:
+            # They lie far apart: what comes later is asked for while this one is summed.
+            ahead = row_slot[rows[i + _AHEAD]]
+            if 0 <= ahead < labels:
+                prefetch(&labelled[slot_label[ahead], 0], query.shape[0])
         slot = row_slot[rows[i]]
         if slot < 0:
             continue

@@ -5,13 +5,15 @@ a handler that takes 60 us when it is called in a row takes 150 us when it is ca
 calls that arrive at about the same time start together. What they ask of an index they ask together, too:
 see `SearchQueue`. Nobody waits for a clock: calls are let in as soon as no more of them arrive.
 
-**By turns.** A bunch is at most what the loop does in some milliseconds. What is left over waits, in a queue
-for each owner, and the queues take turns, so that who asks for much waits for itself.
+**By turns.** A bunch is at most what the loop does in some milliseconds, and the next one starts when it is
+answered: a call goes through the loop several times, and what is between two of them is what it waits for.
+What is left over waits, in a queue for each owner, and the queues take turns, so that who asks for much
+waits for itself. Who has nothing here yet goes past those who have much.
 
 **Not at all.** Where too many wait, the longest queue loses its last call; a call that cannot start in half
 of the time that its caller gives it is refused at once; one whose caller has gone is forgotten. Refusing has
-to be quick: gRPC hands over one call in a turn of the event loop, so between two bunches of an overloaded
-server there is time to take calls in, be it to refuse them.
+to be quick, and gRPC, which has threads of its own, has to get the processor: so between two bunches of an
+overloaded server there is time to take calls in, be it to refuse them.
 """
 
 from __future__ import annotations
@@ -24,22 +26,27 @@ from memory_service.caller import present_caller
 from memory_service.errors import Overloaded
 from memory_service.fair_queue import FairQueue
 from memory_service.limits import KIB, Limits
-from memory_service.server.tickets import Owner, Ticket, counted
+from memory_service.server.tickets import Owner, Ticket
 
 _TOGETHER_MAX = 32
+_TOGETHER_MIN = 4
 # gRPC hands over one call in one or two turns of the event loop.
 _QUIET_TURNS = 5
 # Health is answered between two bunches, and who comes next waits for the one that has begun. The larger,
 # the more is shared in it: where some wait for others who have many calls, or did a moment ago, it is small.
 _BUNCH_S = 0.02
 _SHARED_BUNCH_S = 0.003
-_SHARED_OPENINGS = 50
+_SHARED_S = 1.0
 # With so many for each owner nobody has many.
 _EVEN_CALLS = 4
+# So many go past those who have many, between two bunches.
+_PROMPT_MAX = 4
 # Of the time that a bunch takes, as much again is given to taking calls in while others wait.
 _INTAKE_SHARE = 0.4
 _PAUSE_S = 0.001
 _COUNTED_BUSY_S = 0.05
+# Of what a call costs, so much is to take it in.
+_INTAKE_PART = 0.25
 # For so long what the loop did counts as the work of the last bunch.
 _RECENT_S = 0.25
 # What a call costs until it is known.
@@ -62,16 +69,25 @@ class Admission:
         self._check_from = min(_TOGETHER_MAX, limits.waiting_calls_max)
         self._turns = FairQueue[Owner, Ticket]()
         self._let_in: set[Ticket] = set()
+        # Those of the last bunch that are not answered yet.
+        self._running: set[Ticket] = set()
+        # How many calls each owner has here.
+        self._owned: dict[Owner, int] = {}
         self._gone = 0
         self._large_bytes = 0
         self._looking = False
         self._looking_since_opening = False
         self._last_count = 1
-        self._shared = 0
+        self._shared_until = 0.0
+        self._prompt_left = _PROMPT_MAX
+        self._alone: Ticket | None = None
         self._alone_since = 0.0
         self._alone_from = 0.0
         self._opened_at = 0.0
         self._cpu_at_opening = 0.0
+        self._taken_in = 0
+        # Counts who came and who went.
+        self._changes = 0
         self._pauses = 0
         self._call_cpu_s = _FIRST_CALL_S
         self._start_interval_s = _FIRST_CALL_S
@@ -83,19 +99,20 @@ class Admission:
         """
         if len(raw) > _LARGE_BYTES:
             self._take_bytes(len(raw))
-        caller = present_caller()
-        if self._last_count == 1 and not self._arrived and not self._let_in and not self._turns:
-            now = time.perf_counter()
-            if now >= self._alone_from:
-                self._alone_since = now
-                ticket = Ticket(raw, caller, None, None)
-                self._let_in.add(ticket)
-                return ticket
+        self._taken_in += 1
+        self._changes += 1
+        ticket = Ticket(raw, present_caller())
+        if self._is_alone():
+            self._alone = ticket
+            return self._enter(ticket, at_once=True)
         loop = asyncio.get_running_loop()
-        until = None if remaining_s is None else loop.time() + remaining_s
-        ticket = Ticket(raw, caller, loop.create_future(), until)
+        if self._turns and self._goes_past(ticket, loop.time()):
+            self._prompt_left -= 1
+            return self._enter(ticket, at_once=True)
+        ticket.wait(loop.create_future(), None if remaining_s is None else loop.time() + remaining_s)
         if self._turns or len(self._arrived) >= self._check_from:
             self._find_room(ticket, remaining_s)
+        self._enter(ticket)
         self._arrived.append(ticket)
         if not self._looking:
             self._start_looking()
@@ -105,20 +122,48 @@ class Admission:
         """Note that a call is answered, or that its caller has gone."""
         if len(ticket.raw) > _LARGE_BYTES:
             self._large_bytes -= len(ticket.raw)
+        self._changes += 1
+        if left := self._owned[ticket.owner] - 1:
+            self._owned[ticket.owner] = left
+        else:
+            del self._owned[ticket.owner]
         if not ticket.let_in:
             self._gone += 1
             return
         self._let_in.discard(ticket)
-        if ticket.gate is None:
+        self._running.discard(ticket)
+        if ticket is self._alone:
+            self._alone = None
             now = time.perf_counter()
             self._alone_from = now + _INTAKE_SHARE * (now - self._alone_since)
         if self._turns and not self._looking:
             self._start_looking()
 
+    def _enter(self, ticket: Ticket, *, at_once: bool = False) -> Ticket:
+        self._owned[ticket.owner] = self._owned.get(ticket.owner, 0) + 1
+        if at_once:
+            self._let_in.add(ticket)
+        return ticket
+
+    def _is_alone(self) -> bool:
+        """Whether a call that comes now may start: there is no other, and the one before was alone, too."""
+        if self._last_count > 1 or self._owned:
+            return False
+        self._alone_since = time.perf_counter()
+        return self._alone_since >= self._alone_from
+
+    def _goes_past(self, ticket: Ticket, now: float) -> bool:
+        """Whether a call starts before those that wait: each of few has many, and its owner has none."""
+        many = _EVEN_CALLS * (self._turns.owners + 1)
+        if ticket.owner in self._owned or len(self._turns) <= many:
+            return False
+        self._shared_until = now + _SHARED_S
+        return self._prompt_left > 0 and self._free() > self._reserve
+
     def _find_room(self, ticket: Ticket, remaining_s: float | None) -> None:
         """Let a call join those that wait, in the place of another one if need be, or refuse it."""
         self._queue_arrived()
-        owner = ticket.owner()
+        owner = ticket.owner
         if remaining_s is not None and self._wait_s(owner) > remaining_s / 2:
             self._refuse_now(ticket)
         # Those for whom there is a place already do not wait.
@@ -159,36 +204,36 @@ class Admission:
     def _queue_arrived(self) -> None:
         arrived, self._arrived = self._arrived, []
         for ticket in arrived:
-            self._turns.put(ticket.owner(), ticket)
+            self._turns.put(ticket.owner, ticket)
 
     def _start_looking(self) -> None:
         self._looking = True
-        asyncio.get_running_loop().call_soon(self._look, len(self._arrived), 0)
+        asyncio.get_running_loop().call_soon(self._look, self._changes, 0)
 
-    def _look(self, count: int, quiet_turns: int) -> None:
-        """Let the next ones in if no more arrive, or look again in the next turn of the loop."""
+    def _look(self, changes: int, quiet_turns: int) -> None:
+        """Let the next ones in if it is time, or look again: in the next turn, or after a pause."""
         loop = asyncio.get_running_loop()
-        if self._turns:
-            # The loop is left to gRPC, which would not get the interpreter between turns without a pause.
+        quiet_turns = quiet_turns + 1 if self._changes == changes else 0
+        # Where it is quiet, no more arrive, and those of the last bunch wait for something else.
+        awaited = bool(self._running) if self._turns else len(self._arrived) < _TOGETHER_MAX
+        if awaited and quiet_turns < _QUIET_TURNS:
+            loop.call_soon(self._look, self._changes, quiet_turns)
+        elif self._turns and self._pauses * _PAUSE_S < _INTAKE_SHARE * self._busy_s():
+            # The processor is left to gRPC's threads.
             self._pauses += 1
-            # What the loop did since the last bunch, be it hours ago, is no reason to wait for long.
-            busy_s = min(time.thread_time() - self._cpu_at_opening, _COUNTED_BUSY_S)
-            if self._pauses * _PAUSE_S < _INTAKE_SHARE * busy_s:
-                loop.call_later(_PAUSE_S, self._look, 0, 0)
-                return
+            loop.call_later(_PAUSE_S, self._look, self._changes, 0)
         else:
-            arrived = len(self._arrived)
-            quiet_turns = quiet_turns + 1 if arrived == count else 0
-            if quiet_turns < _QUIET_TURNS and arrived < _TOGETHER_MAX:
-                loop.call_soon(self._look, arrived, quiet_turns)
-                return
-        self._open()
+            self._open()
+
+    def _busy_s(self) -> float:
+        # What the loop did since the last bunch, be it hours ago, is no reason to wait for long.
+        return min(time.thread_time() - self._cpu_at_opening, _COUNTED_BUSY_S)
 
     def _measure(self, now: float) -> None:
         """Note what a call of the last bunch took, if nothing else has been going on since."""
         cpu_now = time.thread_time()
         if now - self._opened_at < _RECENT_S:
-            cpu_s = (cpu_now - self._cpu_at_opening) / self._last_count
+            cpu_s = (cpu_now - self._cpu_at_opening) / (self._last_count + _INTAKE_PART * self._taken_in)
             self._call_cpu_s += _SMOOTHING * (cpu_s - self._call_cpu_s)
         self._cpu_at_opening = cpu_now
 
@@ -201,7 +246,8 @@ class Admission:
         self._measure(now)
         if self._turns:
             self._queue_arrived()
-        together = self._together()
+        self._running.clear()
+        together = self._together(now)
         free = self._free()
         if not self._turns and len(self._arrived) <= min(together, free - self._reserve):
             bunch, self._arrived = self._arrived, []
@@ -210,24 +256,26 @@ class Admission:
             self._queue_arrived()
             started = self._start_by_turns(min(together, free), now)
         self._last_count = max(started, 1)
-        self._opened_at, self._pauses = now, 0
+        self._opened_at, self._pauses, self._taken_in, self._prompt_left = now, 0, 0, _PROMPT_MAX
         # Where nobody could start, somebody has to leave first.
         self._looking = bool(self._turns) and started > 0
         self._looking_since_opening = self._looking
         if self._looking:
-            loop.call_later(_PAUSE_S, self._look, 0, 0)
+            loop.call_soon(self._look, self._changes, 0)
 
-    def _together(self) -> int:
+    def _together(self, now: float) -> int:
         """Return how many calls the next bunch may have."""
         owners = self._turns.owners
-        crowded = owners > 1 and len(self._turns) > _EVEN_CALLS * owners
-        self._shared = _SHARED_OPENINGS if crowded else max(self._shared - 1, 0)
-        most_s = _SHARED_BUNCH_S if self._shared else _BUNCH_S
-        return max(1, min(_TOGETHER_MAX, int(most_s / max(self._call_cpu_s, _LEAST_CALL_S))))
+        if owners > 1 and len(self._turns) > _EVEN_CALLS * owners:
+            self._shared_until = now + _SHARED_S
+        least, most_s = (1, _SHARED_BUNCH_S) if now < self._shared_until else (_TOGETHER_MIN, _BUNCH_S)
+        return max(least, min(_TOGETHER_MAX, int(most_s / max(self._call_cpu_s, _LEAST_CALL_S))))
 
     def _start_by_turns(self, places: int, now: float) -> int:
         free = self._free()
-        counts: Counter[Owner] = Counter() if free > self._reserve + places else counted(self._let_in)
+        counts: Counter[Owner] = (
+            Counter() if free > self._reserve + places else Counter(ticket.owner for ticket in self._let_in)
+        )
 
         def may_start(owner: Owner) -> bool:
             return free - started > self._reserve or counts[owner] < self._reserve
@@ -235,7 +283,7 @@ class Admission:
         started = 0
         while started < places and (ticket := self._turns.take(may_start)) is not None:
             if self._start(ticket, now):
-                counts[ticket.owner()] += 1
+                counts[ticket.owner] += 1
                 started += 1
         return started
 
@@ -248,6 +296,7 @@ class Admission:
             return False
         ticket.let_in = True
         self._let_in.add(ticket)
+        self._running.add(ticket)
         gate.set_result(None)
         return True
 

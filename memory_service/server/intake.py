@@ -8,7 +8,7 @@ in a queue in which nobody looks whose turn it is, those of health among them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any, cast
 
 import grpc
@@ -16,6 +16,7 @@ from grpc._cython import cygrpc
 from grpc.aio._server import Server
 
 _ASKED_FOR = 64
+_ROUND_S = 0.05
 
 
 def intake_server(options: Sequence[tuple[str, Any]]) -> grpc.aio.Server:
@@ -28,7 +29,12 @@ class _IntakeServer(Server):
     def __init__(self, options: Sequence[tuple[str, Any]]) -> None:
         super().__init__(None, (), None, options, None, None)
         self._handlers: list[grpc.GenericRpcHandler] = []
-        self._intakes: list[asyncio.Task[None]] = []
+        # Kept, because the loop itself does not: those that wait for a call, and those that answer one.
+        self._tasks: set[asyncio.Task[None]] = set()
+        # Calls whose callers are not listened to yet, by their tasks: those of this round, and older ones.
+        self._fresh: dict[asyncio.Task[None], Any] = {}
+        self._older: dict[asyncio.Task[None], Any] = {}
+        self._going_round = False
 
     def add_generic_rpc_handlers(self, generic_rpc_handlers: Sequence[grpc.GenericRpcHandler]) -> None:
         """Register handlers; before the start."""
@@ -38,17 +44,60 @@ class _IntakeServer(Server):
     async def start(self) -> None:
         """Serve."""
         await super().start()
-        self._intakes = [asyncio.create_task(self._take_in()) for _ in range(_ASKED_FOR - 1)]
+        for _ in range(_ASKED_FOR - 1):
+            self._ask()
+
+    def _ask(self) -> None:
+        task = asyncio.create_task(self._take_in())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _take_in(self) -> None:
-        server, handlers, loop = self._server, self._handlers, asyncio.get_running_loop()
-        while server.is_running():
-            try:
-                call = await server._request_call()
-            except Exception:
-                # So gRPC answers when it stops.
-                if server.is_running():
-                    raise
-                return
-            answer = cygrpc._handle_rpc(handlers, (), call, loop, False)
-            loop.create_task(cygrpc._schedule_rpc_coro(answer, call, loop))
+        """Wait for a call and answer it, while somebody else waits for the next."""
+        server, loop = self._server, asyncio.get_running_loop()
+        try:
+            call = await server._request_call()
+        except Exception:
+            # So gRPC answers when it stops.
+            if server.is_running():
+                raise
+            return
+        if server.is_running():
+            self._ask()
+        task = asyncio.current_task()
+        assert task is not None
+        self._fresh[task] = call
+        if not self._going_round:
+            self._going_round = True
+            loop.call_later(_ROUND_S, self._listen)
+        answer = cygrpc._handle_rpc(self._handlers, (), call, loop, False)
+        try:
+            await cygrpc._handle_exceptions(call, _settled(answer), loop)
+        finally:
+            if self._fresh.pop(task, None) is None:
+                self._older.pop(task, None)
+
+    def _listen(self) -> None:
+        """Listen whether the callers go away of those calls that have taken longer than a round."""
+        loop = asyncio.get_running_loop()
+        for task, call in self._older.items():
+            listening = loop.create_task(cygrpc._handle_cancellation_from_core(task, call, loop))
+            self._tasks.add(listening)
+            listening.add_done_callback(self._tasks.discard)
+        self._older, self._fresh = self._fresh, {}
+        self._going_round = bool(self._older)
+        if self._going_round:
+            loop.call_later(_ROUND_S, self._listen)
+
+
+async def _settled(answer: Awaitable[None]) -> None:
+    """Answer a call; nothing is left of it then."""
+    try:
+        await answer
+    except grpc.aio.AbortError as error:
+        # The call knows the error, which would know the call: only the collector of garbage would find them.
+        error.__context__ = None
+        raise error.with_traceback(None)
+    except cygrpc.ExecuteBatchError:
+        # Who asked has gone.
+        return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 
 from memory_service.caller import Caller
 
@@ -14,21 +13,19 @@ Owner = bytes
 class Ticket:
     """A call from its arrival to its answer. `gate` is what it awaits before it starts; None: nothing."""
 
-    __slots__ = ("caller", "gate", "let_in", "raw", "until")
+    __slots__ = ("gate", "let_in", "owner", "raw", "until")
 
-    def __init__(
-        self, raw: bytes, caller: Caller, gate: asyncio.Future[None] | None, until: float | None
-    ) -> None:
+    def __init__(self, raw: bytes, caller: Caller) -> None:
         self.raw = raw
-        self.caller = caller
-        self.gate = gate
-        self.until = until
+        self.owner = owner_of(raw, caller)
+        self.gate: asyncio.Future[None] | None = None
+        self.until: float | None = None
         """The time of the event loop at which its caller stops waiting; None: never."""
-        self.let_in = gate is None
+        self.let_in = True
 
-    def owner(self) -> Owner:
-        """Return whose it is."""
-        return owner_of(self.raw, self.caller)
+    def wait(self, gate: asyncio.Future[None], until: float | None) -> None:
+        """Have it wait for its gate."""
+        self.gate, self.until, self.let_in = gate, until, False
 
     def waits(self) -> bool:
         """Whether its caller still waits for it to start."""
@@ -47,8 +44,3 @@ def owner_of(raw: bytes, caller: Caller) -> Owner:
     if len(raw) < 2 or raw[0] != 0x0A or raw[1] > 127:
         return b""
     return raw[2 : 2 + raw[1]]
-
-
-def counted(tickets: set[Ticket]) -> Counter[Owner]:
-    """Return how many calls each owner has."""
-    return Counter(ticket.owner() for ticket in tickets)
