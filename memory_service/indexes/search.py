@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from memory_service.records import Hits, SearchQuery
 # How many queries are answered together changes the last bits of a sum, and must not change
 # which of two equal vectors comes first.
 _SCORE_DIGITS = 6
-_NO_ROWS: RowArray = np.empty(0, np.int32)
+_NOTHING: Nearest = np.empty(0, np.int64), np.empty(0, np.float32)
 UnitVector = NDArray[np.float32]
 """The vector of a query at length 1."""
 # Of so many documents with the best words, the neighbours are looked at; then of so many rows per
@@ -40,19 +41,25 @@ class LongSearch:
     query: SearchQuery
     words: Lookup
     rows: BoolArray | None
-    near: RowArray
     vector: UnitVector | None
 
     def finish(self, scratch: Scratch) -> Hits:
         """Return what is found. In another thread it needs a scratch of its own, and the view `searched`."""
         self.words.use(scratch)
-        hits = _finish_text(self.view, self.query, self.words, self.rows, self.near, self.vector)
+        nearest = _nearest(self.view, self.query, self.rows, self.vector)
+        hits = _hits(self.view, self.query, self.words, self.rows, self.vector, nearest)
         if self.query.described:
             _describe(self.view, hits)
         return hits
 
 
-Found = Hits | InvalidArgument | LongSearch
+class Long(Enum):
+    """The answer to a search that was not done."""
+
+    LONG = "it takes long"
+
+
+Found = Hits | InvalidArgument | Long
 
 
 def search(view: NamespaceView, query: SearchQuery) -> Hits:
@@ -69,24 +76,24 @@ def search_all(
 ) -> list[Found]:
     """Answer several queries, each with what is found or with the error it gets.
 
-    The vectors of those that any item may answer are compared together. Searches by words that would go
-    through more than `long_postings` are not finished.
+    The vectors of those that any item may answer are compared together. Nothing is done for one whose
+    words are in more than `long_postings`: see `begin_long`.
     """
     view.index_pending()
     answers: list[Found] = [Hits()] * len(queries)
     masks = [row_mask(view, query.filter) for query in queries]
+    lookups = [None if query.text is None else _lookup(view, query.text) for query in queries]
     together: dict[int, list[int]] = {}
-    for at, query in enumerate(queries):
-        if query.vector is None:
-            answers[at] = _search_text(view, query, masks[at], long_postings)
-        elif view.vectors is not None and len(query.vector) != view.vectors.dimension:
-            answers[at] = InvalidArgument.dimension(
-                "query_embedding", view.vectors.dimension, len(query.vector)
-            )
-        elif view.vectors is not None and masks[at] is None:
+    for at, (query, rows, words) in enumerate(zip(queries, masks, lookups, strict=True)):
+        if words is not None and long_postings is not None and _length(query, rows, words) > long_postings:
+            answers[at] = Long.LONG
+        elif (error := _dimension_error(view, query)) is not None:
+            answers[at] = error
+        elif query.vector is not None and view.vectors is not None and rows is None:
             together.setdefault(_nearest_wanted(query), []).append(at)
         else:
-            answers[at] = _search_among(view, query, masks[at], unit(query.vector), long_postings)
+            vector = None if query.vector is None else unit(query.vector)
+            answers[at] = _hits(view, query, words, rows, vector, _nearest(view, query, rows, vector))
     for count, places in together.items():
         assert view.vectors is not None
         units = unit_rows(np.array([queries[at].vector for at in places]))
@@ -99,11 +106,35 @@ def search_all(
             query = queries[at]
             # By itself, and not as one of `units`: the last bits must not tell who else asked.
             vector = None if query.vector is None else unit(query.vector)
-            answers[at] = _search_near(view, query, None, vector, near, long_postings)
+            answers[at] = _hits(view, query, lookups[at], None, vector, near)
     for query, answer in zip(queries, answers, strict=True):
         if query.described and isinstance(answer, Hits):
             _describe(view, answer)
     return answers
+
+
+def begin_long(view: NamespaceView, query: SearchQuery) -> LongSearch:
+    """Begin a search by words that takes long; raises InvalidArgument."""
+    view.index_pending()
+    if (error := _dimension_error(view, query)) is not None:
+        raise error
+    vector = None if query.vector is None else unit(query.vector)
+    return LongSearch(view, query, _lookup(view, query.text or ""), row_mask(view, query.filter), vector)
+
+
+def _lookup(view: NamespaceView, text: str) -> Lookup:
+    return Lookup(view.tables(), *view.analyzer.query_terms(text))
+
+
+def _length(query: SearchQuery, rows: BoolArray | None, words: Lookup) -> int:
+    """Return how many postings a search by words goes through."""
+    return words.posting_count(rows is None, _widths(query.candidates))
+
+
+def _dimension_error(view: NamespaceView, query: SearchQuery) -> InvalidArgument | None:
+    if query.vector is None or view.vectors is None or len(query.vector) == view.vectors.dimension:
+        return None
+    return InvalidArgument.dimension("query_embedding", view.vectors.dimension, len(query.vector))
 
 
 def _describe(view: NamespaceView, hits: Hits) -> None:
@@ -119,34 +150,30 @@ def _nearest_wanted(query: SearchQuery) -> int:
     return query.candidates if query.text is None else query.nearest or query.candidates
 
 
-def _search_among(
-    view: NamespaceView,
-    query: SearchQuery,
-    rows: BoolArray | None,
-    vector: UnitVector,
-    long_postings: int | None,
-) -> Hits | LongSearch:
-    """Answer a query with a vector among some rows, or where there are no vectors."""
-    if view.vectors is None or rows is None:
-        found: Nearest = np.empty(0, np.int64), np.empty(0, np.float32)
-    else:
-        found = view.vectors.search_among(vector, _nearest_wanted(query), rows[view.slot_row.view])
-    return _search_near(view, query, rows, vector, found, long_postings)
+def _nearest(
+    view: NamespaceView, query: SearchQuery, rows: BoolArray | None, vector: UnitVector | None
+) -> Nearest:
+    """Return what is nearest to a vector, among some rows or all; nothing where there are no vectors."""
+    if vector is None or view.vectors is None:
+        return _NOTHING
+    if rows is None:
+        return view.vectors.search(vector[None], _nearest_wanted(query))[0]
+    return view.vectors.search_among(vector, _nearest_wanted(query), rows[view.slot_row.view])
 
 
-def _search_near(
+def _hits(
     view: NamespaceView,
     query: SearchQuery,
+    words: Lookup | None,
     rows: BoolArray | None,
     vector: UnitVector | None,
     nearest: Nearest,
-    long_postings: int | None,
-) -> Hits | LongSearch:
-    """Answer a query with a vector, whose nearest ones are known."""
+) -> Hits:
+    """Return what a query finds, where the nearest to its vector are known."""
     slots, scores = nearest
     near = view.slot_row.view[slots]
-    if query.text is not None:
-        return _search_text(view, query, rows, long_postings, near, vector)
+    if words is not None:
+        return _finish_text(view, query, words, rows, near, vector)
     return Hits(view.positions.view[near].tolist(), scores.round(_SCORE_DIGITS).tolist())
 
 
@@ -157,23 +184,6 @@ def _hits_of_all(view: NamespaceView, found: Sequence[Nearest]) -> list[Hits]:
     scores = np.concatenate([scores for _, scores in found]).round(_SCORE_DIGITS).tolist()
     positions = view.positions.view[view.slot_row.view[slots]].tolist()
     return [Hits(positions[a:b], scores[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
-
-
-def _search_text(
-    view: NamespaceView,
-    query: SearchQuery,
-    rows: BoolArray | None,
-    long_postings: int | None,
-    near: RowArray = _NO_ROWS,
-    vector: UnitVector | None = None,
-) -> Hits | LongSearch:
-    """Answer a query with a text, unless that takes long."""
-    words = Lookup(view.tables(), *view.analyzer.query_terms(query.text or ""))
-    if long_postings is not None:
-        count = words.posting_count(rows is None, _widths(query.candidates))
-        if count > long_postings:
-            return LongSearch(view, query, words, rows, near, vector)
-    return _finish_text(view, query, words, rows, near, vector)
 
 
 def _finish_text(

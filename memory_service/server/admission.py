@@ -34,7 +34,7 @@ _TOGETHER_MIN = 4
 _QUIET_TURNS = 5
 # Health is answered between two bunches, and who comes next waits for the one that has begun. The larger,
 # the more is shared in it: where some wait for others who have many calls, or did a moment ago, it is small.
-_BUNCH_S = 0.02
+_BUNCH_S = 0.01
 _SHARED_BUNCH_S = 0.003
 _SHARED_S = 1.0
 # With so many for each owner nobody has many.

@@ -14,7 +14,7 @@ from functools import partial
 from memory_service.deadline import remaining_s
 from memory_service.errors import Overloaded
 from memory_service.fair_queue import FairQueue
-from memory_service.indexes.search import Found, LongSearch, search_all
+from memory_service.indexes.search import LongSearch, begin_long
 from memory_service.indexes.view import NamespaceView
 from memory_service.indexes.word_scoring import Scratch
 from memory_service.limits import Limits
@@ -74,21 +74,15 @@ class LongSearches:
                 self._begin(*waiting)
 
     def _begin(self, view: NamespaceView, query: SearchQuery, answer: asyncio.Future[Hits]) -> None:
-        found: Found | Exception
         try:
-            # Anew: the view may have changed since it was found to be long.
-            (found,) = search_all(view, [query], LONG_POSTINGS)
+            search = begin_long(view, query)
         except Exception as error:
-            found = error
-        if isinstance(found, LongSearch):
-            self._running = True
-            view.searched.acquire()
-            work = asyncio.get_running_loop().run_in_executor(self._thread, self._finish, found)
-            work.add_done_callback(partial(self._answer, answer))
-        elif isinstance(found, Exception):
-            answer.set_exception(found)
-        else:
-            answer.set_result(found)
+            answer.set_exception(error)
+            return
+        self._running = True
+        view.searched.acquire()
+        work = asyncio.get_running_loop().run_in_executor(self._thread, self._finish, search)
+        work.add_done_callback(partial(self._answer, answer))
 
     def _finish(self, search: LongSearch) -> Hits:
         began = time.perf_counter()

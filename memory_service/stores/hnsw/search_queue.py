@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from memory_service.indexes.search import Found, LongSearch, search_all
+from memory_service.indexes.search import Found, Long, search_all
 from memory_service.indexes.view import NamespaceView
 from memory_service.records import Hits, SearchQuery
 from memory_service.stores.hnsw.long_searches import LONG_POSTINGS, LongSearches
 
-Waiting = tuple[SearchQuery, asyncio.Future[Hits | LongSearch]]
+Waiting = tuple[SearchQuery, asyncio.Future[Hits | Long]]
 
 
 class SearchQueue:
@@ -29,10 +29,10 @@ class SearchQueue:
         loop = asyncio.get_running_loop()
         if not self._waiting:
             loop.call_soon(self._answer)
-        answer: asyncio.Future[Hits | LongSearch] = loop.create_future()
+        answer: asyncio.Future[Hits | Long] = loop.create_future()
         self._waiting.setdefault(view, []).append((query, answer))
         found = await answer
-        return await self._long.search(view, query) if isinstance(found, LongSearch) else found
+        return await self._long.search(view, query) if isinstance(found, Long) else found
 
     def close(self) -> None:
         """Stop."""
