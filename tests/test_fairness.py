@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from threading import Event, Thread
@@ -191,10 +189,3 @@ async def test_a_view_does_not_change_under_a_search(store: HnswStore) -> None:
     view.searched.release()
     changing.join()
     assert happened == ["searched", "changed"]
-
-
-def test_calls_that_wait_come_in_many_at_a_time() -> None:
-    command = (sys.executable, str(Path(__file__).with_name("intake_process.py")))
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    # gRPC's own server takes in one after the other, whatever waits.
-    assert int(done.stdout) > 10

@@ -3,6 +3,9 @@
 gRPC's own asyncio server asks for one call and, when that has come, for the next: a way to another thread and
 back for each. While the event loop is busy, or waits for a processor, one call comes in, and the others wait
 in a queue in which nobody looks whose turn it is, those of health among them.
+
+And it has a task more for each call, which listens whether the caller goes away. Most calls are answered long
+before anybody could: here only those are listened to that take a while.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from grpc._cython import cygrpc
 from grpc.aio._server import Server
 
 _ASKED_FOR = 64
+# Callers are listened to after one to two rounds.
 _ROUND_S = 0.05
 
 
@@ -69,35 +73,45 @@ class _IntakeServer(Server):
         self._fresh[task] = call
         if not self._going_round:
             self._going_round = True
-            loop.call_later(_ROUND_S, self._listen)
+            loop.call_later(_ROUND_S, self._go_round)
         answer = cygrpc._handle_rpc(self._handlers, (), call, loop, False)
         try:
-            await cygrpc._handle_exceptions(call, _settled(answer), loop)
+            await cygrpc._handle_exceptions(call, self._settled(task, answer), loop)
         finally:
-            if self._fresh.pop(task, None) is None:
-                self._older.pop(task, None)
+            self._unheard(task)
 
-    def _listen(self) -> None:
-        """Listen whether the callers go away of those calls that have taken longer than a round."""
-        loop = asyncio.get_running_loop()
+    async def _settled(self, task: asyncio.Task[None], answer: Awaitable[None]) -> None:
+        """Answer a call; nothing is left of it then."""
+        try:
+            await answer
+        except grpc.aio.AbortError as error:
+            # The call knows the error, which would know the call: they would stay until a search for cycles.
+            error.__context__ = None
+            raise error.with_traceback(None)
+        except asyncio.CancelledError:
+            # It is not answered. If it were gone now, the caller would be told that it was cancelled.
+            if (call := self._unheard(task)) is not None:
+                self._listen_to(task, call)
+            raise
+        except cygrpc.ExecuteBatchError:
+            # Who asked has gone.
+            return
+
+    def _unheard(self, task: asyncio.Task[None]) -> Any:
+        """Return the call of a task and forget it; None where its caller is listened to."""
+        return self._fresh.pop(task, None) or self._older.pop(task, None)
+
+    def _listen_to(self, task: asyncio.Task[None], call: Any) -> None:
+        """Cancel the task of a call if its caller goes away."""
+        listening = asyncio.create_task(cygrpc._handle_cancellation_from_core(task, call, task.get_loop()))
+        self._tasks.add(listening)
+        listening.add_done_callback(self._tasks.discard)
+
+    def _go_round(self) -> None:
+        """Listen to the callers of those calls that have taken longer than a round."""
         for task, call in self._older.items():
-            listening = loop.create_task(cygrpc._handle_cancellation_from_core(task, call, loop))
-            self._tasks.add(listening)
-            listening.add_done_callback(self._tasks.discard)
+            self._listen_to(task, call)
         self._older, self._fresh = self._fresh, {}
         self._going_round = bool(self._older)
         if self._going_round:
-            loop.call_later(_ROUND_S, self._listen)
-
-
-async def _settled(answer: Awaitable[None]) -> None:
-    """Answer a call; nothing is left of it then."""
-    try:
-        await answer
-    except grpc.aio.AbortError as error:
-        # The call knows the error, which would know the call: only the collector of garbage would find them.
-        error.__context__ = None
-        raise error.with_traceback(None)
-    except cygrpc.ExecuteBatchError:
-        # Who asked has gone.
-        return
+            asyncio.get_running_loop().call_later(_ROUND_S, self._go_round)
