@@ -39,7 +39,7 @@ DEFAULT_LIMIT = 10
 _CANDIDATES_MIN = 64
 _CANDIDATES_PER_RESULT = 4
 # Words bring most of what vectors find: on conversations, more than these hardly changed an answer.
-_NEAREST_MIN = 16
+_NEAREST_MIN = 10
 # Where something of the items counts as well, what is best may be far from the best by words and vectors.
 _WEIGHED_CANDIDATES_MIN = 256
 _WEIGHED_CANDIDATES_PER_RESULT = 16
