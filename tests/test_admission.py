@@ -160,6 +160,62 @@ async def test_owners_take_turns() -> None:
     assert len(calls.started) == 16
 
 
+def test_bunches_do_not_overlap() -> None:
+    calls, under_way, most = Calls(Limits()), 0, 0
+
+    async def work() -> None:
+        nonlocal under_way, most
+        ticket = calls.admission.arrive(request("a"), None)
+        if ticket.gate is not None:
+            await ticket.gate
+        under_way += 1
+        most = max(most, under_way)
+        # As many turns as a retrieval takes, and as much work.
+        for _ in range(6):
+            until = time.thread_time() + 20e-6
+            while time.thread_time() < until:
+                pass
+            await asyncio.sleep(0)
+        under_way -= 1
+        calls.admission.leave(ticket)
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(work() for _ in range(200)))
+
+    asyncio.run(all_of_them())
+    # One call that was alone, and the largest bunch.
+    assert most <= 33
+
+
+async def test_what_waits_for_something_else_does_not_hold_up_the_next_bunch() -> None:
+    calls = Calls(Limits())
+    for n in range(40):
+        calls.arrive(f"slow-{n}")
+    for _ in range(20_000):
+        if len(calls.started) == 40:
+            break
+        # In each turn of the loop somebody comes and goes, so it is never quiet.
+        ticket = calls.admission.arrive(request("brief"), None)
+        await asyncio.sleep(0)
+        if ticket.gate is not None:
+            ticket.gate.cancel()
+        calls.admission.leave(ticket)
+    assert len(calls.started) == 40
+    await calls.end()
+
+
+async def test_who_has_nothing_here_goes_past_those_who_have_much() -> None:
+    admission = Admission(Limits())
+    waiting = [admission.arrive(request("greedy"), None) for _ in range(60)]
+    assert [ticket for ticket in waiting[1:] if ticket.gate is None] == []
+    first = admission.arrive(request("modest"), None)
+    assert first.gate is None
+    # Not while it has one, and not everybody: ten thousand strangers are a crowd, too.
+    assert admission.arrive(request("modest"), None).gate is not None
+    strangers = [admission.arrive(request(f"stranger {n}"), None) for n in range(8)]
+    assert [ticket.gate is None for ticket in strangers] == [True] * 3 + [False] * 5
+
+
 async def test_where_too_many_wait_the_longest_queue_gives_way() -> None:
     calls = Calls(replace(LIMITS, concurrent_calls_max=4, waiting_calls_max=8))
     for n in range(4):

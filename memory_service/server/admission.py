@@ -30,8 +30,9 @@ from memory_service.server.tickets import Owner, Ticket
 
 _TOGETHER_MAX = 32
 _TOGETHER_MIN = 4
-# gRPC hands over one call in one or two turns of the event loop.
+# gRPC hands over one call in one or two turns of the event loop. From start to answer it takes six or seven.
 _QUIET_TURNS = 5
+_ANSWER_TURNS = 10
 # Health is answered between two bunches, and who comes next waits for the one that has begun. The larger,
 # the more is shared in it: where some wait for others who have many calls, or did a moment ago, it is small.
 _BUNCH_S = 0.01
@@ -214,9 +215,13 @@ class Admission:
         """Let the next ones in if it is time, or look again: in the next turn, or after a pause."""
         loop = asyncio.get_running_loop()
         quiet_turns = quiet_turns + 1 if self._changes == changes else 0
-        # Where it is quiet, no more arrive, and those of the last bunch wait for something else.
-        awaited = bool(self._running) if self._turns else len(self._arrived) < _TOGETHER_MAX
-        if awaited and quiet_turns < _QUIET_TURNS:
+        # Where it is quiet, no more arrive, and those of the last bunch wait for something else; so they do
+        # where it takes much longer than a bunch may.
+        if self._turns:
+            quiet_from = _ANSWER_TURNS if self._running else 0
+        else:
+            quiet_from = _QUIET_TURNS if len(self._arrived) < _TOGETHER_MAX else 0
+        if quiet_turns < quiet_from and self._busy_s() < 2 * _BUNCH_S:
             loop.call_soon(self._look, self._changes, quiet_turns)
         elif self._turns and self._pauses * _PAUSE_S < _INTAKE_SHARE * self._busy_s():
             # The processor is left to gRPC's threads.

@@ -1,0 +1,128 @@
+"""More calls than a server can answer, and health asked meanwhile; each from a process of its own.
+
+They come at a rate, however they fare, or from callers who wait for each answer before they ask again.
+`python -m benchmarks.crowd rate|callers|health ADDRESS NUMBER SECONDS`, the request on stdin, the outcome on
+stdout: so what is timed is the server, and not the event loop that also makes ten thousand calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections import Counter
+from contextlib import AsyncExitStack
+from typing import Any
+
+import grpc.aio
+import msgspec
+import uvloop
+
+from benchmarks.settings import OVERLOAD_CONNECTIONS, OVERLOAD_DEADLINE_S, OVERLOAD_PROCESSES
+
+_RETRIEVE, _HEALTH = "/memory_service.v1.MemoryService/Retrieve", "/grpc.health.v1.Health/Check"
+_HEALTH_RATE = 20.0
+
+Call = Any
+
+
+class Outcome(msgspec.Struct):
+    """How the calls of one process ended."""
+
+    made: int = 0
+    good: int = 0
+    """Answered before the time was up."""
+    codes: dict[str, int] = {}
+    latencies_s: list[float] = []
+    """Of those that were answered well."""
+
+
+async def overload(
+    address: str, request: bytes, how: str, number: float, seconds: float
+) -> tuple[Outcome, Outcome]:
+    """Makes so many calls a second (`how` is "rate") or has so many callers ("callers"), in some processes.
+
+    Returns how the calls ended, and how health did.
+    """
+    share = number / OVERLOAD_PROCESSES
+    *parts, health = await asyncio.gather(
+        *(_outcome(how, address, share, seconds, request) for _ in range(OVERLOAD_PROCESSES)),
+        _outcome("health", address, _HEALTH_RATE, seconds, b""),
+    )
+    codes: Counter[str] = Counter()
+    for part in parts:
+        codes.update(part.codes)
+    latencies_s = [seconds for part in parts for seconds in part.latencies_s]
+    made, good = sum(part.made for part in parts), sum(part.good for part in parts)
+    return Outcome(made, good, codes, latencies_s), health
+
+
+async def _outcome(how: str, address: str, number: float, seconds: float, request: bytes) -> Outcome:
+    command = (sys.executable, "-m", "benchmarks.crowd", how, address, str(number), str(seconds))
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
+    written, _ = await process.communicate(request)
+    return msgspec.json.decode(written, type=Outcome)
+
+
+async def _run(how: str, address: str, number: float, seconds: float, request: bytes) -> Outcome:
+    outcome = Outcome()
+    connections = 1 if how == "health" else OVERLOAD_CONNECTIONS // OVERLOAD_PROCESSES
+    async with AsyncExitStack() as stack:
+        calls: list[Call] = []
+        for _ in range(connections):
+            channel = grpc.aio.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
+            await stack.enter_async_context(channel)
+            await channel.channel_ready()
+            calls.append(channel.unary_unary(_HEALTH if how == "health" else _RETRIEVE))
+        until = time.perf_counter() + seconds
+        if how == "callers":
+            await asyncio.gather(
+                *(_caller(calls[n % connections], request, outcome, until) for n in range(int(number)))
+            )
+        else:
+            await _at_rate(calls, number, request, outcome, until)
+    return outcome
+
+
+async def _at_rate(calls: list[Call], rate: float, request: bytes, outcome: Outcome, until: float) -> None:
+    under_way = set[asyncio.Task[None]]()
+    began, made = time.perf_counter(), 0
+    while (now := time.perf_counter()) < until:
+        due = int((now - began) * rate)
+        for number in range(made, due):
+            task = asyncio.create_task(_one(calls[number % len(calls)], request, outcome, until))
+            under_way.add(task)
+            task.add_done_callback(under_way.discard)
+        made = due
+        await asyncio.sleep(0.002)
+    await asyncio.gather(*under_way)
+
+
+async def _caller(call: Call, request: bytes, outcome: Outcome, until: float) -> None:
+    while time.perf_counter() < until:
+        await _one(call, request, outcome, until)
+
+
+async def _one(call: Call, request: bytes, outcome: Outcome, until: float) -> None:
+    began = time.perf_counter()
+    outcome.made += 1
+    try:
+        await call(request, timeout=OVERLOAD_DEADLINE_S)
+    except grpc.aio.AioRpcError as error:
+        name = error.code().name
+        outcome.codes[name] = outcome.codes.get(name, 0) + 1
+    else:
+        outcome.good += time.perf_counter() <= until
+        outcome.latencies_s.append(time.perf_counter() - began)
+
+
+def main() -> None:
+    """What a process does."""
+    how, address, number, seconds = sys.argv[1:]
+    outcome = uvloop.run(_run(how, address, float(number), float(seconds), sys.stdin.buffer.read()))
+    sys.stdout.buffer.write(msgspec.json.encode(outcome))
+
+
+if __name__ == "__main__":
+    main()
