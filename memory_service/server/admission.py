@@ -215,13 +215,14 @@ class Admission:
         """Let the next ones in if it is time, or look again: in the next turn, or after a pause."""
         loop = asyncio.get_running_loop()
         quiet_turns = quiet_turns + 1 if self._changes == changes else 0
-        # Where it is quiet, no more arrive, and those of the last bunch wait for something else; so they do
-        # where it takes much longer than a bunch may.
-        if self._turns:
-            quiet_from = _ANSWER_TURNS if self._running else 0
+        if not self._turns:
+            waits = quiet_turns < _QUIET_TURNS and len(self._arrived) < _TOGETHER_MAX
         else:
-            quiet_from = _QUIET_TURNS if len(self._arrived) < _TOGETHER_MAX else 0
-        if quiet_turns < quiet_from and self._busy_s() < 2 * _BUNCH_S:
+            # Where it is quiet, those of the last bunch wait for something else; so they do where they take
+            # much longer than a bunch may.
+            overdue = loop.time() > self._opened_at + 2 * _BUNCH_S
+            waits = bool(self._running) and quiet_turns < _ANSWER_TURNS and not overdue
+        if waits:
             loop.call_soon(self._look, self._changes, quiet_turns)
         elif self._turns and self._pauses * _PAUSE_S < _INTAKE_SHARE * self._busy_s():
             # The processor is left to gRPC's threads.
