@@ -42,8 +42,10 @@ _SHARED_S = 1.0
 _EVEN_CALLS = 4
 # So many go past those who have many, between two bunches.
 _PROMPT_MAX = 4
-# Of the time that a bunch takes, as much again is given to taking calls in while others wait.
-_INTAKE_SHARE = 0.4
+# Of the time that a bunch takes, as much again is given to taking calls in while others wait: the more, the
+# quicker is who has few, and health; the less, the more is answered.
+_INTAKE_SHARE = 0.2
+_SHARED_INTAKE_SHARE = 0.4
 _PAUSE_S = 0.001
 _COUNTED_BUSY_S = 0.05
 # Of what a call costs, so much is to take it in.
@@ -136,7 +138,7 @@ class Admission:
         if ticket is self._alone:
             self._alone = None
             now = time.perf_counter()
-            self._alone_from = now + _INTAKE_SHARE * (now - self._alone_since)
+            self._alone_from = now + _SHARED_INTAKE_SHARE * (now - self._alone_since)
         if self._turns and not self._looking:
             self._start_looking()
 
@@ -224,16 +226,18 @@ class Admission:
             waits = bool(self._running) and quiet_turns < _ANSWER_TURNS and not overdue
         if waits:
             loop.call_soon(self._look, self._changes, quiet_turns)
-        elif self._turns and self._pauses * _PAUSE_S < _INTAKE_SHARE * self._busy_s():
+        elif self._turns and self._pauses * _PAUSE_S < self._intake_s(loop.time()):
             # The processor is left to gRPC's threads.
             self._pauses += 1
             loop.call_later(_PAUSE_S, self._look, self._changes, 0)
         else:
             self._open()
 
-    def _busy_s(self) -> float:
-        # What the loop did since the last bunch, be it hours ago, is no reason to wait for long.
-        return min(time.thread_time() - self._cpu_at_opening, _COUNTED_BUSY_S)
+    def _intake_s(self, now: float) -> float:
+        """Return how long the processor is left to gRPC after the last bunch."""
+        # What the loop did since then, be it hours ago, is no reason to wait for long.
+        busy_s = min(time.thread_time() - self._cpu_at_opening, _COUNTED_BUSY_S)
+        return busy_s * (_SHARED_INTAKE_SHARE if now < self._shared_until else _INTAKE_SHARE)
 
     def _measure(self, now: float) -> None:
         """Note what a call of the last bunch took, if nothing else has been going on since."""
