@@ -44,7 +44,7 @@ _EVEN_CALLS = 4
 _PROMPT_MAX = 4
 # Of the time that a bunch takes, as much again is given to taking calls in while others wait: the more, the
 # quicker is who has few, and health; the less, the more is answered.
-_INTAKE_SHARE = 0.2
+_INTAKE_SHARE = 0.15
 _SHARED_INTAKE_SHARE = 0.4
 _PAUSE_S = 0.001
 _COUNTED_BUSY_S = 0.05
