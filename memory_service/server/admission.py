@@ -41,7 +41,7 @@ _SHARED_S = 1.0
 # With so many for each owner nobody has many.
 _EVEN_CALLS = 4
 # So many go past those who have many, between two bunches.
-_PROMPT_MAX = 4
+_PROMPT_CALLS = 4
 # Of the time that a bunch takes, as much again is given to taking calls in while others wait: the more, the
 # quicker is who has few, and health; the less, the more is answered.
 _INTAKE_SHARE = 0.15
@@ -82,7 +82,7 @@ class Admission:
         self._looking_since_opening = False
         self._last_count = 1
         self._shared_until = 0.0
-        self._prompt_left = _PROMPT_MAX
+        self._prompt_left = _PROMPT_CALLS
         self._alone: Ticket | None = None
         self._alone_since = 0.0
         self._alone_from = 0.0
@@ -266,7 +266,7 @@ class Admission:
             self._queue_arrived()
             started = self._start_by_turns(min(together, free), now)
         self._last_count = max(started, 1)
-        self._opened_at, self._pauses, self._taken_in, self._prompt_left = now, 0, 0, _PROMPT_MAX
+        self._opened_at, self._pauses, self._taken_in, self._prompt_left = now, 0, 0, _PROMPT_CALLS
         # Where nobody could start, somebody has to leave first.
         self._looking = bool(self._turns) and started > 0
         self._looking_since_opening = self._looking
