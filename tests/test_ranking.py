@@ -98,6 +98,9 @@ def test_shares_add_up_to_the_score_in_every_mode(
     boosts = {} if mode is VECTOR else {"time": timed & there, "phrase": quoted & there}
     ranked = rank(hits, scoring, boosts, explain=True)
     assert ranked.order == rank(hits, scoring, boosts, explain=False).order
+    some = rank(hits, scoring, boosts, 3, explain=True)
+    assert some.order == ranked.order[:3]
+    assert some.shares == {position: ranked.shares[position] for _, position in some.order}
     assert ranked.order == sorted(ranked.order, reverse=True)
     assert {position for _, position in ranked.order} <= there
     for score, position in ranked.order:
