@@ -9,7 +9,6 @@ import numpy as np
 
 from libc.math cimport log
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
-from libc.string cimport memset
 from libcpp.algorithm cimport lower_bound, nth_element, sort
 from libcpp.pair cimport pair
 from libcpp.vector cimport vector
@@ -414,43 +413,10 @@ cdef void _follow(
         docs[step] = row_doc[link - 1] if link else -1
 
 
-# Sorted into so many bins by score, most of what is not among the best need not be compared.
-cdef enum:
-    _BINS = 256
-
-
 cdef void _keep_best(vector[Ranked]& ranked, int64_t count) noexcept nogil:
-    if <int64_t>ranked.size() <= count:
-        return
-    if <int64_t>ranked.size() > 2 * count:
-        _drop_low(ranked, count)
-    nth_element(ranked.begin(), ranked.begin() + count, ranked.end())
-    ranked.resize(count)
-
-
-cdef void _drop_low(vector[Ranked]& ranked, int64_t count) noexcept nogil:
-    """Drop what scores less than the `count` best, or most of it; in a few passes without a branch to guess."""
-    cdef int64_t[_BINS] sizes
-    cdef double best = 0, scale
-    cdef int64_t kept = 0
-    cdef int lowest = _BINS - 1
-    cdef size_t i, end = 0
-    for i in range(ranked.size()):
-        best = min(best, ranked[i].first)
-    if not best < 0:
-        return
-    memset(sizes, 0, sizeof(sizes))
-    scale = (_BINS - 1) / best
-    for i in range(ranked.size()):
-        sizes[<int>(ranked[i].first * scale)] += 1
-    kept = sizes[lowest]
-    while kept < count:
-        lowest -= 1
-        kept += sizes[lowest]
-    for i in range(ranked.size()):
-        ranked[end] = ranked[i]
-        end += <int>(ranked[i].first * scale) >= lowest
-    ranked.resize(end)
+    if <int64_t>ranked.size() > count:
+        nth_element(ranked.begin(), ranked.begin() + count, ranked.end())
+        ranked.resize(count)
 
 
 cdef void _keep_allowed(vector[Ranked]& ranked, const uint8_t[::1] allowed) noexcept nogil:
