@@ -7,11 +7,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from threading import Event, Thread
 
+import msgspec
+import numpy as np
 import pytest
 
 from contract.builders import NOW, build_write
 from memory_service.deadline import set_remaining_s
 from memory_service.errors import Overloaded
+from memory_service.indexes.search import Long, search, search_all
 from memory_service.records import Hits, ItemFilter, SearchQuery
 from memory_service.stores.hnsw import HnswStore
 from memory_service.stores.hnsw.commit_queue import CommitQueue
@@ -168,6 +171,26 @@ async def test_a_long_search_that_could_not_begin_in_time_is_refused(store: Hnsw
     first, second = await asyncio.gather(*asked, return_exceptions=True)
     assert isinstance(first, Hits)
     assert isinstance(second, Overloaded)
+
+
+async def test_a_long_search_finds_what_a_short_one_does_by_words_and_by_vectors(store: HnswStore) -> None:
+    # No word of the query tells of this item: its vector alone brings it in.
+    near, far = np.eye(8, dtype=np.float32)[:2]
+    await store.add_items("modest", [build_write("near", "zebra", near)])
+    await store.add_items("modest", [build_write("far", "zebra", far)])
+    query = msgspec.structs.replace(QUERY, vector=near, nearest=1)
+    found = await store.search("modest", query)
+    view = store._views.peek("modest")
+    assert view is not None
+    assert search_all(view, [query], LONG_POSTINGS) == [Long.LONG]
+    assert found == search(view, query)
+    ((place, score),) = [
+        (at, score) for at, score in enumerate(found.vector_scores or ()) if score is not None
+    ]
+    assert score == 1.0
+    (item,) = await store.load_items("modest", [found.positions[place]])
+    assert item is not None
+    assert item.id == "near"
 
 
 async def test_a_view_does_not_change_under_a_search(store: HnswStore) -> None:
