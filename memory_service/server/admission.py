@@ -105,13 +105,15 @@ class Admission:
         self._taken_in += 1
         self._changes += 1
         ticket = Ticket(raw, present_caller())
-        if self._is_alone():
-            self._alone = ticket
-            return self._enter(ticket, at_once=True)
+        if self._may_be_alone():
+            self._alone, self._alone_since = ticket, time.perf_counter()
+            return self._enter_at_once(ticket)
         loop = asyncio.get_running_loop()
-        if self._turns and self._goes_past(ticket, loop.time()):
-            self._prompt_left -= 1
-            return self._enter(ticket, at_once=True)
+        if self._turns and self._is_behind_many(ticket.owner):
+            self._shared_until = loop.time() + _SHARED_S
+            if self._prompt_left and self._free() > self._reserve:
+                self._prompt_left -= 1
+                return self._enter_at_once(ticket)
         ticket.wait(loop.create_future(), None if remaining_s is None else loop.time() + remaining_s)
         if self._turns or len(self._arrived) >= self._check_from:
             self._find_room(ticket, remaining_s)
@@ -142,26 +144,21 @@ class Admission:
         if self._turns and not self._looking:
             self._start_looking()
 
-    def _enter(self, ticket: Ticket, *, at_once: bool = False) -> Ticket:
+    def _enter(self, ticket: Ticket) -> None:
         self._owned[ticket.owner] = self._owned.get(ticket.owner, 0) + 1
-        if at_once:
-            self._let_in.add(ticket)
+
+    def _enter_at_once(self, ticket: Ticket) -> Ticket:
+        self._enter(ticket)
+        self._let_in.add(ticket)
         return ticket
 
-    def _is_alone(self) -> bool:
-        """Whether a call that comes now may start: there is no other, and the one before was alone, too."""
-        if self._last_count > 1 or self._owned:
-            return False
-        self._alone_since = time.perf_counter()
-        return self._alone_since >= self._alone_from
+    def _may_be_alone(self) -> bool:
+        """Whether there is no other call, and the one before was alone, too."""
+        return self._last_count == 1 and not self._owned and time.perf_counter() >= self._alone_from
 
-    def _goes_past(self, ticket: Ticket, now: float) -> bool:
-        """Whether a call starts before those that wait: each of few has many, and its owner has none."""
-        many = _EVEN_CALLS * (self._turns.owners + 1)
-        if ticket.owner in self._owned or len(self._turns) <= many:
-            return False
-        self._shared_until = now + _SHARED_S
-        return self._prompt_left > 0 and self._free() > self._reserve
+    def _is_behind_many(self, owner: Owner) -> bool:
+        """Whether each of the few who wait has many calls, and this owner has none."""
+        return owner not in self._owned and len(self._turns) > _EVEN_CALLS * (self._turns.owners + 1)
 
     def _find_room(self, ticket: Ticket, remaining_s: float | None) -> None:
         """Let a call join those that wait, in the place of another one if need be, or refuse it."""
