@@ -18,7 +18,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
-from grpc_api import METHODS, Api, Refusal, decode, path
+from grpc_api import METHODS, Api, Refusal, decode, first_response, path
 from memory_service.credentials import key_changes
 from memory_service.credentials.api_keys import ApiKey
 from memory_service.credentials.key_file import KeyFile
@@ -55,7 +55,7 @@ class Client:
         if request is None:
             request = GetMessageClass(method.input_type)(**fields)
         answer = self.start(method, iter([request]) if method.client_streaming else request)
-        return next(answer, None) if method.server_streaming else answer
+        return first_response(method, answer) if method.server_streaming else answer
 
     def start(self, method: MethodDescriptor, request: Any) -> Any:
         """Calls an RPC and returns what gRPC does: a response, or the call of a stream of them."""

@@ -6,6 +6,7 @@ import json
 import re
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,7 +124,7 @@ class Api:
             response_deserializer=GetMessageClass(method.output_type).FromString,
         )
         answer = remote(iter([request]) if method.client_streaming else request)
-        return next(answer) if method.server_streaming else answer
+        return first_response(method, answer) if method.server_streaming else answer
 
     def add(self, namespace: str, **fields: Any) -> memory_pb2.MemoryItem:
         """Adds an item with these fields."""
@@ -269,6 +270,17 @@ def refusal(call: Callable[..., Any], request: object) -> Refusal:
     except grpc.RpcError as error:
         return decode(error)
     raise AssertionError(f"accepted, with the answer {str(answer)[:1000]!r}")
+
+
+def first_response(method: MethodDescriptor, stream: Iterator[Any]) -> Any:
+    """The first response of a stream, or None. What ends by itself is read to its end.
+
+    Whoever drops a stream cancels it, perhaps before the server has ended it.
+    """
+    first = next(stream, None)
+    if method.name != "Watch":
+        deque(stream, maxlen=0)
+    return first
 
 
 def outcome(call: Callable[[], object]) -> grpc.StatusCode:
