@@ -10,7 +10,12 @@ COMPILED = sorted(Path("memory_service").rglob("*.pyx"))
 setup(
     ext_modules=cythonize(
         [
-            Extension(".".join(path.with_suffix("").parts), [str(path)], extra_compile_args=["-O3"])
+            Extension(
+                ".".join(path.with_suffix("").parts),
+                [str(path)],
+                depends=[str(header) for header in path.parent.glob("*.hpp")],
+                extra_compile_args=["-O3", "-std=c++17"],
+            )
             for path in COMPILED
         ]
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from benchmarks.bench import Bench, Settled, progress, settle
 from benchmarks.client import Burst, Call, Client, ask_all, measured_burst
 from benchmarks.processes import ServerProcess, bare_server, memory_server, stop
-from benchmarks.search import GraphSearch, Search, cpu_per_search
+from benchmarks.search import Search, cpu_per_search
 from benchmarks.settings import LIMIT, RETRIEVE_IN_FLIGHT
 from benchmarks.table import Bar, Measurement, count
 from benchmarks.vectors import Dataset
@@ -29,9 +29,7 @@ async def _measure(bench: Bench, size: int) -> Measurement:
             await ask_all(client.retrieve, requests, RETRIEVE_IN_FLIGHT)
             await ask_all(bare_client.retrieve, requests, RETRIEVE_IN_FLIGHT)
             settled = await settle(client, server)
-            search = bench.search(size, settled.kind)
-            if isinstance(search, GraphSearch):
-                search.tune(bench.dataset(size))
+            search = bench.search(size)
             progress(f"retrieve: {count(size)} items, {settled.kind} index, against {search.name}")
             rounds = _Rounds(bench, bench.dataset(size), requests)
             for _ in range(bench.sizes.rounds):

@@ -235,7 +235,7 @@ _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "
     "if not said, it is kept where callers need credentials.",
 )
 @option("--audit-reads", is_flag=True, default=False, help="Whether the audit log has reads, too.")
-@option("--exact-vectors-max", default=4096, help="Up to this many vectors a namespace is searched exactly.")
+@option("--exact-vectors-max", default=16384, help="Up to this many vectors a namespace is searched exactly.")
 @option(
     "--tail-vectors-max",
     default=1024,

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_service.errors import InvalidArgument
+from memory_service.indexes.exact_vectors import Found as Nearest
 from memory_service.indexes.selection import row_mask
-from memory_service.indexes.vectors import Found as Nearest
 from memory_service.indexes.vectors import unit, unit_rows
 from memory_service.indexes.view import BoolArray, NamespaceView, RowArray
 from memory_service.indexes.word_scoring import Lookup, Scratch

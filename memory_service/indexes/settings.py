@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class IndexSettings:
     """How namespaces are indexed. The defaults suit vectors of 256 to 1536 dimensions."""
 
-    exact_vectors_max: int = 4096
+    exact_vectors_max: int = 16_384
     """Up to this many vectors a namespace is searched exactly, above it through an HNSW graph."""
     tail_vectors_max: int = 1024
     """This many new vectors are searched exactly beside the graph before they are merged into it."""

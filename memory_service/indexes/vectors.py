@@ -18,22 +18,21 @@ from numpy.typing import NDArray
 
 from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.distinct_graph import DistinctGraph, Linked
+from memory_service.indexes.exact_vectors import ExactVectors, FloatMatrix, Found
 from memory_service.indexes.hnsw import HnswGraph
-from memory_service.indexes.inner_products import inner_products, scores_of_rows
+from memory_service.indexes.inner_products import scores_of_rows
 from memory_service.indexes.settings import IndexSettings
 
-FloatMatrix = NDArray[np.float32]
 SlotArray = NDArray[Any]
 BoolArray = NDArray[np.bool_]
-Found = tuple[SlotArray, NDArray[np.float32]]
-"""Slots and the scores they have."""
 
 _NO_LABELS = np.empty(0, np.int32)
 _BUILD_THREADS = 2
 _DELETED_MIN = 16
 _HELD_OUT = 256
-# Up to this many queries BLAS is faster with each of them alone: for more it rearranges the matrix.
-_ALONE_MAX = 4
+# Where so few match, or so small a part, each of them is compared, and not every vector looked at.
+_FEW_MAX = 4096
+_FEW_SHARE = 8
 
 
 @dataclass
@@ -71,7 +70,7 @@ class VectorIndex:
     def __init__(self, dimension: int, settings: IndexSettings) -> None:
         self.dimension = dimension
         self._settings = settings
-        self._matrix = GrowingArray(np.float32, dimension)
+        self._matrix = ExactVectors(np.empty((0, dimension), np.float32))
         self._graph: DistinctGraph | None = None
         self._live = GrowingArray(np.bool_)
         self._live_count = 0
@@ -88,7 +87,7 @@ class VectorIndex:
     ) -> VectorIndex:
         """Return one that holds a loaded graph, if any, and the unit vectors of a matrix behind it."""
         index = cls(matrix.shape[1], settings)
-        index._matrix = GrowingArray.of(matrix)
+        index._matrix = ExactVectors(matrix)
         live = np.ones(len(matrix), np.bool_)
         if graph is not None and graph_live is not None:
             index._graph = graph
@@ -145,7 +144,7 @@ class VectorIndex:
         inner products with the query."""
         graph = self._graph
         if graph is None:
-            return self._scan_matrix(queries, k)
+            return self._matrix.nearest(queries, k, self._live.view)
         if k > graph.slot_count // 4:
             return [self.scan(query, k) for query in queries]
         live = None if self._live_count == len(self._live) else self._live.view
@@ -158,25 +157,26 @@ class VectorIndex:
         found = [(slots[:k], scores[:k]) for slots, scores in found]
         if graph.slot_count == len(self._live):
             return found
-        tail = self._tail_products(queries)
         # What the graph found last, or nothing where it found too few.
-        least = np.array([s[-1] if 0 < k == len(s) else -np.inf for _, s in found], np.float32)
-        better = np.any(tail > least[:, None], axis=1)
+        over = np.array([s[-1] if 0 < k == len(s) else -np.inf for _, s in found], np.float32)
+        tail = self._matrix.nearest(queries, k, self._live.view[graph.slot_count :], over)
         return [
-            self._with_tail(f, row, k) if is_better else f
-            for f, row, is_better in zip(found, tail, better.tolist(), strict=True)
+            _merged(f, (rows + graph.slot_count, scores), k) if len(rows) else f
+            for f, (rows, scores) in zip(found, tail, strict=True)
         ]
 
     def search_among(self, query: NDArray[np.float32], k: int, allowed: BoolArray) -> Found:
         """Like `search`, for one query, among the slots that `allowed`, of shape (len(self),), tells."""
-        if self._graph is None or k > self._graph.slot_count // 4:
+        if self._graph is None:
+            return self._scan_matrix(query, k, allowed & self._live.view)
+        if k > self._graph.slot_count // 4:
             return self.scan(query, k, allowed)
         found = self._search_graph_among(self._graph, query, k, allowed)
         if found is None:
             return self.scan(query, k, allowed)
-        slots = np.flatnonzero(allowed[self._graph.slot_count :] & self._live.view[self._graph.slot_count :])
-        tail = _best(slots + self._graph.slot_count, self._matrix.view[slots] @ query, k)
-        return _merged(found, tail, k)
+        first = self._graph.slot_count
+        rows, scores = self._scan_matrix(query, k, allowed[first:] & self._live.view[first:])
+        return _merged(found, (rows + first, scores), k)
 
     def _search_graph_among(
         self, graph: DistinctGraph, query: NDArray[np.float32], k: int, allowed: BoolArray
@@ -185,7 +185,7 @@ class VectorIndex:
         count = graph.slot_count
         wanted = allowed[:count] & self._live.view[:count]
         match_count = int(wanted.sum())
-        if match_count <= max(self._settings.exact_vectors_max, 4 * k):
+        if match_count <= max(min(self._settings.exact_vectors_max, _FEW_MAX), 4 * k):
             slots = np.flatnonzero(wanted)
             return _best(slots, graph.scores(slots, query), k)
         ask = int(1.5 * k * count / match_count) + 16
@@ -200,30 +200,12 @@ class VectorIndex:
             ask *= 3
         return None
 
-    def _scan_matrix(self, queries: FloatMatrix, k: int) -> list[Found]:
-        """Compare with every vector, where there is no graph."""
-        products = self._tail_products(queries)
-        count, k = products.shape[1], min(k, self._live_count)
-        if k == count:
-            return [(np.arange(count), row) for row in products]
-        best = products.argpartition(count - k - 1, axis=1)[:, count - k :]
-        return list(zip(best, np.take_along_axis(products, best, axis=1), strict=True))
-
-    def _tail_products(self, queries: FloatMatrix) -> FloatMatrix:
-        """Return for each query its inner products with what is not in the graph, -inf for what is dead.
-
-        The matrix is read once for all queries.
-        """
-        products = _products(self._matrix.view, queries)
-        if self._live_count < len(self._live):
-            products[:, ~self._live.view[self.graph_count :]] = -np.inf
-        return products
-
-    def _with_tail(self, found: Found, tail: NDArray[np.float32], k: int) -> Found:
-        """Put what is better in the tail into what the graph found."""
-        slots, scores = found
-        better = np.flatnonzero(tail > (scores[-1] if 0 < k == len(scores) else -np.inf))
-        return _merged((slots, scores), (better + self.graph_count, tail[better]), k)
+    def _scan_matrix(self, query: NDArray[np.float32], k: int, wanted: BoolArray) -> Found:
+        """Return the k best of the wanted rows of the matrix, shape (rows,)."""
+        if np.count_nonzero(wanted) * _FEW_SHARE > len(wanted):
+            return self._matrix.nearest(query[None], k, wanted)[0]
+        rows = np.flatnonzero(wanted)
+        return _best(rows, self._matrix.products(rows, query), k)
 
     def scan(self, query: NDArray[np.float32], k: int, allowed: BoolArray | None = None) -> Found:
         """Like `search` or `search_among`, by comparing with every vector."""
@@ -235,14 +217,13 @@ class VectorIndex:
         """Return the inner products of the query with the vectors in these slots, in their order."""
         graph = self._graph
         if graph is None:
-            return inner_products(self._matrix.view, slots.astype(np.int32, copy=False), query)
+            return self._matrix.products(slots, query)
         if graph.slot_count == len(self._live):
             return graph.scores(slots, query)
         scores = np.empty(len(slots), np.float32)
         in_graph = slots < graph.slot_count
         scores[in_graph] = graph.scores(slots[in_graph], query)
-        in_matrix = (slots[~in_graph] - graph.slot_count).astype(np.int32)
-        scores[~in_graph] = inner_products(self._matrix.view, in_matrix, query)
+        scores[~in_graph] = self._matrix.products(slots[~in_graph] - graph.slot_count, query)
         return scores
 
     def scores_of_rows(
@@ -327,7 +308,7 @@ class VectorIndex:
         before = self.graph_count
         self._graph, linked = result
         upto = len(linked.slot_group)
-        self._matrix = GrowingArray.of(self._matrix.view[upto - before :].copy())
+        self._matrix = ExactVectors(self._matrix.view[upto - before :].copy())
         self._graph.adopt(linked, self._live.view[:upto])
 
     def fail_job(self) -> None:
@@ -338,27 +319,11 @@ class VectorIndex:
             self._graph.adopt_again(self._live.view[: self._graph.slot_count])
 
 
-def _products(matrix: FloatMatrix, queries: FloatMatrix) -> FloatMatrix:
-    """Return for each query its inner products with the rows of a matrix, shape (n, len(matrix))."""
-    if len(queries) <= _ALONE_MAX:
-        products = np.empty((len(queries), len(matrix)), np.float32)
-        for query, row in zip(queries, products, strict=True):
-            np.matmul(matrix, query, out=row)
-        return products
-    return np.ascontiguousarray((matrix @ queries.T).T)
-
-
-def _best_of_all(scores: NDArray[np.float32], k: int, first: int) -> Found:
-    """Return where the k best scores are, counted from `first`, in no particular order, and the scores."""
+def _best(slots: SlotArray, scores: NDArray[np.float32], k: int) -> Found:
     if k < len(scores):
         best = scores.argpartition(len(scores) - k)[len(scores) - k :] if k > 0 else np.empty(0, np.int64)
-        return (best + first if first else best), scores[best]
-    return np.arange(first, first + len(scores)), scores
-
-
-def _best(slots: SlotArray, scores: NDArray[np.float32], k: int) -> Found:
-    best, scores = _best_of_all(scores, k, 0)
-    return slots[best], scores
+        return slots[best], scores[best]
+    return slots, scores
 
 
 def _merged(one: Found, other: Found, k: int) -> Found:

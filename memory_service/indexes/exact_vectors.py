@@ -1,0 +1,68 @@
+"""Unit vectors in a matrix, compared with a query one and all, by way of their 8-bit codes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_service.indexes.arrays import GrowingArray
+from memory_service.indexes.inner_products import inner_products
+from memory_service.indexes.quantized_rows import QuantizedRows
+
+FloatMatrix = NDArray[np.float32]
+FloatArray = NDArray[np.float32]
+BoolArray = NDArray[np.bool_]
+Found = tuple[NDArray[Any], FloatArray]
+"""Numbers, of rows or slots, and the inner products they have with a query."""
+
+_LEAST = np.finfo(np.float32).min
+
+
+class ExactVectors:
+    """Rows that are appended and never change.
+
+    Those that are appended get their codes with the next search. `append` is for one thread; while it is not
+    called, searches may be for several.
+    """
+
+    def __init__(self, matrix: FloatMatrix) -> None:
+        """Begin with the unit vectors of a matrix, shape (n, dimension), which is not copied."""
+        self._matrix = GrowingArray.of(matrix)
+        self._codes = QuantizedRows(matrix.shape[1])
+        self._codes.encode(matrix)
+
+    def __len__(self) -> int:
+        return len(self._matrix)
+
+    @property
+    def view(self) -> FloatMatrix:
+        """The vectors, shape (len(self), dimension), not copied. Valid until the next append."""
+        return self._matrix.view
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken."""
+        return self._matrix.nbytes + self._codes.nbytes
+
+    def append(self, vector: FloatArray) -> None:
+        """Add a unit vector at the end."""
+        self._matrix.append(vector)
+
+    def nearest(
+        self, queries: FloatMatrix, k: int, live: BoolArray, over: FloatArray | None = None
+    ) -> list[Found]:
+        """Return for each query the k live rows of the largest inner products, best first.
+
+        Only those whose product is larger than what `over` has for the query; None: any. The matrix is gone
+        through once for all queries.
+        """
+        if over is None:
+            over = np.full(len(queries), _LEAST, np.float32)
+        queries = np.ascontiguousarray(queries, np.float32)
+        return self._codes.nearest(self._matrix.view, live.view(np.uint8), queries, k, over)
+
+    def products(self, rows: NDArray[Any], query: FloatArray) -> FloatArray:
+        """Return the inner products of a query with some rows, in their order."""
+        return inner_products(self._matrix.view, rows.astype(np.int32, copy=False), query)
