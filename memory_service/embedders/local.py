@@ -7,7 +7,6 @@ See Model2Vec and WordLlama for the idea: token vectors distilled from a large m
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from memory_service.embedders.base import Embedder
+from memory_service.embedders.token_sums import unit_sum
 from memory_service.records import Vector
 
 _DIMENSION = 256
@@ -90,22 +90,20 @@ class LocalEmbedder(Embedder):
             answer.set_result([next(vectors) for _ in texts])
 
     def _embed(self, texts: Sequence[str]) -> list[Vector | None]:
-        return [self._mean(self._tokens(text)) for text in texts]
+        return [unit_sum(self._vectors, self._tokens(text)) for text in texts]
 
-    def _tokens(self, text: str) -> list[int]:
-        """Return the tokens of a text: those of its words, one after the other.
+    def _tokens(self, text: str) -> list[list[int]]:
+        """Return the tokens of a text: those of each of its words.
 
         The tokenizer puts a mark in the place of each space, and knows no token in which a mark follows
         anything but marks: none reaches into the next word. Only where marks meet, or the text has one of
         its own, or what may be a token such as <s>, the tokenizer has to see the whole.
         """
         if "  " in text or "<" in text or _MARK in text or text[:1] == " " or text[-1:] == " ":
-            return self._encode(text)
-        known, tokens = self._known, list[int]()
-        for word in text.split(" "):
-            its = known.get(word)
-            tokens += self._learn(word) if its is None else its
-        return tokens
+            return [self._encode(text)]
+        words = text.split(" ")
+        tokens = list(map(self._known.get, words))
+        return [self._learn(word) if its is None else its for word, its in zip(words, tokens, strict=True)]
 
     def _learn(self, word: str) -> list[int]:
         tokens = self._encode(word)
@@ -118,11 +116,3 @@ class LocalEmbedder(Embedder):
     def _encode(self, text: str) -> list[int]:
         tokens: list[int] = self._tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids
         return tokens
-
-    def _mean(self, tokens: list[int]) -> Vector | None:
-        if not tokens:
-            return None
-        # The sum has the direction of the mean, and direction is all that counts.
-        total = np.add.reduce(self._vectors.take(tokens, 0), 0)
-        square = float(total @ total)
-        return total * np.float32(1 / math.sqrt(square)) if square > 0 else None

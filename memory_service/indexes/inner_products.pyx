@@ -6,6 +6,7 @@ import numpy as np
 
 from libc.math cimport rintf
 from libc.stdint cimport int32_t
+from libcpp.vector cimport vector
 
 cdef extern from *:
     """
@@ -15,9 +16,16 @@ cdef extern from *:
     """
     void prefetch(const float* vector, Py_ssize_t length) noexcept nogil
 
+cdef extern from "quantized_scan.hpp" namespace "quantized_scan" nogil:
+    ctypedef float (*Product)(const float* one, const float* other, int length) noexcept
+    cdef struct Kernel:
+        Product multiply
+    vector[Kernel] kernels()
+
 cdef enum:
-    _LANES = 16
     _AHEAD = 3
+
+cdef Product _product = kernels()[0].multiply
 
 
 def inner_products(const float[:, ::1] matrix, const int32_t[::1] rows, const float[::1] query):
@@ -58,23 +66,3 @@ def scores_of_rows(
         # As numpy rounds: in floats.
         products[i] = rintf(_product(vector, &query[0], query.shape[0]) * <float>1e6) / <float>1e6
     return products
-
-
-cdef float _product(const float* one, const float* other, Py_ssize_t length) noexcept nogil:
-    # In lanes: a compiler may not change the order of a sum of floats, but this one it can do at once.
-    cdef float lanes[_LANES]
-    cdef float total = 0
-    cdef Py_ssize_t i = 0
-    cdef int lane
-    for lane in range(_LANES):
-        lanes[lane] = 0
-    while i + _LANES <= length:
-        for lane in range(_LANES):
-            lanes[lane] += one[i + lane] * other[i + lane]
-        i += _LANES
-    while i < length:
-        total += one[i] * other[i]
-        i += 1
-    for lane in range(_LANES):
-        total += lanes[lane]
-    return total
