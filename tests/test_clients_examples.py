@@ -92,7 +92,6 @@ def test_the_example_in_python_prints_what_the_page_says(
     assert run([sys.executable, "-c", program], tmp_path, timeout_s=60) == example(PAGE, "text")
 
 
-@pytest.mark.timeout(600)
 def test_the_example_in_typescript_prints_what_the_page_says(
     server: ServerProcess, namespace: str, project: Path
 ) -> None:
@@ -100,7 +99,6 @@ def test_the_example_in_typescript_prints_what_the_page_says(
     assert run_typescript(program, project) == example(PAGE, "text")
 
 
-@pytest.mark.timeout(600)
 def test_the_example_in_go_prints_what_the_page_says(
     server: ServerProcess, namespace: str, tmp_path: Path
 ) -> None:
@@ -108,13 +106,11 @@ def test_the_example_in_go_prints_what_the_page_says(
     assert run_go(program, tmp_path) == example(PAGE, "text")
 
 
-@pytest.mark.timeout(600)
 def test_the_typescript_of_the_readme_runs(server: ServerProcess, namespace: str, project: Path) -> None:
     program = moved(example(README, "ts"), server, namespace)
     assert run_typescript(program, project) == "I also like the trams.\n"
 
 
-@pytest.mark.timeout(600)
 def test_the_go_of_the_readme_runs(server: ServerProcess, namespace: str, tmp_path: Path) -> None:
     lines = moved(example(README, "go"), server, namespace)
     assert run_go(GO_PROGRAM.replace("// The lines of the README.\n", lines), tmp_path) == "1 <nil>\n"

@@ -16,7 +16,6 @@ def module(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.mark.timeout(300)
 def test_it_is_formatted_and_clean(module: str) -> None:
     folder = MODULES[module]
     assert run([tool("gofmt"), "-l", "."], folder, timeout_s=60) == ""
@@ -24,7 +23,6 @@ def test_it_is_formatted_and_clean(module: str) -> None:
     run([tool("staticcheck"), "./..."], folder, timeout_s=240)
 
 
-@pytest.mark.timeout(600)
 def test_its_tests_pass_under_the_race_detector(module: str) -> None:
     printed = run([tool("go"), "test", "-race", "-count=1", "./..."], MODULES[module], timeout_s=540)
     assert "ok" in printed

@@ -151,7 +151,6 @@ def full_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProc
         yield server
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("by", ["list", "retrieve"])
 def test_everything_comes_and_in_order(
     client: str, by: str, full_server: ServerProcess, peers: Peers

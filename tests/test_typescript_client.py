@@ -18,11 +18,9 @@ def npm() -> str:
     return found
 
 
-@pytest.mark.timeout(300)
 def test_its_types_are_right(npm: str) -> None:
     run([npm, "run", "check"], TYPESCRIPT, timeout_s=240)
 
 
-@pytest.mark.timeout(600)
 def test_its_tests_pass(npm: str) -> None:
     run([npm, "test"], TYPESCRIPT, timeout_s=540)

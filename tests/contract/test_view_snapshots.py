@@ -154,7 +154,6 @@ def compare(data_dir: Path, scratch: Path, key: DataKey | None) -> bool:
     return view.saved_revision >= 0
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "encrypted"])
 async def test_a_view_made_of_a_snapshot_says_what_the_records_say(
     tmp_path: Path, key: DataKey | None

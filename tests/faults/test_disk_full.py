@@ -161,7 +161,6 @@ def logged(server: ServerProcess, event: str) -> bool:
     return any(f'"{event}"' in line for line in server.log)
 
 
-@pytest.mark.timeout(300)
 def test_a_full_disk_stops_what_grows_and_nothing_else(small: SmallDisk, connect: Connect) -> None:
     with ServerProcess(small.data_dir, flags=FLAGS, env=small.env) as server:
         filled = Filled(connect(server))
@@ -232,7 +231,6 @@ def test_a_full_disk_stops_what_grows_and_nothing_else(small: SmallDisk, connect
         filled.is_readable()
 
 
-@pytest.mark.timeout(300)
 def test_an_erasure_for_which_there_is_no_room_is_told_and_breaks_nothing(
     small: SmallDisk, connect: Connect
 ) -> None:
@@ -261,7 +259,6 @@ def test_an_erasure_for_which_there_is_no_room_is_told_and_breaks_nothing(
         assert server.terminate() == 0
 
 
-@pytest.mark.timeout(300)
 def test_a_deletion_for_which_even_the_ballast_is_too_small_is_refused_and_not_tried_for_ever(
     small: SmallDisk, connect: Connect
 ) -> None:

@@ -110,7 +110,6 @@ def lose_the_answer(
     return answers[0]
 
 
-@pytest.mark.timeout(300)
 def test_an_answer_that_was_lost_is_given_again_whatever_was_asked(tmp_path: Path) -> None:
     first, requests = {}, {}
     with ServerProcess(tmp_path, env=SMALL_GRAPHS) as server, ThreadPoolExecutor(4) as pool:

@@ -74,7 +74,6 @@ def test_a_loss_of_power_loses_nothing_that_was_acknowledged(tmp_path: Path) -> 
     assert acknowledged > IMAGES  # or the test says nothing
 
 
-@pytest.mark.timeout(600)
 def test_a_loss_of_power_at_the_first_start_leaves_a_folder_that_opens(tmp_path: Path) -> None:
     """Of a database whose first page came to the disk in part nothing was acknowledged."""
     chance = drawn("first start")
@@ -85,7 +84,6 @@ def test_a_loss_of_power_at_the_first_start_leaves_a_folder_that_opens(tmp_path:
         assert check_image(tmp_path / "image", recorded, cut) == [], f"image {at}, cut after {cut}"
 
 
-@pytest.mark.timeout(600)
 def test_without_a_sync_at_each_commit_the_same_test_finds_losses(tmp_path: Path) -> None:
     """The control: a test that finds nothing has to be one that would."""
     chance = drawn("control")
