@@ -28,7 +28,7 @@ help: ## List the targets
 
 install: $(INSTALLED) ## Create .venv with the server, the client and the command memory-service
 
-$(INSTALLED): pyproject.toml setup.py clients/python/pyproject.toml $(wildcard memory_service/*/*.pyx memory_service/*/*.hpp)
+$(INSTALLED): pyproject.toml setup.py clients/python/pyproject.toml $(wildcard memory_service/*/*.pyx memory_service/*.hpp memory_service/*/*.hpp)
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed")'
 	@command -v c++ >/dev/null || { echo "a C++ compiler is needed (hnswlib has no wheels)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)

@@ -6,6 +6,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 COMPILED = sorted(Path("memory_service").rglob("*.pyx"))
+HEADERS = sorted(map(str, Path("memory_service").rglob("*.hpp")))
 
 setup(
     ext_modules=cythonize(
@@ -13,7 +14,7 @@ setup(
             Extension(
                 ".".join(path.with_suffix("").parts),
                 [str(path)],
-                depends=[str(header) for header in path.parent.glob("*.hpp")],
+                depends=HEADERS,
                 extra_compile_args=["-O3", "-std=c++17"],
             )
             for path in COMPILED

@@ -7,13 +7,8 @@ import numpy as np
 from libc.math cimport sqrt
 from libcpp.vector cimport vector
 
-cdef extern from *:
-    """
-    static inline void prefetch_vector(const float* vector, Py_ssize_t length) {
-        for (Py_ssize_t i = 0; i < length; i += 16) __builtin_prefetch(vector + i);
-    }
-    """
-    void prefetch_vector(const float* vector, Py_ssize_t length) noexcept nogil
+cdef extern from "../prefetch.hpp" nogil:
+    void prefetch_vector(const float* vector, Py_ssize_t length) noexcept
 
 cdef enum:
     _AHEAD = 4

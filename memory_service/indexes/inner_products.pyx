@@ -6,26 +6,18 @@ import numpy as np
 
 from libc.math cimport rintf
 from libc.stdint cimport int32_t
-from libcpp.vector cimport vector
 
-cdef extern from *:
-    """
-    static inline void prefetch(const float* vector, Py_ssize_t length) {
-        for (Py_ssize_t i = 0; i < length; i += 16) __builtin_prefetch(vector + i);
-    }
-    """
-    void prefetch(const float* vector, Py_ssize_t length) noexcept nogil
+cdef extern from "../prefetch.hpp" nogil:
+    void prefetch_vector(const float* vector, Py_ssize_t length) noexcept
 
-cdef extern from "quantized_scan.hpp" namespace "quantized_scan" nogil:
+cdef extern from "inner_product.hpp" namespace "inner_product" nogil:
     ctypedef float (*Product)(const float* one, const float* other, int length) noexcept
-    cdef struct Kernel:
-        Product multiply
-    vector[Kernel] kernels()
+    Product fastest() noexcept
 
 cdef enum:
     _AHEAD = 3
 
-cdef Product _product = kernels()[0].multiply
+cdef Product _product = fastest()
 
 
 def inner_products(const float[:, ::1] matrix, const int32_t[::1] rows, const float[::1] query):
@@ -58,7 +50,7 @@ def scores_of_rows(
             # They lie far apart: what comes later is asked for while this one is summed.
             ahead = row_slot[rows[i + _AHEAD]]
             if 0 <= ahead < labels:
-                prefetch(&labelled[slot_label[ahead], 0], query.shape[0])
+                prefetch_vector(&labelled[slot_label[ahead], 0], query.shape[0])
         slot = row_slot[rows[i]]
         if slot < 0:
             continue

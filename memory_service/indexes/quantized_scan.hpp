@@ -2,14 +2,15 @@
 //
 // Each unit vector has a code, of one byte for each value, and it is known how far the code is off. So the codes
 // tell between which bounds an inner product lies, and only rows whose upper bound reaches the k-th best lower
-// bound are compared in floats: some tens of many thousands. Codes are a quarter of the memory to go through,
+// bound are compared in floats: a few dozen of ten thousand. Codes are a quarter of the memory to go through,
 // and processors have instructions for just this.
 //
 // Codes lie in blocks of 32 rows: the first four values of each of its rows, then the next four of each, and so
 // on. One instruction takes four values of 16 rows and adds their products to 16 sums.
 //
-// Scalar quantization with a scale for each vector: Jégou et al., "Product Quantization for Nearest Neighbor
-// Search" (2011), has the idea of comparing with codes; the bounds follow from the Cauchy-Schwarz inequality.
+// That is the vector-approximation file of Weber, Schek and Blott, "A Quantitative Analysis and Performance Study
+// for Similarity-Search Methods in High-Dimensional Spaces" (VLDB 1998), for inner products, with a scale for each
+// vector; the bounds follow from the Cauchy-Schwarz inequality.
 
 #pragma once
 
@@ -22,9 +23,10 @@
 #include <utility>
 #include <vector>
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#include "inner_product.hpp"
+
+#ifdef INNER_PRODUCT_X86
 #include <immintrin.h>
-#define QUANTIZED_SCAN_X86
 #endif
 
 namespace quantized_scan {
@@ -151,33 +153,6 @@ struct Query {
 
 // --- kernels ----------------------------------------------------------------------------------
 
-using Product = float (*)(const float* one, const float* other, int length);
-
-// In lanes: a compiler may not change the order of a sum of floats, but these it can take at once.
-constexpr int kWide = 32;
-using Wide = float __attribute__((vector_size(kWide * sizeof(float))));
-
-__attribute__((always_inline)) inline float inner_product(const float* one, const float* other, int length) {
-    Wide sums = {};
-    int i = 0;
-    for (; i + kWide <= length; i += kWide) {
-        Wide left, right;
-        std::memcpy(&left, one + i, sizeof left);
-        std::memcpy(&right, other + i, sizeof right);
-        sums += left * right;
-    }
-    float lanes[kWide];
-    std::memcpy(lanes, &sums, sizeof lanes);
-    for (int half = kWide / 2; half; half /= 2)
-        for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
-    for (; i < length; ++i) lanes[0] += one[i] * other[i];
-    return lanes[0];
-}
-
-inline float multiply_portably(const float* one, const float* other, int length) {
-    return inner_product(one, other, length);
-}
-
 using Bounds = float[kRows];
 // Fills in the upper bounds of the rows of a block for up to kTogether queries, and for each query the bits of
 // the rows whose bound reaches `least`.
@@ -205,15 +180,7 @@ inline void bound_portably(
     }
 }
 
-#ifdef QUANTIZED_SCAN_X86
-
-__attribute__((target("avx512f"))) inline float multiply_with_avx512(const float* one, const float* other, int length) {
-    return inner_product(one, other, length);
-}
-
-__attribute__((target("avx2"))) inline float multiply_with_avx2(const float* one, const float* other, int length) {
-    return inner_product(one, other, length);
-}
+#ifdef INNER_PRODUCT_X86
 
 template <int N>
 __attribute__((target("avx512f,avx512vnni"))) inline void bound_n_with_avx512(
@@ -315,23 +282,24 @@ inline void bound_with_avx2(
 struct Kernel {
     const char* name;
     Bound bound;
-    Product multiply;
+    inner_product::Product product;
 };
 
 // Those that this processor has, the fastest first.
 inline std::vector<Kernel> kernels() {
     std::vector<Kernel> found;
-#ifdef QUANTIZED_SCAN_X86
+#ifdef INNER_PRODUCT_X86
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vnni"))
-        found.push_back({"avx512", bound_with_avx512, multiply_with_avx512});
-    if (__builtin_cpu_supports("avx2")) found.push_back({"avx2", bound_with_avx2, multiply_with_avx2});
+        found.push_back({"avx512", bound_with_avx512, inner_product::with_avx512});
+    if (__builtin_cpu_supports("avx2")) found.push_back({"avx2", bound_with_avx2, inner_product::with_avx2});
 #endif
-    found.push_back({"portable", bound_portably, multiply_portably});
+    found.push_back({"portable", bound_portably, inner_product::portably});
     return found;
 }
 
 // --- searching --------------------------------------------------------------------------------
 
+// A row and its inner product with a query; of a candidate, the upper bound of that.
 using Found = std::pair<float, std::int64_t>;
 
 // The k best lower bounds for a query, and the rows whose upper bounds reached the least of them so far.
@@ -360,11 +328,11 @@ class Candidates {
     void add(std::int64_t row) { reached_.push_back({std::numeric_limits<float>::infinity(), row}); }
 
     // The best k of the rows, compared in floats: the best first, of equal ones the first.
-    std::vector<Found> best(const float* matrix, const float* query, int dimension, Product multiply) {
+    std::vector<Found> best(const float* matrix, const float* query, int dimension, inner_product::Product product_of) {
         std::size_t kept = 0;
         for (const Found& each : reached_) {
             if (each.first < least_) continue;
-            const float product = multiply(matrix + each.second * dimension, query, dimension);
+            const float product = product_of(matrix + each.second * dimension, query, dimension);
             if (product > over_) reached_[kept++] = {-product, each.second};
         }
         reached_.resize(kept);
@@ -430,7 +398,7 @@ inline std::vector<std::vector<Found>> nearest(
     }
     std::vector<std::vector<Found>> best;
     for (int q = 0; q < count; ++q)
-        best.push_back(candidates[q].best(matrix, queries + std::int64_t{q} * dimension, dimension, kernel.multiply));
+        best.push_back(candidates[q].best(matrix, queries + std::int64_t{q} * dimension, dimension, kernel.product));
     return best;
 }
 
