@@ -17,8 +17,6 @@ BoolArray = NDArray[np.bool_]
 Found = tuple[NDArray[Any], FloatArray]
 """Numbers, of rows or slots, and the inner products they have with a query."""
 
-_LEAST = np.finfo(np.float32).min
-
 
 class ExactVectors:
     """Rows that are appended and never change.
@@ -59,7 +57,7 @@ class ExactVectors:
         through once for all queries.
         """
         if over is None:
-            over = np.full(len(queries), _LEAST, np.float32)
+            over = np.full(len(queries), -np.inf, np.float32)
         queries = np.ascontiguousarray(queries, np.float32)
         return self._codes.nearest(self._matrix.view, live.view(np.uint8), queries, k, over)
 
