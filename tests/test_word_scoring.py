@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from memory_service.indexes.inner_products import inner_products
+from memory_service.indexes.inner_products import inner_products, unit_rows
 from memory_service.indexes.lexical import K1, B, LexicalIndex
 from memory_service.indexes.turns import AFTER, BEFORE, WEIGHTS, Turns
 from memory_service.indexes.word_scoring import Lookup, Tables
@@ -127,6 +127,18 @@ def test_the_best_are_kept_and_those_that_are_near(index: _Index) -> None:
     assert [score for row, score in zip(rows.tolist(), scores, strict=True) if row in silent] == [0, 0, 0]
 
 
+@pytest.mark.parametrize("count", [1, 19, 31, 32, 33, 44, 255, 890, 1035, 2400])
+@pytest.mark.parametrize("terms", [[_COMMON], [11, 12, 13], [_RARE, 11]])
+def test_of_any_number_the_best_are_kept_the_newer_of_equal_ones(
+    index: _Index, terms: list[int], count: int
+) -> None:
+    rows, scores = Lookup(index.tables(), terms, []).search(None, _NO_ROWS, 1 << 30, _EVERYTHING)
+    best = sorted(zip(scores.tolist(), rows.tolist(), strict=True), reverse=True)[:count]
+    kept, its_scores = Lookup(index.tables(), terms, []).search(None, _NO_ROWS, count, _EVERYTHING)
+    assert dict(zip(kept.tolist(), its_scores.tolist(), strict=True)) == {row: score for score, row in best}
+    assert kept.tolist() == sorted(kept.tolist())
+
+
 def test_only_rows_that_are_allowed_are_found_and_their_scores_stay(index: _Index) -> None:
     terms = [_COMMON, 11, 12]
     allowed = np.zeros(len(index.documents), np.uint8)
@@ -152,6 +164,21 @@ def test_one_query_leaves_nothing_behind_for_the_next(index: _Index) -> None:
     second = Lookup(tables, terms, []).search(None, _NO_ROWS, 50, (128, 96, 1024, 16))
     assert first[0].tolist() == second[0].tolist()
     assert first[1].tolist() == second[1].tolist()
+
+
+@pytest.mark.parametrize("size", [1, 1e-30, 1e-42, 1e30, 1e38])
+@pytest.mark.parametrize("dimension", [1, 3, 33, 256, 4096])
+def test_rows_get_the_length_1_whatever_they_had(dimension: int, size: float) -> None:
+    rng = np.random.default_rng(dimension)
+    vectors = (np.clip(rng.standard_normal((20, dimension)), -3, 3) * size).astype(np.float32)
+    vectors[:, 0] = np.float32(size)
+    vectors[1::2] = rng.standard_normal((10, dimension))
+    exact = vectors.astype(np.float64)
+    exact /= np.abs(exact).max(axis=1, keepdims=True)
+    units = unit_rows(vectors)
+    assert units == pytest.approx(exact / np.linalg.norm(exact, axis=1, keepdims=True), abs=1e-6)
+    # Who else is there changes nothing.
+    assert all(units[at].tobytes() == unit_rows(vectors[at : at + 1]).tobytes() for at in range(20))
 
 
 @pytest.mark.parametrize("dimension", [1, 3, 15, 16, 17, 256])

@@ -21,7 +21,7 @@ Found = tuple[NDArray[Any], FloatArray]
 class ExactVectors:
     """Rows that are appended and never change.
 
-    Those that are appended get their codes with the next search. `append` is for one thread; while it is not
+    Those that are appended get their codes with the next search. `extend` is for one thread; while it is not
     called, searches may be for several.
     """
 
@@ -36,7 +36,7 @@ class ExactVectors:
 
     @property
     def view(self) -> FloatMatrix:
-        """The vectors, shape (len(self), dimension), not copied. Valid until the next append."""
+        """The vectors, shape (len(self), dimension), not copied. Valid until the next `extend`."""
         return self._matrix.view
 
     @property
@@ -44,9 +44,9 @@ class ExactVectors:
         """Memory taken."""
         return self._matrix.nbytes + self._codes.nbytes
 
-    def append(self, vector: FloatArray) -> None:
-        """Add a unit vector at the end."""
-        self._matrix.append(vector)
+    def extend(self, vectors: FloatMatrix) -> None:
+        """Add unit vectors at the end."""
+        self._matrix.extend(vectors)
 
     def nearest(
         self, queries: FloatMatrix, k: int, live: BoolArray, over: FloatArray | None = None

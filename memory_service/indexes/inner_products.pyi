@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]: ...
 def inner_products(
     matrix: NDArray[np.float32], rows: NDArray[np.int32], query: NDArray[np.float32]
 ) -> NDArray[np.float32]: ...

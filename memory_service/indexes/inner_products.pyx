@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # distutils: language = c++
-"""Inner products with some rows of a matrix, without copying them out first."""
+"""Inner products with some rows of a matrix, without copying them out first, and rows at length 1."""
 
 import numpy as np
 
-from libc.math cimport rintf
+from libc.math cimport fabs, rintf, sqrt
 from libc.stdint cimport int32_t
 
 cdef extern from "../prefetch.hpp" nogil:
@@ -18,6 +18,37 @@ cdef enum:
     _AHEAD = 3
 
 cdef Product _product = fastest()
+
+
+def unit_rows(const float[:, ::1] vectors):
+    """Return each row at length 1, in an array of its own. Rows are finite and not zero.
+
+    What becomes of a row is the same to the last bit, whichever others there are.
+    """
+    out = np.empty((vectors.shape[0], vectors.shape[1]), np.float32)
+    cdef float[:, ::1] units = out
+    cdef Py_ssize_t i
+    for i in range(vectors.shape[0]):
+        _scale(&vectors[i, 0], &units[i, 0], vectors.shape[1])
+    return out
+
+
+cdef void _scale(const float* vector, float* unit, Py_ssize_t length) noexcept nogil:
+    cdef float square = _product(vector, vector, <int>length), share
+    cdef double most = 0, sum = 0
+    cdef Py_ssize_t i
+    if 1e-30 < square < 1e30:
+        share = <float>(1 / sqrt(<double>square))
+        for i in range(length):
+            unit[i] = vector[i] * share
+        return
+    # Scaled first: the squares of very large or very small values leave the range of floats, and of doubles.
+    for i in range(length):
+        most = max(most, fabs(vector[i]))
+    for i in range(length):
+        sum += (vector[i] / most) * (vector[i] / most)
+    for i in range(length):
+        unit[i] = <float>(vector[i] / most / sqrt(sum))
 
 
 def inner_products(const float[:, ::1] matrix, const int32_t[::1] rows, const float[::1] query):
@@ -49,7 +80,9 @@ def scores_of_rows(
         if i + _AHEAD < rows.shape[0]:
             # They lie far apart: what comes later is asked for while this one is summed.
             ahead = row_slot[rows[i + _AHEAD]]
-            if 0 <= ahead < labels:
+            if ahead >= labels:
+                prefetch_vector(&others[ahead - labels, 0], query.shape[0])
+            elif ahead >= 0:
                 prefetch_vector(&labelled[slot_label[ahead], 0], query.shape[0])
         slot = row_slot[rows[i]]
         if slot < 0:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from memory_service.errors import InvalidArgument
 from memory_service.indexes.exact_vectors import Found as Nearest
+from memory_service.indexes.inner_products import unit_rows
 from memory_service.indexes.selection import row_mask
-from memory_service.indexes.vectors import unit, unit_rows
 from memory_service.indexes.view import BoolArray, NamespaceView, RowArray
 from memory_service.indexes.word_scoring import Lookup, Scratch
 from memory_service.records import Hits, SearchQuery
@@ -92,21 +92,18 @@ def search_all(
         elif query.vector is not None and view.vectors is not None and rows is None:
             together.setdefault(_nearest_wanted(query), []).append(at)
         else:
-            vector = None if query.vector is None else unit(query.vector)
+            vector = _unit(query.vector)
             answers[at] = _hits(view, query, words, rows, vector, _nearest(view, query, rows, vector))
     for count, places in together.items():
         assert view.vectors is not None
-        units = unit_rows(np.array([queries[at].vector for at in places]))
+        units = unit_rows(np.array([queries[at].vector for at in places], np.float32))
         found = view.vectors.search(units, count)
         if all(queries[at].text is None for at in places):
             for at, hits in zip(places, _hits_of_all(view, found), strict=True):
                 answers[at] = hits
             continue
-        for at, near in zip(places, found, strict=True):
-            query = queries[at]
-            # By itself, and not as one of `units`: the last bits must not tell who else asked.
-            vector = None if query.vector is None else unit(query.vector)
-            answers[at] = _hits(view, query, lookups[at], None, vector, near)
+        for at, vector, near in zip(places, units, found, strict=True):
+            answers[at] = _hits(view, queries[at], lookups[at], None, vector, near)
     for query, answer in zip(queries, answers, strict=True):
         if query.described and isinstance(answer, Hits):
             _describe(view, answer)
@@ -118,8 +115,12 @@ def begin_long(view: NamespaceView, query: SearchQuery) -> LongSearch:
     view.index_pending()
     if (error := _dimension_error(view, query)) is not None:
         raise error
-    vector = None if query.vector is None else unit(query.vector)
-    return LongSearch(view, query, _lookup(view, query.text or ""), row_mask(view, query.filter), vector)
+    words, rows = _lookup(view, query.text or ""), row_mask(view, query.filter)
+    return LongSearch(view, query, words, rows, _unit(query.vector))
+
+
+def _unit(vector: UnitVector | None) -> UnitVector | None:
+    return None if vector is None else unit_rows(np.array([vector], np.float32))[0]
 
 
 def _lookup(view: NamespaceView, text: str) -> Lookup:

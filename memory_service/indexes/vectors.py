@@ -8,7 +8,6 @@ returns does so in another thread while searches go on. All else is for one thre
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -41,27 +40,6 @@ class Job:
 
     work: Callable[[], object]
     finish: Callable[[object], None]
-
-
-def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the vector at length 1. It must be finite and not zero."""
-    square = float(np.vdot(vector, vector))
-    if 1e-30 < square < 1e30:
-        return vector * np.float32(1 / math.sqrt(square))
-    wide = vector.astype(np.float64)
-    # Scaled first: the squares of very large or very small values leave the range of doubles.
-    wide /= np.abs(wide).max()
-    return (wide / np.sqrt(wide @ wide)).astype(np.float32)
-
-
-def unit_rows(vectors: FloatMatrix) -> FloatMatrix:
-    """Return each row at length 1. They must be finite and not zero."""
-    if len(vectors) == 1:
-        return unit(vectors[0])[None]
-    squares = np.einsum("ij,ij->i", vectors, vectors)
-    if squares.min() > 1e-30 and squares.max() < 1e30:
-        return np.asarray(vectors / np.sqrt(squares)[:, None])
-    return np.array([unit(vector) for vector in vectors])
 
 
 class VectorIndex:
@@ -125,12 +103,12 @@ class VectorIndex:
         """Memory taken, estimated."""
         return self._matrix.nbytes + self._live.nbytes + (self._graph.nbytes if self._graph else 0)
 
-    def add(self, vector: NDArray[np.float32]) -> int:
-        """Add a unit vector and return its slot."""
-        self._matrix.append(vector)
-        self._live.append(True)
-        self._live_count += 1
-        return len(self._live) - 1
+    def add_all(self, vectors: FloatMatrix) -> int:
+        """Add unit vectors, shape (n, dimension), and return the slot of the first."""
+        self._matrix.extend(vectors)
+        self._live.extend(np.ones(len(vectors), np.bool_))
+        self._live_count += len(vectors)
+        return len(self._live) - len(vectors)
 
     def remove(self, slot: int) -> None:
         """Take a vector out of results."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, insort
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
 
@@ -17,11 +18,12 @@ from numpy.typing import NDArray
 
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.arrays import GrowingArray
+from memory_service.indexes.inner_products import unit_rows
 from memory_service.indexes.lexical import LexicalIndex
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.turns import WEIGHTS, Turns
 from memory_service.indexes.value_columns import ValueColumns
-from memory_service.indexes.vectors import VectorIndex, unit
+from memory_service.indexes.vectors import VectorIndex
 from memory_service.indexes.word_scoring import Tables
 from memory_service.records import (
     CONVERSATION_KINDS,
@@ -155,8 +157,9 @@ class NamespaceView:
             self.kind_counts[entry.kind] += 1
             if entry.labels:
                 self.label_row(row, entry.labels)
-            if entry.vector is not None:
-                self.index_vector(row, unit(entry.vector), entry.vector_key)
+        self._index_vectors(
+            [(row, e.vector, e.vector_key) for row, e in enumerate(entries, first) if e.vector is not None]
+        )
         self._merge_words()
 
     def replace(self, entry: Entry, *, keep_vector: bool) -> None:
@@ -177,7 +180,7 @@ class NamespaceView:
         if not keep_vector:
             self._drop_vector(row)
             if entry.vector is not None:
-                self.index_vector(row, unit(entry.vector), entry.vector_key)
+                self._index_vectors([(row, entry.vector, entry.vector_key)])
 
     def fill_vector(self, position: int, vector: NDArray[np.float32], key: int) -> None:
         """Give an item, if it is in the view, the vector that it waited for. Once more changes nothing."""
@@ -189,7 +192,7 @@ class NamespaceView:
         slot = int(self.row_slot.view[row])
         if slot == _NONE or self.slot_keys.view[slot] != key:
             self._drop_vector(row)
-            self.index_vector(row, unit(vector), key)
+            self._index_vectors([(row, vector, key)])
 
     def give_up_vectors(self, epoch: int, dimension: int) -> None:
         """Forget all vectors of before this epoch; `dimension` is that of those to come, 0 if not known."""
@@ -310,13 +313,18 @@ class NamespaceView:
         if segments := self.lexical.mergeable():
             self.lexical.replace(segments, segments[0].merge(segments))
 
-    def index_vector(self, row: int, vector: NDArray[np.float32], key: int) -> None:
-        """Index the unit vector of a row, whose key is `key`."""
+    def _index_vectors(self, given: Sequence[tuple[int, NDArray[np.float32], int]]) -> None:
+        """Index the vectors that rows are given, with their keys."""
+        if not given:
+            return
+        rows, vectors, keys = zip(*given, strict=True)
+        units = unit_rows(np.array(vectors, np.float32))
         if self.vectors is None:
-            self.vectors = VectorIndex(len(vector), self._settings)
-        self.row_slot.view[row] = self.vectors.add(vector)
-        self.slot_row.append(row)
-        self.slot_keys.append(key)
+            self.vectors = VectorIndex(units.shape[1], self._settings)
+        first = self.vectors.add_all(units)
+        self.row_slot.view[list(rows)] = np.arange(first, first + len(rows))
+        self.slot_row.extend(rows)
+        self.slot_keys.extend(keys)
 
     def _drop_vector(self, row: int) -> None:
         slot = int(self.row_slot.view[row])

@@ -55,10 +55,37 @@ cdef class Scratch:
 
     cdef vector[double] sums
     cdef vector[int32_t] places
+    # Of which documents or rows there is a sum: the first so many. Not cleared.
+    cdef vector[int32_t] touched
+    cdef int64_t touched_count
 
     @property
     def nbytes(self):
-        return 8 * self.sums.capacity() + 4 * self.places.capacity()
+        return 8 * self.sums.capacity() + 4 * self.places.capacity() + 4 * self.touched.capacity()
+
+    cdef void make_room(self, int64_t sums, int64_t touched) noexcept nogil:
+        """Make room for so many sums, and for adding to them so often."""
+        if <int64_t>self.sums.size() < sums:
+            self.sums.resize(2 * sums, 0.0)
+        if <int64_t>self.touched.size() < touched:
+            self.touched.resize(2 * touched)
+
+    cdef inline void add(self, int32_t at, double score) noexcept nogil:
+        # Written in any case, and counted if it is new: which it is, no processor can foretell.
+        self.touched[self.touched_count] = at
+        self.touched_count += self.sums[at] == 0
+        self.sums[at] += score
+
+    cdef void take_out(self, vector[Ranked]& ranked) noexcept nogil:
+        """Put all sums into `ranked`, and leave zeros."""
+        cdef int64_t i
+        cdef int32_t at
+        ranked.resize(self.touched_count)
+        for i in range(self.touched_count):
+            at = self.touched[i]
+            ranked[i].first, ranked[i].second = -self.sums[at], -at
+            self.sums[at] = 0
+        self.touched_count = 0
 
 
 cdef class Tables:
@@ -192,19 +219,19 @@ cdef class Lookup:
         """Return rows and their scores: the `count` best by words among those allowed, and all that are `near`."""
         cdef int64_t widest, enough, telling_min, telling_share
         widest, enough, telling_min, telling_share = widths
-        cdef vector[int32_t] touched, found
+        cdef vector[int32_t] found
         cdef vector[Ranked] ranked
         cdef vector[double] scores
         cdef bint all_allowed = allowed is None
         cdef Tables tables = self.tables
         cdef int64_t telling_docs = self._telling_docs(all_allowed, telling_min, telling_share)
         with nogil:
-            self._score_alone(telling_docs, touched)
-            self._rank(touched, ranked)
-            if all_allowed and <int64_t>ranked.size() > widest:
+            self._score_alone(telling_docs)
+            self.scratch.take_out(ranked)
+            if all_allowed:
                 _keep_best(ranked, widest)
-            self._spread(tables, ranked, touched)
-            self._rank(touched, ranked)
+            self._spread(tables, ranked)
+            self.scratch.take_out(ranked)
             if not all_allowed:
                 _keep_allowed(ranked, allowed)
             _keep_best(ranked, enough)
@@ -212,26 +239,27 @@ cdef class Lookup:
             self._score_windows(tables, found, scores)
         return _result(found, scores, near, count)
 
-    cdef void _score_alone(self, int64_t telling_docs, vector[int32_t]& touched) noexcept nogil:
+    cdef void _score_alone(self, int64_t telling_docs) noexcept nogil:
         """Sum for each document the score of its own words, by the terms that tell most.
 
         Terms that many of many documents have are left out, unless there are no others: they cost the most,
         and what they add to a score hardly ever decides who is among the best.
         """
-        cdef vector[double]* sums = &self.scratch.sums
         cdef size_t s
-        cdef int64_t i
+        cdef int64_t i, postings = 0
         cdef int32_t doc, term
         cdef double count, gain
         cdef double norm = self.tables.k1 * (1 - self.tables.b), per_word = self.tables.k1 * self.tables.b / self.tables.mean_length
         cdef Span* span
         cdef bint any_telling = False
         cdef bint all_live = self._all_live()
-        if <int64_t>sums.size() < self.tables.lengths.shape[0]:
-            sums.resize(2 * self.tables.lengths.shape[0], 0.0)
         for term in range(self.term_count):
             if 0 < self.doc_counts[term] <= telling_docs:
                 any_telling = True
+        for s in range(self.spans.size()):
+            postings += self.spans[s].length
+        # One more than there may be: each is written before it is known whether it counts.
+        self.scratch.make_room(self.tables.lengths.shape[0], min(postings, <int64_t>self.tables.lengths.shape[0]) + 1)
         for s in range(self.spans.size()):
             span = &self.spans[s]
             if any_telling and self.doc_counts[span.term] > telling_docs:
@@ -241,44 +269,23 @@ cdef class Lookup:
                 doc = span.docs[i]
                 if all_live or self.tables.live[doc]:
                     count = span.counts[i]
-                    if sums[0][doc] == 0:
-                        touched.push_back(doc)
-                    sums[0][doc] += gain * count / (count + norm + per_word * self.tables.lengths[doc])
+                    self.scratch.add(doc, gain * count / (count + norm + per_word * self.tables.lengths[doc]))
 
-    cdef void _rank(self, vector[int32_t]& touched, vector[Ranked]& ranked) noexcept nogil:
-        """Take the sums out, and leave zeros."""
-        cdef vector[double]* sums = &self.scratch.sums
-        cdef size_t i
-        ranked.clear()
-        ranked.reserve(touched.size())
-        for i in range(touched.size()):
-            ranked.push_back(Ranked(-sums[0][touched[i]], -touched[i]))
-            sums[0][touched[i]] = 0
-        touched.clear()
-
-    cdef void _spread(self, Tables tables, vector[Ranked]& ranked, vector[int32_t]& touched) noexcept nogil:
+    cdef void _spread(self, Tables tables, vector[Ranked]& ranked) noexcept nogil:
         """Sum for each row the scores of the documents in its window, by weight."""
         cdef size_t i
         cdef int32_t row
         cdef double score
-        if tables.row_doc.shape[0] > <int64_t>self.scratch.sums.size():
-            self.scratch.sums.resize(2 * tables.row_doc.shape[0], 0.0)
+        self.scratch.make_room(tables.row_doc.shape[0], tables.row_doc.shape[0] + 1)
         for i in range(ranked.size()):
             row, score = tables.doc_row[-ranked[i].second], -ranked[i].first
-            self._give(row, score, touched)
+            self.scratch.add(row, score)
             # Seen from the neighbour: this one is later than those before it.
-            self._give_along(&tables.before[0], &tables.later[0], tables.later.shape[0], row, score, touched)
-            self._give_along(&tables.after[0], &tables.earlier[0], tables.earlier.shape[0], row, score, touched)
-
-    cdef inline void _give(self, int32_t row, double score, vector[int32_t]& touched) noexcept nogil:
-        cdef double* total = &self.scratch.sums[row]
-        if total[0] == 0:
-            touched.push_back(row)
-        total[0] += score
+            self._give_along(&tables.before[0], &tables.later[0], tables.later.shape[0], row, score)
+            self._give_along(&tables.after[0], &tables.earlier[0], tables.earlier.shape[0], row, score)
 
     cdef inline void _give_along(
-        self, const int32_t* links, const double* weights, int64_t steps, int32_t row, double score,
-        vector[int32_t]& touched,
+        self, const int32_t* links, const double* weights, int64_t steps, int32_t row, double score
     ) noexcept nogil:
         cdef int32_t link = row + 1
         cdef int64_t step
@@ -286,7 +293,7 @@ cdef class Lookup:
             link = links[link]
             if not link:
                 return
-            self._give(link - 1, weights[step] * score, touched)
+            self.scratch.add(link - 1, weights[step] * score)
 
     cdef void _score_windows(self, Tables tables, vector[int32_t]& found, vector[double]& scores) noexcept nogil:
         """Score each row together with its neighbours, whose words count by weight."""
@@ -413,10 +420,50 @@ cdef void _follow(
         docs[step] = row_doc[link - 1] if link else -1
 
 
+cdef enum:
+    _BUCKETS = 256
+    _BUCKETS_WORTH = 32
+
+
 cdef void _keep_best(vector[Ranked]& ranked, int64_t count) noexcept nogil:
-    if <int64_t>ranked.size() > count:
+    """Keep the `count` best, in no order.
+
+    Most are told by which of some equal parts of all scores theirs is in: comparing them one with another
+    takes longer, because no processor can foretell how that ends.
+    """
+    cdef int64_t[_BUCKETS] sizes
+    cdef vector[Ranked] border
+    cdef size_t i, kept = 0
+    cdef double least, most, share
+    cdef int bucket, last = 0
+    cdef int64_t before = 0
+    if <int64_t>ranked.size() <= count:
+        return
+    least = most = ranked[0].first
+    for i in range(ranked.size()):
+        least, most = min(least, ranked[i].first), max(most, ranked[i].first)
+    share = (_BUCKETS - 1) / (most - least) if most > least else 0
+    if count < _BUCKETS_WORTH or not share < 1e300:
         nth_element(ranked.begin(), ranked.begin() + count, ranked.end())
         ranked.resize(count)
+        return
+    for bucket in range(_BUCKETS):
+        sizes[bucket] = 0
+    for i in range(ranked.size()):
+        sizes[<int>((ranked[i].first - least) * share)] += 1
+    while before + sizes[last] < count:
+        before += sizes[last]
+        last += 1
+    for i in range(ranked.size()):
+        bucket = <int>((ranked[i].first - least) * share)
+        if bucket == last:
+            border.push_back(ranked[i])
+        ranked[kept] = ranked[i]
+        kept += bucket < last
+    if <int64_t>border.size() > count - before:
+        nth_element(border.begin(), border.begin() + (count - before), border.end())
+    ranked.resize(kept)
+    ranked.insert(ranked.end(), border.begin(), border.begin() + (count - before))
 
 
 cdef void _keep_allowed(vector[Ranked]& ranked, const uint8_t[::1] allowed) noexcept nogil:
@@ -445,24 +492,30 @@ cdef void _gather(vector[Ranked]& ranked, const int32_t[::1] near, vector[int32_
 
 
 cdef tuple _result(vector[int32_t]& found, vector[double]& scores, const int32_t[::1] near, int64_t count):
-    """Return the rows of the `count` best scores and those that are near, ascending, and their scores."""
+    """Return the rows of the `count` best scores and those that are near, ascending, and their scores.
+
+    `found` has all of them, ascending.
+    """
     cdef vector[Ranked] ranked
-    cdef vector[int32_t] kept, places
-    cdef size_t i
-    if <int64_t>found.size() > count:
-        for i in range(found.size()):
-            ranked.push_back(Ranked(-scores[i], -found[i]))
-        _keep_best(ranked, count)
-        _gather(ranked, near, kept)
-    else:
-        kept = found
-    rows, values = np.empty(kept.size(), np.int32), np.empty(kept.size(), np.float64)
+    cdef vector[uint8_t] kept
+    cdef size_t i, total = 0, at = 0
+    cdef int64_t n
+    kept.resize(found.size())
+    for i in range(found.size()):
+        # Its place in the place of the row: both grow alike.
+        ranked.push_back(Ranked(-scores[i], -<int32_t>i))
+    _keep_best(ranked, count)
+    for i in range(ranked.size()):
+        kept[-ranked[i].second] = 1
+    for n in range(near.shape[0]):
+        kept[lower_bound(found.begin(), found.end(), near[n]) - found.begin()] = 1
+    for i in range(found.size()):
+        total += kept[i]
+    rows, values = np.empty(total, np.int32), np.empty(total, np.float64)
     cdef int32_t[::1] to_rows = rows
     cdef double[::1] to_values = values
-    cdef size_t at = 0
-    for i in range(kept.size()):
-        while found[at] != kept[i]:
+    for i in range(found.size()):
+        if kept[i]:
+            to_rows[at], to_values[at] = found[i], scores[i]
             at += 1
-        to_rows[i] = kept[i]
-        to_values[i] = scores[at]
     return rows, values

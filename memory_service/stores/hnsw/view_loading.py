@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.arrays import GrowingArray
+from memory_service.indexes.inner_products import unit_rows
 from memory_service.indexes.lexical import LexicalIndex
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.vectors import VectorIndex
@@ -191,10 +192,3 @@ def _read_most(connection: Connection, uid: int, positions: list[int]) -> Iterat
     ends = key_of(uid, positions[0]), key_of(uid, positions[-1])
     rows = connection.execute("SELECT key, embedding FROM items WHERE key BETWEEN ? AND ? ORDER BY key", ends)
     return (blob for key, blob in rows if key & POSITION_MAX in wanted)
-
-
-def unit_rows(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the rows at length 1, like `unit` does for one."""
-    wide = matrix.astype(np.float64)
-    wide /= np.abs(wide).max(axis=1, keepdims=True)
-    return np.asarray(wide / np.sqrt((wide * wide).sum(axis=1, keepdims=True)), np.float32)
