@@ -6,6 +6,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from memory_service.config import Config
+
 _ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT / "tests"))
 
@@ -18,7 +20,9 @@ def memory_server(
     data_dir: Path, *, flags: Sequence[str] = (), env: Mapping[str, str] | None = None
 ) -> ServerProcess:
     """The server under test, with its defaults but for `flags`; not started yet."""
-    return ServerProcess(data_dir, flags=flags, env=env)
+    # Tests hold back less room, which keeps the write-ahead log short and makes writes dearer.
+    defaults = {"MEMORY_SERVICE_BALLAST_BYTES": str(Config().ballast_bytes)}
+    return ServerProcess(data_dir, flags=flags, env={**defaults, **(env or {})})
 
 
 def bare_server() -> ServerProcess:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -222,6 +223,22 @@ def test_vector_scores_are_cosine_similarities(api: Api, namespace: str) -> None
     scores = [result.score for result in results]
     assert scores == pytest.approx([1.0, math.sqrt(0.5), 0.0, -1.0], abs=1e-5)
     assert all(-1.0 <= score <= 1.0 for score in scores)
+
+
+def test_vectors_are_read_in_whatever_form_they_are_encoded(api: Api, namespace: str) -> None:
+    near, far = struct.pack("<4f", 1, 0, 0.5, 0), struct.pack("<4f", 0, 1, 0, 0.5)
+    for text, values in (("near", near), ("far", far)):
+        api.add(namespace, text=text, embedding=pb.Embedding.FromString(b"\n\x10" + values))
+    forms = {
+        "as one block": b"\n\x10" + near,
+        "as two": b"\n\x08" + near[:8] + b"\n\x08" + near[8:],
+        "one by one": b"".join(b"\r" + near[at : at + 4] for at in range(0, 16, 4)),
+        "with a field of later versions": b"\n\x10" + near + b"\x7a\x02hi",
+    }
+    for form, encoded in forms.items():
+        found = api.retrieve(namespace, query_embedding=pb.Embedding.FromString(encoded))
+        assert [result.item.text for result in found.results] == ["near", "far"], form
+        assert found.results[0].score == pytest.approx(1), form
 
 
 def test_a_text_and_a_vector_are_searched_together(api: Api, namespace: str) -> None:
