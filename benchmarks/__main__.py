@@ -132,8 +132,8 @@ def main() -> int:
         fsync = _fsync_seconds(Path(folder))
         notes = [
             f"{args.vectors} vectors; {os.cpu_count()} cores, shared by client and server; "
-            f"fsync of 4 KiB {fsync * 1e3:.2f} ms; the best of {sizes.rounds} turns each "
-            f"({sizes.import_rounds} of the import)",
+            f"fsync of 4 KiB {fsync * 1e3:.2f} ms; the middle one of {sizes.rounds} turns "
+            f"(the best of {sizes.import_rounds} of the import)",
             "a ratio is comparable from run to run, an absolute figure only within one",
         ]
         bench = Bench(sizes, args.vectors, Path(folder), args.locomo)

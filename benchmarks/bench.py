@@ -112,9 +112,9 @@ class Bench:
         """The bare search that takes less CPU with as many vectors: numpy's, or a tuned graph's."""
         data, graph = self.dataset(size), self.graph(size)
         graph.tune(data)
+        searches: tuple[Search, ...] = (ExactSearch(data.stored), graph)
         return min(
-            ExactSearch(data.stored),
-            graph,
+            searches,
             key=lambda each: cpu_per_search(each, data.queries, self.sizes.calls, limit_s=0.5),
         )
 

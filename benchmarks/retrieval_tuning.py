@@ -33,8 +33,10 @@ from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
 from memory_service.domain.memories import Memories
 from memory_service.domain.page_tokens import PageTokens
+from memory_service.domain.quarantine import Quarantine
 from memory_service.domain.ranking import ScoreWeights
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
+from memory_service.domain.screening import Screening
 from memory_service.embedders.local import LocalEmbedder
 from memory_service.indexes import lexical, turns, view
 from memory_service.limits import Limits
@@ -53,7 +55,7 @@ class Constants(NamedTuple):
     k1: float = lexical.K1
     b: float = lexical.B
     vector: float = ranking.VECTOR_WEIGHT
-    boost: float = ranking.SPEAKER_BOOST
+    boost: float = ranking.BOOST
 
     def __str__(self) -> str:
         return " ".join(f"{name}={value}" for name, value in self._asdict().items())
@@ -84,7 +86,7 @@ def _in_force(constants: Constants) -> Iterator[None]:
         (lexical, "B", constants.b),
         (ranking, "LEXICAL_WEIGHT", 1 - constants.vector),
         (ranking, "VECTOR_WEIGHT", constants.vector),
-        (ranking, "SPEAKER_BOOST", constants.boost),
+        (ranking, "BOOST", constants.boost),
     ]
     with ExitStack() as stack:
         for module, name, value in replaced:
@@ -114,7 +116,8 @@ class Tuning:
         # A view keeps what it made of constants, so each has a store of its own.
         store, checks, tokens = InMemoryStore(), Checks(Limits()), PageTokens(b"key")
         retrieval = Retrieval(store, self._embedding, checks, tokens, item_bytes)
-        memories = Memories(store, self._embedding, retrieval, checks, tokens)
+        screening = Screening(store, None, Quarantine(store, checks, tokens, days=1))
+        memories = Memories(store, self._embedding, retrieval, checks, tokens, screening)
         for start in range(0, len(conversation.turns), _BATCH):
             turns_ = conversation.turns[start : start + _BATCH]
             fields = [f"items[{number}]" for number in range(len(turns_))]

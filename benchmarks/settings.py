@@ -53,9 +53,9 @@ class Sizes:
     calls: int
     """Calls per burst; CPU per call is read from a clock of 10 ms."""
     rounds: int
-    """Times that a measurement and its reference take turns; the best of each counts."""
+    """Times that a measurement and its reference take turns: an odd number, the middle one counts."""
     import_rounds: int
-    """The same for the import, which takes longest."""
+    """The same for the import, which takes longest: the best counts."""
     add_seconds: float
     """Length of one burst of writes."""
     add_into: int
@@ -83,7 +83,7 @@ FULL = Sizes(
     stored=(1_000, 10_000, 100_000),
     queries=500,
     calls=2_500,
-    rounds=8,
+    rounds=9,
     import_rounds=2,
     add_seconds=1.5,
     add_into=100_000,
@@ -101,7 +101,7 @@ QUICK = Sizes(
     stored=(1_000, 10_000),
     queries=200,
     calls=2_500,
-    rounds=2,
+    rounds=3,
     import_rounds=1,
     add_seconds=1.0,
     add_into=10_000,

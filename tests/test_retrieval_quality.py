@@ -39,6 +39,23 @@ def conversation() -> dict[str, Any]:
     return {"sample_id": "conv-1", "conversation": session, "qa": asked}
 
 
+def test_constants_are_chosen_with_each_conversation_left_out(tmp_path: Path) -> None:
+    data = tmp_path / "locomo.json"
+    data.write_text(json.dumps([conversation(), {**conversation(), "sample_id": "conv-2"}]))
+    run = subprocess.run(
+        [sys.executable, "-m", "benchmarks.retrieval_tuning", data],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=240,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    lines = run.stdout.splitlines()
+    assert [line for line in lines if "chosen on the others" in line] == [
+        f"{name}, chosen on the others: the code's" for name in ("conv-1", "conv-2")
+    ]
+    # All that is asked is found with the constants of the code: no others can be better.
+    assert "  the code's                            all @5 1.0000 @10 1.0000; adversarial" in run.stdout
+    assert "  which is: the code's" in lines
+
+
 def test_evidence_recall_by_category(tmp_path: Path) -> None:
     data, figures, misses = tmp_path / "locomo.json", tmp_path / "figures.json", tmp_path / "misses.jsonl"
     data.write_text(json.dumps([conversation()]))

@@ -7,11 +7,12 @@ from benchmarks.client import Burst, Client, ask_all, measured_burst
 from benchmarks.processes import memory_server
 from benchmarks.settings import LIMIT, RETRIEVE_IN_FLIGHT
 from benchmarks.table import Bar, Measurement, count
+from benchmarks.turns import middle
 from memory_service.credentials.key_changes import NewKey, create
 from memory_service.credentials.key_file import KeyFile
 
 _BAR = Bar(1.1, "lower")
-_TURNS_PER_ROUND = 4
+_TURNS_PER_ROUND = 3
 
 
 async def run(bench: Bench) -> list[Measurement]:
@@ -44,12 +45,8 @@ async def run(bench: Bench) -> list[Measurement]:
                     bursts.append(burst)
     for folder in (open_folder, guarded_folder):
         bench.discard(folder)
-    return [_line(size, _middle(with_key), _middle(without))]
-
-
-def _middle(bursts: list[Burst]) -> Burst:
-    """The burst of the median, as turns are short: the best of them is the one that was lucky."""
-    return sorted(bursts, key=lambda burst: burst.cpu_per_call)[len(bursts) // 2]
+    turns = list(zip(with_key, without, strict=True))
+    return [_line(size, *middle(turns, lambda turn: turn[0].cpu_per_call / turn[1].cpu_per_call))]
 
 
 def _line(size: int, with_key: Burst, without: Burst) -> Measurement:

@@ -12,11 +12,11 @@ from benchmarks.client import Burst, Call, Client, ask_all, measured_burst
 from benchmarks.processes import ServerProcess, bare_server, memory_server
 from benchmarks.settings import LIMIT, RETRIEVE_IN_FLIGHT
 from benchmarks.table import Bar, Measurement, count
+from benchmarks.turns import middle
 from memory_service.embedders.local import LocalEmbedder
 from memory_service.v1 import memory_pb2
 
 _BAR = Bar(3.0, "lower")
-_ROUNDS_MAX = 4
 _BURST_S = 1.2
 """A burst ends after this time: there are four in a round."""
 _HYBRID = "hybrid"
@@ -43,7 +43,7 @@ async def run(bench: Bench) -> list[Measurement]:
             settled = await settle(client, server)
             progress(f"hybrid: {settled.kind} index, {len(chat.questions)} questions")
             rounds = _Rounds(bench.sizes.calls, chat, requests)
-            for _ in range(min(bench.sizes.rounds, _ROUNDS_MAX)):
+            for _ in range(bench.sizes.rounds):
                 await rounds.take(server, client.retrieve, bare, bare_client.retrieve)
     bench.discard(folder)
     return rounds.results(settled)
@@ -83,15 +83,19 @@ class _Rounds:
         return (time.process_time() - began) / len(self.chat.questions)
 
     def results(self, settled: Settled) -> list[Measurement]:
-        """The best of every list, a line each."""
-        bare = min(self.bare, key=lambda burst: burst.cpu_per_call)
-        best = {how: min(all_, key=lambda burst: burst.cpu_per_call) for how, all_ in self.by_mode.items()}
+        """A line for each mode, of the turn that counts for it, and one for the embedding."""
         where = f"{count(len(self.chat.turns))} {self.chat.source} ({settled.kind})"
-        lines = [_line(f"{how} Retrieve by text, {where}", burst, bare) for how, burst in best.items()]
+        lines = []
+        for how, bursts in self.by_mode.items():
+            turns = list(zip(bursts, self.bare, strict=True))
+            burst, bare = middle(turns, lambda turn: turn[0].cpu_per_call / turn[1].cpu_per_call)
+            lines.append(_line(f"{how} Retrieve by text, {where}", burst, bare))
+        embeddings = list(zip(self.embedding, self.bare, strict=True))
+        embedding_s, bare = middle(embeddings, lambda turn: turn[0] / turn[1].cpu_per_call)
         embedding = Measurement(
             row="hybrid",
             what="CPU of the embedding of the query alone, in this process",
-            measured=min(self.embedding) * 1e6,
+            measured=embedding_s * 1e6,
             unit="us",
             reference=bare.cpu_per_call * 1e6,
             reference_name="= bare call",

@@ -11,6 +11,7 @@ from benchmarks.processes import ServerProcess, bare_server, memory_server, stop
 from benchmarks.search import Search, cpu_per_search
 from benchmarks.settings import LIMIT, RETRIEVE_IN_FLIGHT
 from benchmarks.table import Bar, Measurement, count
+from benchmarks.turns import middle
 from benchmarks.vectors import Dataset
 
 _BAR = Bar(1.8, "lower")
@@ -39,41 +40,56 @@ async def _measure(bench: Bench, size: int) -> Measurement:
     return rounds.result(size, settled, search)
 
 
+@dataclass(frozen=True)
+class _Turn:
+    """The measurement and its two references."""
+
+    server: Burst
+    bare: Burst
+    search_s: float
+
+    @property
+    def reference_s(self) -> float:
+        """CPU of a bare call and a bare search."""
+        return self.bare.cpu_per_call + self.search_s
+
+
 @dataclass
 class _Rounds:
-    """The measurement and its two references, taken in turns."""
+    """Turns, one after the other."""
 
     bench: Bench
     data: Dataset
     requests: Sequence[bytes]
-    server: list[Burst] = field(default_factory=list)
-    bare: list[Burst] = field(default_factory=list)
-    search: list[float] = field(default_factory=list)
+    turns: list[_Turn] = field(default_factory=list)
 
     async def take(
         self, server: ServerProcess, retrieve: Call, bare: ServerProcess, bare_retrieve: Call, search: Search
     ) -> None:
         """Measures each of the three once."""
-        self.server.append(await self._burst(server, retrieve))
-        self.bare.append(await self._burst(bare, bare_retrieve))
-        self.search.append(cpu_per_search(search, self.data.queries, self.bench.sizes.calls))
+        self.turns.append(
+            _Turn(
+                await self._burst(server, retrieve),
+                await self._burst(bare, bare_retrieve),
+                cpu_per_search(search, self.data.queries, self.bench.sizes.calls),
+            )
+        )
 
     async def _burst(self, server: ServerProcess, call: Call) -> Burst:
         calls = self.bench.sizes.calls
         return await measured_burst(server, call, self.requests, calls=calls, in_flight=RETRIEVE_IN_FLIGHT)
 
     def result(self, size: int, settled: Settled, search: Search) -> Measurement:
-        """The best of every list, as one line."""
-        server = min(self.server, key=lambda burst: burst.cpu_per_call)
-        bare = min(self.bare, key=lambda burst: burst.cpu_per_call)
-        searched = min(self.search)
+        """The turn that counts, as one line."""
+        turn = middle(self.turns, lambda turn: turn.server.cpu_per_call / turn.reference_s)
+        server, bare = turn.server, turn.bare
         return Measurement(
             row="retrieve",
             what=f"server CPU per Retrieve, k = {LIMIT}, {count(size)} items ({settled.kind})",
             measured=server.cpu_per_call * 1e6,
             unit="us",
-            reference=(bare.cpu_per_call + searched) * 1e6,
-            reference_name=f"= call {bare.cpu_per_call * 1e6:.0f} + {search.name} {searched * 1e6:.0f}",
+            reference=turn.reference_s * 1e6,
+            reference_name=f"= call {bare.cpu_per_call * 1e6:.0f} + {search.name} {turn.search_s * 1e6:.0f}",
             bar=_BAR,
             details={
                 "calls/s": server.load.rate,

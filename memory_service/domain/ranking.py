@@ -25,7 +25,6 @@ LEXICAL_WEIGHT = 0.75
 VECTOR_WEIGHT = 0.25
 BOOST = 0.1
 """What a boost adds to a score, as a share of it."""
-_RAISED_ONCE = 1 + BOOST
 
 DEFAULT_HALF_LIFE_US = 7 * 86_400_000_000
 _USES_OF_ONE_HALF = 3
@@ -184,7 +183,8 @@ def _raised(boosts: Sequence[Boost]) -> list[float] | None:
     if not boosts:
         return None
     if len(boosts) == 1:
-        return [_RAISED_ONCE if its else 1.0 for its in boosts[0][1]]
+        once = 1 + BOOST
+        return [once if its else 1.0 for its in boosts[0][1]]
     return [1 + BOOST * sum(each) for each in zip(*(flags for _, flags in boosts), strict=True)]
 
 
