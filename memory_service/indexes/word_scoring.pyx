@@ -63,8 +63,10 @@ cdef class Scratch:
     def nbytes(self):
         return 8 * self.sums.capacity() + 4 * self.places.capacity() + 4 * self.touched.capacity()
 
-    cdef void make_room(self, int64_t sums, int64_t touched) noexcept nogil:
+    cdef void make_room(self, int64_t sums, int64_t additions) noexcept nogil:
         """Make room for so many sums, and for adding to them so often."""
+        # One more than there may be: each is written before it is known whether it counts.
+        cdef int64_t touched = min(sums, additions) + 1
         if <int64_t>self.sums.size() < sums:
             self.sums.resize(2 * sums, 0.0)
         if <int64_t>self.touched.size() < touched:
@@ -274,8 +276,7 @@ cdef class Lookup:
                 any_telling = True
         for s in range(self.spans.size()):
             postings += self.spans[s].length
-        # One more than there may be: each is written before it is known whether it counts.
-        self.scratch.make_room(self.tables.lengths.shape[0], min(postings, <int64_t>self.tables.lengths.shape[0]) + 1)
+        self.scratch.make_room(self.tables.lengths.shape[0], postings)
         for s in range(self.spans.size()):
             span = &self.spans[s]
             if any_telling and self.doc_counts[span.term] > telling_docs:
@@ -292,7 +293,8 @@ cdef class Lookup:
         cdef size_t i
         cdef int32_t row
         cdef double score
-        self.scratch.make_room(tables.row_doc.shape[0], tables.row_doc.shape[0] + 1)
+        cdef int64_t width = 1 + tables.earlier.shape[0] + tables.later.shape[0]
+        self.scratch.make_room(tables.row_doc.shape[0], <int64_t>ranked.size() * width)
         for i in range(ranked.size()):
             row, score = tables.doc_row[-ranked[i].second], -ranked[i].first
             self.scratch.add(row, score)
