@@ -98,10 +98,11 @@ func TestCallsAreRetriedUnlessTheServerCouldNotTell(t *testing.T) {
 }
 
 func TestACallThatTheOtherSideEndsWasNotCancelled(t *testing.T) {
-	address, _ := refusing(t, codes.Canceled)
-	client := dialTo(t, address)
+	address, attempts := refusing(t, codes.Canceled)
+	client := dialTo(t, address, memory.WithMaxAttempts(3))
 	_, err := client.Info(soon(t))
 	wantError(t, err, memory.ErrUnavailable)
+	equal(t, attempts("GetInfo"), 3)
 	if errors.Is(err, context.Canceled) {
 		t.Fatal("nobody cancelled the call")
 	}

@@ -33,11 +33,12 @@ func serviceConfig(maxAttempts int) string {
 		return "{}"
 	}
 	policy := map[string]any{
-		"maxAttempts":          maxAttempts,
-		"initialBackoff":       "0.1s",
-		"maxBackoff":           "2s",
-		"backoffMultiplier":    2,
-		"retryableStatusCodes": []string{"UNAVAILABLE"},
+		"maxAttempts":       maxAttempts,
+		"initialBackoff":    "0.1s",
+		"maxBackoff":        "2s",
+		"backoffMultiplier": 2,
+		// CANCELLED: the server went away just when the call came. Nobody here cancelled it.
+		"retryableStatusCodes": []string{"UNAVAILABLE", "CANCELLED"},
 	}
 	config, err := json.Marshal(map[string]any{
 		"methodConfig": []any{map[string]any{"name": retriedMethods(), "retryPolicy": policy}},

@@ -139,7 +139,8 @@ class ClientOptions:
             "initialBackoff": "0.1s",
             "maxBackoff": "2s",
             "backoffMultiplier": 2,
-            "retryableStatusCodes": ["UNAVAILABLE"],
+            # CANCELLED: the server went away just when the call came. Nobody here cancelled it.
+            "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
         }
         # A client that meets mostly failures stops adding its retries to them.
         throttling = {"maxTokens": 100, "tokenRatio": 0.1}

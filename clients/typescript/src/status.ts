@@ -16,7 +16,6 @@ type ErrorClass = new (message: string, details: ErrorDetails) => errors.MemoryS
 
 /** Name and class of each gRPC code. */
 const CODES: Readonly<Record<number, readonly [string, ErrorClass]>> = {
-  [Code.Canceled]: ["CANCELLED", errors.MemoryServiceError],
   [Code.Unknown]: ["UNKNOWN", errors.MemoryServiceError],
   [Code.InvalidArgument]: ["INVALID_ARGUMENT", errors.InvalidArgumentError],
   [Code.DeadlineExceeded]: ["DEADLINE_EXCEEDED", errors.DeadlineExceededError],
@@ -35,7 +34,7 @@ const CODES: Readonly<Record<number, readonly [string, ErrorClass]>> = {
 };
 
 /** Codes that the transport invents for a connection that broke; from a server they mean other things. */
-const BROKEN = new Set([Code.Aborted, Code.Canceled, Code.Internal, Code.Unknown]);
+const BROKEN = new Set([Code.Aborted, Code.Internal, Code.Unknown]);
 
 /** Returns the error of a call that failed, whatever the transport raised. */
 export function errorFrom(raised: unknown): errors.MemoryServiceError {
@@ -67,6 +66,10 @@ function isOfConnecting(error: unknown): boolean {
 }
 
 function codeOf(error: ConnectError): Code {
+  if (error.code === Code.Canceled) {
+    // Nobody cancelled the call on this side: the server went away, maybe just when it came.
+    return Code.Unavailable;
+  }
   const isOfServer = error.metadata.has("grpc-status") || error.metadata.has("grpc-status-details-bin");
   const isOfMessage = /^(parse|serialize) binary/.test(error.rawMessage);
   return !isOfServer && !isOfMessage && BROKEN.has(error.code) ? Code.Unavailable : error.code;

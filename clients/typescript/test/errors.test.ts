@@ -255,6 +255,23 @@ describe("errors without a server", { timeout: 120_000 }, () => {
     assert.equal(tries, 4);
     rude.close();
   });
+
+  test("a call that the server cancels, as it does when it stops, is tried again", async () => {
+    let tries = 0;
+    const leaving = createHttp2Server();
+    leaving.on("stream", (stream) => {
+      tries++;
+      const head = { ":status": 200, "content-type": "application/grpc", "grpc-status": "1" };
+      stream.respond(head, { endStream: true });
+    });
+    await new Promise<void>((listening) => leaving.listen(0, "127.0.0.1", listening));
+    const address = `127.0.0.1:${(leaving.address() as AddressInfo).port}`;
+    const memory = new MemoryClient(address, { maxAttempts: 3 });
+    await failure(memory.info(), client.UnavailableError);
+    assert.equal(tries, 3);
+    memory.close();
+    leaving.close();
+  });
 });
 
 describe("what is sent with every call", { timeout: 120_000 }, () => {
