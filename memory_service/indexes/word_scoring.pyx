@@ -89,22 +89,6 @@ cdef class Scratch:
             self.sums[at] = 0
         self.touched_count = 0
 
-    cdef void give_places(self, vector[int32_t]& wanted, int64_t documents, vector[int32_t]& docs) noexcept nogil:
-        """Put each wanted document, but those below 0, into `docs` once; its place counts from 1."""
-        cdef size_t i
-        if <int64_t>self.places.size() < documents:
-            self.places.resize(2 * documents, 0)
-        for i in range(wanted.size()):
-            if wanted[i] >= 0 and not self.places[wanted[i]]:
-                docs.push_back(wanted[i])
-                self.places[wanted[i]] = <int32_t>docs.size()
-
-    cdef void take_places(self, vector[int32_t]& docs) noexcept nogil:
-        """Leave zeros."""
-        cdef size_t i
-        for i in range(docs.size()):
-            self.places[docs[i]] = 0
-
 
 cdef class Tables:
     """What words are looked up in, until the index changes: postings, documents, rows and their neighbours."""
@@ -327,10 +311,16 @@ cdef class Lookup:
         cdef double per_word = self.tables.k1 * self.tables.b / (self.tables.mean_length * self.tables.mean_window)
         cdef const float* of_doc
         cdef float* frequency
+        if <int64_t>places.size() < self.tables.lengths.shape[0]:
+            places.resize(2 * self.tables.lengths.shape[0], 0)
         _weigh(tables, weights)
         _open_windows(found, tables, windows)
-        self.scratch.give_places(windows, self.tables.lengths.shape[0], docs)
-        self._count_terms(self.spans, 0, self.term_count, docs, counts)
+        for i in range(windows.size()):
+            if windows[i] >= 0 and not places[0][windows[i]]:
+                docs.push_back(windows[i])
+                places[0][windows[i]] = <int32_t>docs.size()
+        counts.resize(docs.size() * self.term_count, 0)
+        self._count_terms(docs, counts)
         frequencies.resize(self.term_count)
         frequency = frequencies.data()
         scores.resize(found.size())
@@ -351,50 +341,47 @@ cdef class Lookup:
             for term in range(self.term_count):
                 score += self.idf[term] * (self.tables.k1 + 1) * frequency[term] / (frequency[term] + norm)
             scores[i] = score
-        self.scratch.take_places(docs)
+        for i in range(docs.size()):
+            places[0][docs[i]] = 0
 
-    cdef void _count_terms(
-        self, vector[Span]& spans, int32_t first_term, int64_t width, vector[int32_t]& docs, vector[float]& counts
-    ) noexcept nogil:
-        """Fill in how often each of some documents, which have places, has each of `width` terms."""
+    cdef void _count_terms(self, vector[int32_t]& docs, vector[float]& counts) noexcept nogil:
+        """Fill in how often each of some documents has each term."""
         cdef vector[int32_t]* places = &self.scratch.places
         cdef size_t s, d
         cdef int64_t i
         cdef const int32_t* at
-        cdef float* counted
         cdef Span* span
-        counts.resize(docs.size() * width, 0)
-        for s in range(spans.size()):
-            span = &spans[s]
-            counted = counts.data() + (span.term - first_term)
+        for s in range(self.spans.size()):
+            span = &self.spans[s]
             if span.length > <int64_t>(_SCAN_PER_DOC * docs.size()):
                 # Too many to look at each.
                 for d in range(docs.size()):
                     at = lower_bound(span.docs, span.docs + span.length, docs[d])
                     if at != span.docs + span.length and at[0] == docs[d]:
-                        counted[d * width] = span.counts[at - span.docs]
+                        counts[d * self.term_count + span.term] = span.counts[at - span.docs]
             else:
                 for i in range(span.length):
                     if places[0][span.docs[i]]:
-                        counted[(places[0][span.docs[i]] - 1) * width] = span.counts[i]
+                        counts[(places[0][span.docs[i]] - 1) * self.term_count + span.term] = span.counts[i]
 
     def named_in(self, const int32_t[::1] rows):
         """Return for each row whether its speaker has one of the names; None: nobody has."""
         if not self.named.size():
             return None
         cdef list found = [False] * rows.shape[0]
-        cdef vector[int32_t] of_rows, docs
-        cdef vector[float] counts
-        cdef Py_ssize_t i, name, names = self.open_docs.size() - self.term_count
+        cdef int64_t i
+        cdef size_t s
+        cdef int32_t doc
+        cdef const int32_t* at
+        cdef const int32_t* end
         for i in range(rows.shape[0]):
-            of_rows.push_back(self.tables.row_doc[rows[i]])
-        self.scratch.give_places(of_rows, self.tables.lengths.shape[0], docs)
-        self._count_terms(self.named, self.term_count, names, docs, counts)
-        for i in range(rows.shape[0]):
-            for name in range(names):
-                if counts[(self.scratch.places[of_rows[i]] - 1) * names + name]:
+            doc = self.tables.row_doc[rows[i]]
+            for s in range(self.named.size()):
+                end = self.named[s].docs + self.named[s].length
+                at = lower_bound(self.named[s].docs, end, doc)
+                if at != end and at[0] == doc:
                     found[i] = True
-        self.scratch.take_places(docs)
+                    break
         return found
 
 
