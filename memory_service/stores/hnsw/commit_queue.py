@@ -1,9 +1,9 @@
 """Group commit: writes that come at the same time share a transaction and its fsync.
 
 Small writes are applied on the event loop, where a statement costs a few microseconds; the commit,
-which waits for the disk, runs in a thread of its own. Writes that come meanwhile wait, and make up
-the next group. A heavy write is applied in that thread too, so that the loop stays free. Owners take
-turns in a group, and few heavy writes make one full: so who writes much waits for itself.
+which waits for the disk, runs in a thread of its own. Writes that come meanwhile, or at about the same
+time, make up the next group. A heavy write is applied in that thread too, so that the loop stays free.
+Owners take turns in a group, and few heavy writes make one full: so who writes much waits for itself.
 
 On a full disk the group is undone, and those of its writes that make the records smaller are made once
 more, with the room of the ballast.
@@ -14,10 +14,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, Generic, TypeVar
 
 import structlog
@@ -46,6 +47,9 @@ T = TypeVar("T")
 _log = structlog.get_logger(__name__)
 
 GROUP_WRITES_MAX = 256
+# A commit costs as much as several writes do: few of them wait for those that the loop is about to bring.
+_TOGETHER = 16
+_QUIET_TURNS = 3
 # Some thousand records.
 _GROUP_HEAVY_MAX = 4
 QUEUED_WRITES_MAX = Limits.queued_writes_max
@@ -85,7 +89,9 @@ class CommitQueue:
         self._before_commit = before_commit
         self._after_rollback = after_rollback
         self._loop = asyncio.get_running_loop()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="commit")
+        self._work = SimpleQueue[Callable[[], None] | None]()
+        self._thread = Thread(target=self._work_off, name="commit", daemon=True)
+        self._thread.start()
         # What comes before all that waits: work of the queue's own, and writes that are made again.
         self._first: deque[_Write[Any]] = deque()
         self._turns = FairQueue[str, _Write[Any]]()
@@ -152,8 +158,17 @@ class CommitQueue:
             self._running = True
             self._idle.clear()
             # After the other callbacks of this turn of the loop, which may bring more writes.
-            self._loop.call_soon(self._next_group)
+            self._loop.call_soon(self._gather, len(self._turns), 0)
         return write.done
+
+    def _gather(self, count: int, quiet_turns: int) -> None:
+        """Begin the next group once no more writes come, or many have."""
+        waiting = len(self._turns)
+        quiet_turns = quiet_turns + 1 if waiting == count else 0
+        if 0 < waiting < _TOGETHER and quiet_turns <= _QUIET_TURNS and not self._first:
+            self._loop.call_soon(self._gather, waiting, quiet_turns)
+        else:
+            self._next_group()
 
     def _next_group(self) -> None:
         if self._failed:
@@ -165,7 +180,13 @@ class CommitQueue:
             return
         alone = self._group[0].alone
         work = self._run_alone if alone else self._prepare_group()
-        self._loop.run_in_executor(self._thread, work).add_done_callback(self._committed)
+        self._work.put(work)
+
+    def _work_off(self) -> None:
+        """What the thread does."""
+        while (work := self._work.get()) is not None:
+            work()
+            self._loop.call_soon_threadsafe(self._committed)
 
     def _take(self) -> _Write[Any] | None:
         return self._first.popleft() if self._first else self._turns.take()
@@ -243,14 +264,18 @@ class CommitQueue:
                 write.error = error
                 self._fail_group(Unavailable.storage())
                 return
+        # Here, and not where the commit is: for each statement a thread waits until the loop lets it go on.
+        try:
+            with translated():
+                reach("commit.after_statements")
+                self._before_commit(self._connection)
+        except BaseException as error:
+            self._fail_group(error)
 
     def _commit_group(self) -> None:
         if not self._connection.in_transaction:
             return
         try:
-            with translated():
-                reach("commit.after_statements")
-                self._before_commit(self._connection)
             reach("commit.before_commit")
             commit(self._connection)
             reach("commit.after_commit")
@@ -274,12 +299,12 @@ class CommitQueue:
         _log.error("write_failed", writes=len(self._group), cause=cause_of(error))
         try:
             rollback(self._connection)
+            self._after_rollback()
+            if isinstance(error, StorageFull) and not self._failed:
+                self._make_room()
         except Exception as rollback_error:
             self._failed = True
             _log.error("rollback_failed", cause=cause_of(rollback_error))
-        self._after_rollback()
-        if isinstance(error, StorageFull) and not self._failed:
-            self._make_room()
 
     def _make_room(self) -> None:
         """Give up the ballast, and have those writes made again that a full disk must not stop."""
@@ -293,7 +318,7 @@ class CommitQueue:
                 self._again.append(write)
         self._shrink_log |= bool(self._again)
 
-    def _committed(self, _: asyncio.Future[None]) -> None:
+    def _committed(self) -> None:
         group, self._group = self._group, []
         for write in self._again:
             group.remove(write)
@@ -318,7 +343,7 @@ class CommitQueue:
         if not any(write is self._checkpoint and write.error is not None for write in group):
             self._care_for_log()
         self._look_from_time_to_time()
-        self._next_group()
+        self._gather(len(self._turns), 0)
 
     def _care_for_log(self) -> None:
         """Put a checkpoint before the writes that wait, if one is due."""
@@ -354,4 +379,5 @@ class CommitQueue:
         if self._look_again is not None:
             self._look_again.cancel()
         await self._idle.wait()
-        self._thread.shutdown()
+        self._work.put(None)
+        self._thread.join()

@@ -1,0 +1,94 @@
+"""The queue of commits: what becomes a group, and what it does when a group cannot be undone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memory_service.errors import Unavailable
+from memory_service.stores.hnsw.commit_queue import CommitQueue
+from memory_service.stores.hnsw.disk_space import DiskSpace, SpaceSettings
+from memory_service.stores.sqlite import Connection, connect
+
+COMMIT = "commit"
+
+
+def open_queue(
+    folder: Path,
+    before_commit: Callable[[Connection], None],
+    after_rollback: Callable[[], None] = lambda: None,
+) -> CommitQueue:
+    connection = connect(folder / "records.db", writer=True)
+    connection.execute("CREATE TABLE written (number INTEGER)")
+    return CommitQueue(connection, DiskSpace(folder, SpaceSettings()), before_commit, after_rollback)
+
+
+def insert(number: int) -> Callable[[Connection], None]:
+    return lambda db: db.execute("INSERT INTO written VALUES (?)", (number,))
+
+
+def ignore(_: None) -> None:
+    pass
+
+
+async def test_writes_that_come_in_turns_of_the_loop_share_a_commit(tmp_path: Path) -> None:
+    done: list[str] = []
+    queue = open_queue(tmp_path, lambda _: done.append(COMMIT))
+
+    async def write_later(turns: int) -> None:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await queue.write(lambda _: done.append("write"), ignore)
+
+    await asyncio.gather(*(write_later(2 * number) for number in range(10)))
+    assert done == ["write"] * 10 + [COMMIT]
+    await queue.close()
+
+
+async def test_a_write_that_nothing_follows_is_committed(tmp_path: Path) -> None:
+    done: list[str] = []
+    queue = open_queue(tmp_path, lambda _: done.append(COMMIT))
+    for number in range(2):
+        await queue.write(insert(number), ignore)
+    assert done == [COMMIT, COMMIT]
+    await queue.close()
+
+
+async def test_many_writes_do_not_wait_for_more(tmp_path: Path) -> None:
+    done: list[str] = []
+    queue = open_queue(tmp_path, lambda _: done.append(COMMIT))
+    stop = asyncio.Event()
+
+    async def write_on() -> None:
+        while not stop.is_set():
+            others.append(asyncio.ensure_future(queue.write(ignore, ignore)))
+            await asyncio.sleep(0)
+
+    others: list[asyncio.Future[None]] = []
+    writer = asyncio.ensure_future(write_on())
+    await asyncio.wait_for(queue.write(insert(1), ignore), 60)
+    stop.set()
+    await asyncio.gather(writer, *others)
+    assert len(done) > 1
+    await queue.close()
+
+
+@pytest.mark.parametrize("heavy", [False, True], ids=["on the loop", "in the thread"])
+async def test_a_fault_while_a_group_is_undone_fails_it_and_stops_the_queue(tmp_path: Path, heavy: bool) -> None:
+    queue = open_queue(tmp_path, lambda _: None, after_rollback=lambda: {}["nobody foresaw it"])
+
+    def fail(_: Connection) -> None:
+        raise ZeroDivisionError
+
+    async def write(apply: Callable[[Connection], None]) -> None:
+        await asyncio.wait_for(queue.write(apply, ignore, heavy=heavy), 60)
+
+    results = await asyncio.gather(write(fail), write(insert(1)), return_exceptions=True)
+    assert isinstance(results[0], ZeroDivisionError)
+    assert isinstance(results[1], Unavailable)
+    with pytest.raises(Unavailable):
+        await write(insert(2))
+    await queue.close()
