@@ -77,7 +77,9 @@ async def test_many_writes_do_not_wait_for_more(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("heavy", [False, True], ids=["on the loop", "in the thread"])
-async def test_a_fault_while_a_group_is_undone_fails_it_and_stops_the_queue(tmp_path: Path, heavy: bool) -> None:
+async def test_a_fault_while_a_group_is_undone_fails_it_and_stops_the_queue(
+    tmp_path: Path, heavy: bool
+) -> None:
     queue = open_queue(tmp_path, lambda _: None, after_rollback=lambda: {}["nobody foresaw it"])
 
     def fail(_: Connection) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import grpc.aio
 
 from benchmarks.bench import Bench, progress, settle
-from benchmarks.client import Client, drive
-from benchmarks.crowd import overload
+from benchmarks.client import Client, Load, drive
+from benchmarks.crowd import Outcome, overload
 from benchmarks.items import import_messages, text
 from benchmarks.processes import ServerProcess, memory_server
 from benchmarks.settings import (
@@ -26,6 +26,7 @@ _GREEDY, _MODEST = "greedy", "modest"
 _GREEDY_IN_FLIGHT = 64
 _MODEST_ITEMS = 100
 _MODEST_CALLS = 1000
+_QUESTION = "what did we say about the plan"
 _CROWD_S = 8.0
 # Its processes have to start and to connect.
 _CROWD_STARTS_S = 1.5
@@ -43,13 +44,12 @@ async def run(bench: Bench) -> list[Measurement]:
             await settle(client, server, _GREEDY)
         # Of many words, each in many of the texts.
         dear = _request(_GREEDY, " ".join(text(number) for number in range(0, size, size // 8)))
-        ordinary = _request(_MODEST, "what did we say about the plan")
+        ordinary = _request(_MODEST, _QUESTION)
         return [
             *await _overloaded(bench, server, "ordinary", ordinary, "callers"),
             *await _overloaded(bench, server, "dear", dear, "rate"),
             *await _overloaded(bench, server, "ordinary", ordinary, "rate"),
-            await _beside(server, "dear", dear, ordinary),
-            await _beside(server, "ordinary", _request(_GREEDY, "what did we say about the plan"), ordinary),
+            *await _fairness(bench, server, {"dear": dear, "ordinary": _request(_GREEDY, _QUESTION)}),
         ]
 
 
@@ -121,21 +121,39 @@ async def _peak(server: ServerProcess, request: bytes, seconds: float) -> float:
     return sum(load.rate for load in loads)
 
 
-async def _beside(server: ServerProcess, kind: str, greedy_request: bytes, modest: bytes) -> Measurement:
+async def _fairness(bench: Bench, server: ServerProcess, greedy: dict[str, bytes]) -> list[Measurement]:
     """The latency of one call at a time, alone and while another namespace keeps the server busy."""
-    progress(f"overload: a modest tenant beside a greedy one, {kind}")
-    async with Client(server.address) as client:
-        alone = await drive(client.retrieve, [modest], calls=_MODEST_CALLS, in_flight=1)
-        # In processes of their own: the answers of a crowd would keep a loop that has to time one call.
-        crowd = asyncio.create_task(
-            overload(server.address, greedy_request, "callers", _GREEDY_IN_FLIGHT, _CROWD_S)
-        )
-        await asyncio.sleep(_CROWD_STARTS_S)
-        beside = await drive(
-            client.retrieve, [modest], calls=_MODEST_CALLS, in_flight=1, limit_s=_CROWD_S - 1
-        )
-        crowded, _ = await crowd
-    latencies = sorted(crowded.latencies_s)
+    lines = []
+    with memory_server(bench.new_folder()) as apart:
+        async with Client(server.address) as client, Client(apart.address) as client_apart:
+            await client_apart.import_all(list(import_messages(_MODEST, _MODEST_ITEMS, None)))
+            for kind, request in greedy.items():
+                progress(f"overload: a modest tenant beside a greedy one, {kind}")
+                alone = await _modest(client)
+                beside, crowd = await _beside(client, server, request)
+                # What the crowd takes from the machine, and not from the server.
+                with_its_own, _ = await _beside(client_apart, server, request)
+                lines.append(_fairness_line(kind, alone, beside, with_its_own, crowd))
+    return lines
+
+
+async def _modest(client: Client) -> Load:
+    request = _request(_MODEST, _QUESTION)
+    return await drive(client.retrieve, [request], calls=_MODEST_CALLS, in_flight=1, limit_s=_CROWD_S - 1)
+
+
+async def _beside(client: Client, server: ServerProcess, greedy: bytes) -> tuple[Load, Outcome]:
+    """What a modest tenant's calls take while a crowd keeps this server busy, and how the crowd fared."""
+    # In processes of their own: the answers of a crowd would keep a loop that has to time one call.
+    crowd = asyncio.create_task(overload(server.address, greedy, "callers", _GREEDY_IN_FLIGHT, _CROWD_S))
+    await asyncio.sleep(_CROWD_STARTS_S)
+    beside = await _modest(client)
+    ends, _ = await crowd
+    return beside, ends
+
+
+def _fairness_line(kind: str, alone: Load, beside: Load, with_its_own: Load, crowd: Outcome) -> Measurement:
+    latencies = sorted(crowd.latencies_s)
     return Measurement(
         row="overload",
         what=f"p99 of a tenant with one call at a time, beside one with {_GREEDY_IN_FLIGHT} {kind} ones",
@@ -145,9 +163,10 @@ async def _beside(server: ServerProcess, kind: str, greedy_request: bytes, modes
         reference_name="alone",
         bar=Bar(2, "lower"),
         details={
+            "p99 ms with a server of its own": with_its_own.percentile(0.99) * 1e3,
             "p50 ms": beside.percentile(0.5) * 1e3,
             "p50 alone ms": alone.percentile(0.5) * 1e3,
             "greedy p50 ms": latencies[len(latencies) // 2] * 1e3,
-            "greedy calls/s": crowded.good / _CROWD_S,
+            "greedy calls/s": crowd.good / _CROWD_S,
         },
     )

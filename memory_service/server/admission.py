@@ -36,8 +36,11 @@ _ANSWER_TURNS = 10
 # Health is answered between two bunches, and who comes next waits for the one that has begun. The larger,
 # the more is shared in it: where some wait for others who have many calls, or did a moment ago, it is small.
 _BUNCH_S = 0.01
-_SHARED_BUNCH_S = 0.003
+_SHARED_BUNCH_S = 0.0005
 _SHARED_S = 1.0
+# One that takes longer waits for something else than the loop.
+_OVERDUE_S = 0.02
+_SHARED_OVERDUE_S = 0.004
 # With so many for each owner nobody has many.
 _EVEN_CALLS = 4
 # So many go past those who have many, between two bunches.
@@ -219,7 +222,9 @@ class Admission:
         else:
             # Where it is quiet, those of the last bunch wait for something else; so they do where they take
             # much longer than a bunch may.
-            overdue = loop.time() > self._opened_at + 2 * _BUNCH_S
+            now = loop.time()
+            overdue_s = _SHARED_OVERDUE_S if now < self._shared_until else _OVERDUE_S
+            overdue = now > self._opened_at + overdue_s
             waits = bool(self._running) and quiet_turns < _ANSWER_TURNS and not overdue
         if waits:
             loop.call_soon(self._look, self._changes, quiet_turns)
