@@ -89,6 +89,7 @@ _log = structlog.get_logger(__name__)
 _READERS = 2
 _HEAVY_ITEMS = 64
 _INLINE_READS_MAX = 64
+_READ_TOGETHER_MAX = 64
 _KNOWN_NAMESPACES_MAX = 50_000
 
 
@@ -385,7 +386,7 @@ class HnswStore(Store):
         keys = [first + position for position in positions]
         if with_embedding:
             columns = f"{ITEM_COLUMNS}, embedding"
-            return await self._read(lambda db: [_load(db, key, columns, none) for key in keys])
+            return await self._read(lambda db: _load(db, keys, columns, none))
         items = self._items.get_all(keys)
         if all(items):
             return items
@@ -393,9 +394,9 @@ class HnswStore(Store):
         wanted = [keys[at] for at in missing]
         if len(missing) <= _INLINE_READS_MAX:
             with translated():
-                loaded = [_load(self._reader, key, ITEM_COLUMNS, none) for key in wanted]
+                loaded = _load(self._reader, wanted, ITEM_COLUMNS, none)
         else:
-            loaded = await self._read(lambda db: [_load(db, key, ITEM_COLUMNS, none) for key in wanted])
+            loaded = await self._read(lambda db: _load(db, wanted, ITEM_COLUMNS, none))
         fresh = len(missing) <= _INLINE_READS_MAX
         for at, item in zip(missing, loaded, strict=True):
             items[at] = item
@@ -723,9 +724,16 @@ def _close_all(opened: ExitStack) -> None:
         _log.error("close_failed", cause=cause_of(error))
 
 
-def _load(db: Connection, key: int, columns: str, no_vector_key: int) -> Item | None:
-    row = db.execute(f"SELECT {columns} FROM items WHERE key = ?", (key,)).fetchone()
-    return item_of(row, no_vector_key) if row else None
+def _load(db: Connection, keys: Sequence[int], columns: str, no_vector_key: int) -> list[Item | None]:
+    """Return the items of these keys, whose first column is the key; None for those that are not there."""
+    found: dict[int, Item] = {}
+    for start in range(0, len(keys), _READ_TOGETHER_MAX):
+        some = keys[start : start + _READ_TOGETHER_MAX]
+        # One statement: to begin and end one takes longer than to find a row.
+        places = ",".join("?" * len(some))
+        for row in db.execute(f"SELECT {columns} FROM items WHERE key IN ({places})", some):
+            found[row[0]] = item_of(row, no_vector_key)
+    return [found.get(key) for key in keys]
 
 
 def _would_undo_items(by: WritesBy, after: int, limit: int, at_us: int, uid: int, db: Connection) -> UndoStep:
