@@ -204,6 +204,28 @@ async def test_what_waits_for_something_else_does_not_hold_up_the_next_bunch() -
     await calls.end()
 
 
+async def test_who_waits_too_long_inside_gets_no_more_calls_in() -> None:
+    admission = Admission(Limits())
+    tickets = [admission.arrive(request("slow"), None) for _ in range(100)]
+    await asyncio.gather(*(ticket.gate for ticket in tickets if ticket.gate is not None))
+    for _ in range(20):
+        # One is answered each hundredth of a second, at best.
+        await asyncio.sleep(0.01)
+        admission.leave(tickets.pop())
+    for _ in range(60):
+        # Refused is not answered, however quick it is.
+        await asyncio.sleep(0.002)
+        admission.leave(tickets.pop(), answered=False)
+    with pytest.raises(Overloaded):
+        admission.arrive(request("slow"), 0.3)
+    patient = admission.arrive(request("slow"), 600)
+    another = admission.arrive(request("other"), 0.3)
+    for ticket in (*tickets, patient, another):
+        admission.leave(ticket)
+    # Nothing is left of it.
+    admission.leave(admission.arrive(request("slow"), 0.3))
+
+
 async def test_who_has_nothing_here_goes_past_those_who_have_much() -> None:
     admission = Admission(Limits())
     waiting = [admission.arrive(request("greedy"), None) for _ in range(60)]

@@ -11,7 +11,8 @@ What is left over waits, in a queue for each owner, and the queues take turns, s
 waits for itself. Who has nothing here yet goes past those who have much.
 
 **Not at all.** Where too many wait, the longest queue loses its last call; a call that cannot start in half
-of the time that its caller gives it is refused at once; one whose caller has gone is forgotten. Refusing has
+of the time that its caller gives it is refused at once, and so is one whose owner's calls take that long to
+be answered, wherever they wait; one whose caller has gone is forgotten. Refusing has
 to be quick, and gRPC, which has threads of its own, has to get the processor: so between two bunches of an
 overloaded server there is time to take calls in, be it to refuse them.
 """
@@ -29,13 +30,12 @@ from memory_service.limits import KIB, Limits
 from memory_service.server.tickets import Owner, Ticket
 
 _TOGETHER_MAX = 32
-_TOGETHER_MIN = 4
 # gRPC hands over one call in one or two turns of the event loop. From start to answer it takes six or seven.
 _QUIET_TURNS = 5
 _ANSWER_TURNS = 10
 # Health is answered between two bunches, and who comes next waits for the one that has begun. The larger,
 # the more is shared in it: where some wait for others who have many calls, or did a moment ago, it is small.
-_BUNCH_S = 0.01
+_BUNCH_S = 0.006
 _SHARED_BUNCH_S = 0.0005
 _SHARED_S = 1.0
 # One that takes longer waits for something else than the loop.
@@ -49,6 +49,9 @@ _PROMPT_CALLS = 4
 # quicker is who has few, and health; the less, the more is answered.
 _INTAKE_SHARE = 0.15
 _SHARED_INTAKE_SHARE = 0.4
+# Where so many came in during a pause, more are behind them, in gRPC: health may be among those.
+_FLOOD_CALLS = 5
+_FLOOD_INTAKE_SHARE = 0.5
 _PAUSE_S = 0.001
 _COUNTED_BUSY_S = 0.05
 # Of what a call costs, so much is to take it in.
@@ -59,8 +62,29 @@ _RECENT_S = 0.25
 _FIRST_CALL_S = 0.0001
 _LEAST_CALL_S = 1e-6
 _SMOOTHING = 0.3
+# Who has so many calls here has a pace, by how many were answered in so long.
+_PACED_CALLS = 8
+_PACE_S = 0.1
 # Smaller requests are bounded by their number.
 _LARGE_BYTES = 64 * KIB
+
+
+class _Pace:
+    """How quickly an owner's calls are answered, while it has many."""
+
+    __slots__ = ("_answered", "_since", "interval_s")
+
+    def __init__(self, now: float) -> None:
+        self.interval_s = 0.0
+        self._answered = 0
+        self._since = now
+
+    def note(self, now: float) -> None:
+        """Note that a call was answered."""
+        self._answered += 1
+        if now - self._since >= _PACE_S:
+            self.interval_s = (now - self._since) / self._answered
+            self._answered, self._since = 0, now
 
 
 class Admission:
@@ -79,6 +103,7 @@ class Admission:
         self._running: set[Ticket] = set()
         # How many calls each owner has here.
         self._owned: dict[Owner, int] = {}
+        self._paces: dict[Owner, _Pace] = {}
         self._gone = 0
         self._large_bytes = 0
         self._looking = False
@@ -92,6 +117,7 @@ class Admission:
         self._opened_at = 0.0
         self._cpu_at_opening = 0.0
         self._taken_in = 0
+        self._taken_in_before_pause = 0
         # Counts who came and who went.
         self._changes = 0
         self._pauses = 0
@@ -108,6 +134,8 @@ class Admission:
         self._taken_in += 1
         self._changes += 1
         ticket = Ticket(raw, present_caller())
+        if remaining_s is not None and self._inside_s(ticket.owner) > remaining_s / 2:
+            self._refuse_now(ticket)
         if self._may_be_alone():
             self._alone, self._alone_since = ticket, time.perf_counter()
             return self._enter_at_once(ticket)
@@ -126,8 +154,8 @@ class Admission:
             self._start_looking()
         return ticket
 
-    def leave(self, ticket: Ticket) -> None:
-        """Note that a call is answered, or that its caller has gone."""
+    def leave(self, ticket: Ticket, *, answered: bool = True) -> None:
+        """Note that a call is answered; or else that it was refused after all, or that its caller has gone."""
         if len(ticket.raw) > _LARGE_BYTES:
             self._large_bytes -= len(ticket.raw)
         self._changes += 1
@@ -135,6 +163,7 @@ class Admission:
             self._owned[ticket.owner] = left
         else:
             del self._owned[ticket.owner]
+        self._note_pace(ticket.owner, left, answered)
         if not ticket.let_in:
             self._gone += 1
             return
@@ -204,6 +233,20 @@ class Admission:
         """Return how long a call that comes now will wait, about."""
         return self._turns.ahead_of(owner) * self._start_interval_s
 
+    def _inside_s(self, owner: Owner) -> float:
+        """Return how long a call that comes now will be here, by Little's law: for what its owner has here waits,
+        too, for things that are not known here, such as long searches. 0: it is not known."""
+        pace = self._paces.get(owner)
+        return 0.0 if pace is None else self._owned.get(owner, 0) * pace.interval_s
+
+    def _note_pace(self, owner: Owner, left: int, answered: bool) -> None:
+        if left < _PACED_CALLS:
+            self._paces.pop(owner, None)
+        elif (pace := self._paces.get(owner)) is None:
+            self._paces[owner] = _Pace(time.perf_counter())
+        elif answered:
+            pace.note(time.perf_counter())
+
     def _queue_arrived(self) -> None:
         arrived, self._arrived = self._arrived, []
         for ticket in arrived:
@@ -231,6 +274,7 @@ class Admission:
         elif self._turns and self._pauses * _PAUSE_S < self._intake_s(loop.time()):
             # The processor is left to gRPC's threads.
             self._pauses += 1
+            self._taken_in_before_pause = self._taken_in
             loop.call_later(_PAUSE_S, self._look, self._changes, 0)
         else:
             self._open()
@@ -239,6 +283,8 @@ class Admission:
         """Return how long the processor is left to gRPC after the last bunch."""
         # What the loop did since then, be it hours ago, is no reason to wait for long.
         busy_s = min(time.thread_time() - self._cpu_at_opening, _COUNTED_BUSY_S)
+        if self._taken_in - self._taken_in_before_pause >= _FLOOD_CALLS:
+            return busy_s * _FLOOD_INTAKE_SHARE
         return busy_s * (_SHARED_INTAKE_SHARE if now < self._shared_until else _INTAKE_SHARE)
 
     def _measure(self, now: float) -> None:
@@ -268,7 +314,8 @@ class Admission:
             self._queue_arrived()
             started = self._start_by_turns(min(together, free), now)
         self._last_count = max(started, 1)
-        self._opened_at, self._pauses, self._taken_in, self._prompt_left = now, 0, 0, _PROMPT_CALLS
+        self._opened_at, self._pauses, self._prompt_left = now, 0, _PROMPT_CALLS
+        self._taken_in = self._taken_in_before_pause = 0
         # Where nobody could start, somebody has to leave first.
         self._looking = bool(self._turns) and started > 0
         self._looking_since_opening = self._looking
@@ -280,8 +327,8 @@ class Admission:
         owners = self._turns.owners
         if owners > 1 and len(self._turns) > _EVEN_CALLS * owners:
             self._shared_until = now + _SHARED_S
-        least, most_s = (1, _SHARED_BUNCH_S) if now < self._shared_until else (_TOGETHER_MIN, _BUNCH_S)
-        return max(least, min(_TOGETHER_MAX, int(most_s / max(self._call_cpu_s, _LEAST_CALL_S))))
+        most_s = _SHARED_BUNCH_S if now < self._shared_until else _BUNCH_S
+        return max(1, min(_TOGETHER_MAX, int(most_s / max(self._call_cpu_s, _LEAST_CALL_S))))
 
     def _start_by_turns(self, places: int, now: float) -> int:
         free = self._free()

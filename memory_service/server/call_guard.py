@@ -107,25 +107,27 @@ class CallGuard:
             if remaining_s is not None and remaining_s <= 0:
                 # Nobody waits: an answer would be an error of gRPC, and its log.
                 raise asyncio.CancelledError
-            ticket = None
+            if remaining_s is not None:
+                set_remaining_s(remaining_s)
+            ticket, answered = None, False
             self._calls += 1
             try:
                 ticket = admission.arrive(raw, remaining_s)
                 if ticket.gate is not None:
                     await ticket.gate
-                if remaining_s is not None:
-                    set_remaining_s(remaining_s)
                 response = await call(decode(raw), context)
                 if ticket.gate is not None:
                     # Those that were let in together are all answered before gRPC sends the first answer:
                     # its code and ours push each other out of the processor's caches.
                     await asyncio.sleep(0)
+                answered = True
                 return response
             except Exception as error:
+                answered = not isinstance(error, Overloaded)
                 await _abort(context, expected(error, method))
             finally:
                 if ticket is not None:
-                    admission.leave(ticket)
+                    admission.leave(ticket, answered=answered)
                 self._calls -= 1
                 if self._draining and not self._calls:
                     self._idle.set()
