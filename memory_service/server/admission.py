@@ -35,7 +35,7 @@ _QUIET_TURNS = 5
 _ANSWER_TURNS = 10
 # Health is answered between two bunches, and who comes next waits for the one that has begun. The larger,
 # the more is shared in it: where some wait for others who have many calls, or did a moment ago, it is small.
-_BUNCH_S = 0.006
+_BUNCH_S = 0.008
 _SHARED_BUNCH_S = 0.0005
 _SHARED_S = 1.0
 # One that takes longer waits for something else than the loop.
@@ -155,7 +155,7 @@ class Admission:
         return ticket
 
     def leave(self, ticket: Ticket, *, answered: bool = True) -> None:
-        """Note that a call is answered; or else that it was refused after all, or that its caller has gone."""
+        """Note that a call is answered; else it was refused after all, or its caller has gone."""
         if len(ticket.raw) > _LARGE_BYTES:
             self._large_bytes -= len(ticket.raw)
         self._changes += 1
@@ -234,8 +234,10 @@ class Admission:
         return self._turns.ahead_of(owner) * self._start_interval_s
 
     def _inside_s(self, owner: Owner) -> float:
-        """Return how long a call that comes now will be here, by Little's law: for what its owner has here waits,
-        too, for things that are not known here, such as long searches. 0: it is not known."""
+        """Return how long a call that comes now will be here; 0: it is not known.
+
+        By Little's law: calls wait for things, too, that are not known here, such as long searches.
+        """
         pace = self._paces.get(owner)
         return 0.0 if pace is None else self._owned.get(owner, 0) * pace.interval_s
 
