@@ -48,10 +48,12 @@ func buildInAnEmptyModule(t *testing.T, source string) string {
 	const module = "github.com/memory-service/memory-service/clients/go"
 	empty := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(empty, "main.go"), []byte(source), 0o600))
-	// Sums of what it downloads a newcomer gets by "go mod tidy"; a test gets by without the network.
-	sums, err := os.ReadFile("go.sum")
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(empty, "go.sum"), sums, 0o600))
+	// Versions and sums of what it downloads a newcomer gets by "go mod tidy"; a test gets by without the network.
+	for _, name := range []string{"go.mod", "go.sum"} {
+		known, err := os.ReadFile(name)
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(empty, name), known, 0o600))
+	}
 	run := func(arguments ...string) {
 		command := exec.Command("go", arguments...)
 		command.Dir = empty
@@ -60,12 +62,11 @@ func buildInAnEmptyModule(t *testing.T, source string) string {
 			t.Fatalf("go %s: %v\n%s", strings.Join(arguments, " "), err, output)
 		}
 	}
-	run("mod", "init", "example.com/newcomer")
+	run("mod", "edit", "-module", "example.com/newcomer")
 	run("mod", "edit", "-replace", fmt.Sprintf("%s=%s", module, filepath.Dir(here)))
 	run("mod", "edit", "-replace", fmt.Sprintf("%s/agentgo=%s", module, here))
 	run("mod", "edit", "-require", module+"/agentgo@v0.1.0")
 	run("mod", "edit", "-require", module+"@v0.1.0")
-	run("mod", "edit", "-require", "github.com/oopslink/agent-go@v1.0.1")
 	run("build", "-o", "newcomer", ".")
 	return filepath.Join(empty, "newcomer")
 }

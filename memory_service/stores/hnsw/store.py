@@ -89,7 +89,7 @@ _log = structlog.get_logger(__name__)
 _READERS = 2
 _HEAVY_ITEMS = 64
 _INLINE_READS_MAX = 64
-_READ_TOGETHER_MAX = 64
+_READ_TOGETHER = 64
 _KNOWN_NAMESPACES_MAX = 50_000
 
 
@@ -727,8 +727,8 @@ def _close_all(opened: ExitStack) -> None:
 def _load(db: Connection, keys: Sequence[int], columns: str, no_vector_key: int) -> list[Item | None]:
     """Return the items of these keys, whose first column is the key; None for those that are not there."""
     found: dict[int, Item] = {}
-    for start in range(0, len(keys), _READ_TOGETHER_MAX):
-        some = keys[start : start + _READ_TOGETHER_MAX]
+    for start in range(0, len(keys), _READ_TOGETHER):
+        some = keys[start : start + _READ_TOGETHER]
         # One statement: to begin and end one takes longer than to find a row.
         places = ",".join("?" * len(some))
         for row in db.execute(f"SELECT {columns} FROM items WHERE key IN ({places})", some):
