@@ -26,6 +26,17 @@ def open_queue(
     return CommitQueue(connection, DiskSpace(folder, SpaceSettings()), before_commit, after_rollback)
 
 
+class Unforeseen(BaseException):
+    pass
+
+
+class NoSpace(DiskSpace):
+    """Fails in a way that nobody handles."""
+
+    def look(self, connection: Connection) -> None:
+        raise Unforeseen
+
+
 def insert(number: int) -> Callable[[Connection], None]:
     return lambda db: db.execute("INSERT INTO written VALUES (?)", (number,))
 
@@ -93,4 +104,15 @@ async def test_a_fault_while_a_group_is_undone_fails_it_and_stops_the_queue(
     assert isinstance(results[1], Unavailable)
     with pytest.raises(Unavailable):
         await write(insert(2))
+    await queue.close()
+
+
+@pytest.mark.parametrize("heavy", [False, True], ids=["on the loop", "in the thread"])
+async def test_a_fault_in_the_thread_leaves_nobody_waiting(tmp_path: Path, heavy: bool) -> None:
+    connection = connect(tmp_path / "records.db", writer=True)
+    connection.execute("CREATE TABLE written (number INTEGER)")
+    queue = CommitQueue(connection, NoSpace(tmp_path, SpaceSettings()), lambda _: None, lambda: None)
+    for number in range(2):
+        with pytest.raises(Unavailable):
+            await asyncio.wait_for(queue.write(insert(number), ignore, heavy=heavy), 60)
     await queue.close()

@@ -185,7 +185,13 @@ class CommitQueue:
     def _work_off(self) -> None:
         """What the thread does."""
         while (work := self._work.get()) is not None:
-            work()
+            try:
+                work()
+            except BaseException:
+                # Nobody foresaw it (a log that cannot be written, it may be): nobody shall wait for ever.
+                self._failed = True
+                for write in self._group:
+                    write.error = write.error or Unavailable.storage()
             self._loop.call_soon_threadsafe(self._committed)
 
     def _take(self) -> _Write[Any] | None:
