@@ -187,11 +187,13 @@ class CommitQueue:
         while (work := self._work.get()) is not None:
             try:
                 work()
-            except BaseException:
-                # Nobody foresaw it (a log that cannot be written, it may be): nobody shall wait for ever.
+            except BaseException as error:
+                # Nobody foresaw it, and nobody shall wait for ever. It may be the log that fails.
                 self._failed = True
                 for write in self._group:
                     write.error = write.error or Unavailable.storage()
+                with suppress(Exception):
+                    _log.error("commit_thread_failed", cause=cause_of(error))
             self._loop.call_soon_threadsafe(self._committed)
 
     def _take(self) -> _Write[Any] | None:
