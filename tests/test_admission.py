@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextvars import Context, copy_context
 from dataclasses import replace
 
 import pytest
 
+from memory_service.caller import ANYBODY, set_caller
 from memory_service.errors import Overloaded
 from memory_service.limits import KIB, Limits
 from memory_service.server.admission import Admission
@@ -21,6 +23,13 @@ def request(namespace: str, size: int = 0) -> bytes:
     return bytes([0x0A, len(namespace)]) + namespace.encode() + bytes(size)
 
 
+def called_by(name: str) -> Context:
+    """What a call of this caller has around it."""
+    context = copy_context()
+    context.run(set_caller, replace(ANYBODY, name=name))
+    return context
+
+
 class Calls:
     """Calls that start when they are let in, and end when they are told to."""
 
@@ -31,10 +40,13 @@ class Calls:
         self.may_end = asyncio.Event()
         self.tasks: list[asyncio.Task[None]] = []
 
-    def arrive(self, name: str, turns_before: int = 0, raw: bytes = b"") -> asyncio.Task[None]:
+    def arrive(
+        self, name: str, turns_before: int = 0, raw: bytes = b"", caller: str = ""
+    ) -> asyncio.Task[None]:
         """A call that arrives after some turns of the loop; its name begins with its namespace."""
         raw = raw or request(name.partition("-")[0])
-        self.tasks.append(asyncio.create_task(self._call(name, turns_before, raw)))
+        call = self._call(name, turns_before, raw)
+        self.tasks.append(asyncio.get_running_loop().create_task(call, context=called_by(caller)))
         return self.tasks[-1]
 
     async def _call(self, name: str, turns_before: int, raw: bytes) -> None:
@@ -158,6 +170,68 @@ async def test_owners_take_turns() -> None:
     first = [name.partition("-")[0] for name in calls.started[4:10]]
     assert first == ["greedy", "modest"] * 3
     assert len(calls.started) == 16
+
+
+async def test_callers_take_turns_and_so_do_the_namespaces_of_each() -> None:
+    calls = Calls(replace(LIMITS, concurrent_calls_max=4))
+    for n in range(4):
+        calls.arrive(f"first{n}-")
+    await calls.until_started(4)
+    for n in range(6):
+        calls.arrive(f"busy-{n}", caller="gateway")
+    calls.arrive("quiet-0", caller="gateway")
+    for n in range(3):
+        calls.arrive(f"other-{n}", caller="other")
+    await asyncio.sleep(0)
+    await calls.end()
+    assert calls.started[4:] == [
+        *("busy-0", "other-0", "quiet-0", "other-1", "busy-1", "other-2"),
+        *(f"busy-{n}" for n in range(2, 6)),
+    ]
+
+
+async def test_a_caller_gets_no_more_places_for_having_many_namespaces() -> None:
+    calls = Calls()
+    for n in range(12):
+        calls.arrive(f"tenant {n}", caller="greedy")
+    await calls.until_started(6)
+    for n in range(2):
+        calls.arrive(f"modest-{n}", caller="modest")
+    await calls.until_started(8)
+    assert calls.started[6:] == ["modest-0", "modest-1"]
+    await calls.end()
+
+
+async def test_a_tenant_of_a_gateway_goes_past_those_of_it_who_have_much_but_past_no_other_caller() -> None:
+    admission = Admission(Limits())
+
+    def arrive(namespace: str, caller: str) -> Ticket:
+        return called_by(caller).run(admission.arrive, request(namespace), None)
+
+    for _ in range(60):
+        arrive("busy", "gateway")
+    assert arrive("quiet", "gateway").gate is None
+    assert arrive("modest", "modest").gate is None
+    # Two that wait: now the gateway is not alone.
+    assert [arrive("modest", "modest").gate is None for _ in range(2)] == [False, False]
+    assert arrive("another", "gateway").gate is not None
+
+
+async def test_the_caller_with_most_gives_way_however_many_namespaces_it_has() -> None:
+    calls = Calls(replace(LIMITS, concurrent_calls_max=4, waiting_calls_max=8))
+    for n in range(4):
+        calls.arrive(f"first{n}-")
+    await calls.until_started(4)
+    for n in range(8):
+        calls.arrive(f"tenant {n}", caller="greedy")
+    for _ in range(4):
+        await asyncio.sleep(0)
+    for n in range(2):
+        calls.arrive(f"modest-{n}", caller="modest")
+    await calls.until_started(6)
+    assert calls.refused == ["tenant 7", "tenant 6"]
+    await calls.end()
+    assert {"modest-0", "modest-1"} <= set(calls.started)
 
 
 def test_bunches_do_not_overlap() -> None:

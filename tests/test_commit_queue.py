@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_service.errors import Unavailable
+from memory_service.stores.hnsw import commit_queue
 from memory_service.stores.hnsw.commit_queue import CommitQueue
 from memory_service.stores.hnsw.disk_space import DiskSpace, SpaceSettings
 from memory_service.stores.sqlite import Connection, connect
@@ -105,6 +106,32 @@ async def test_a_fault_while_a_group_is_undone_fails_it_and_stops_the_queue(
     with pytest.raises(Unavailable):
         await write(insert(2))
     await queue.close()
+
+
+class BrokenLog:
+    """A log that cannot be written, such as a pipe that nobody reads any more."""
+
+    def error(self, *_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+
+@pytest.mark.parametrize("heavy", [False, True], ids=["on the loop", "in the thread"])
+async def test_a_failure_that_cannot_be_logged_leaves_nobody_waiting_and_nothing_written(
+    tmp_path: Path, heavy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = open_queue(tmp_path, lambda _: None)
+    monkeypatch.setattr(commit_queue, "_log", BrokenLog())
+
+    def fail(_: Connection) -> None:
+        raise ZeroDivisionError
+
+    writes = [asyncio.wait_for(queue.write(apply, ignore, heavy=heavy), 60) for apply in (insert(1), fail)]
+    results = await asyncio.gather(*writes, return_exceptions=True)
+    assert [type(result) for result in results] == [Unavailable, ZeroDivisionError]
+    with pytest.raises(Unavailable):
+        await asyncio.wait_for(queue.write(insert(2), ignore), 60)
+    await queue.close()
+    assert list(connect(tmp_path / "records.db").execute("SELECT number FROM written")) == []
 
 
 @pytest.mark.parametrize("heavy", [False, True], ids=["on the loop", "in the thread"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextvars import copy_context
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 from contract.builders import NOW, build_write
+from memory_service.caller import ANYBODY, Caller, set_caller
 from memory_service.deadline import set_remaining_s
 from memory_service.errors import Overloaded
 from memory_service.indexes.search import Long, search, search_all
@@ -27,6 +30,8 @@ ITEMS = LONG_POSTINGS // len(WORDS.split()) + 1
 BATCH = 1000
 QUERY = SearchQuery(filter=ItemFilter(now_us=NOW), text=WORDS, candidates=10)
 COMMIT = "commit"
+GATEWAY = replace(ANYBODY, name="gateway")
+OTHER = replace(ANYBODY, name="other")
 
 
 class Commits:
@@ -51,11 +56,13 @@ class Commits:
         """Returns when the next writes have to wait."""
         await asyncio.to_thread(self._begun.wait, 60)
 
-    def write(self, owner: str, *, heavy: bool = False) -> None:
+    def write(self, owner: str, *, heavy: bool = False, caller: Caller = ANYBODY) -> None:
+        context = copy_context()
+        context.run(set_caller, caller)
         write = self._queue.write(
             lambda db: self.done.append(owner), lambda _: None, owner=owner, heavy=heavy
         )
-        self._writes.append(asyncio.ensure_future(write))
+        self._writes.append(asyncio.get_running_loop().create_task(write, context=context))
 
     async def finish(self) -> list[list[str]]:
         """Lets all be written; returns the groups that they were committed in, without the first."""
@@ -82,6 +89,18 @@ async def test_a_write_waits_for_few_of_somebody_else(tmp_path: Path) -> None:
     groups = await commits.finish()
     assert groups[0][:6] == ["greedy", "modest"] * 3
     assert sum(map(len, groups)) == 403
+
+
+async def test_callers_take_turns_and_so_do_the_namespaces_of_each(tmp_path: Path) -> None:
+    commits = Commits(tmp_path)
+    await commits.begin()
+    for _ in range(20):
+        commits.write("busy tenant", caller=GATEWAY)
+    commits.write("quiet tenant", caller=GATEWAY)
+    for _ in range(3):
+        commits.write("other", caller=OTHER)
+    groups = await commits.finish()
+    assert groups[0][:6] == ["busy tenant", "other", "quiet tenant", "other", "busy tenant", "other"]
 
 
 async def test_few_heavy_writes_make_a_group_full(tmp_path: Path) -> None:

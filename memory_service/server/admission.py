@@ -22,12 +22,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from typing import TypeVar
 
 from memory_service.caller import present_caller
 from memory_service.errors import Overloaded
 from memory_service.fair_queue import FairQueue
 from memory_service.limits import KIB, Limits
-from memory_service.server.tickets import Owner, Ticket
+from memory_service.server.tickets import Holder, Owner, Ticket
 
 _TOGETHER_MAX = 32
 # gRPC hands over one call in one or two turns of the event loop. From start to answer it takes six or seven.
@@ -69,6 +70,9 @@ _PACE_S = 0.1
 _LARGE_BYTES = 64 * KIB
 
 
+_K = TypeVar("_K")
+
+
 class _Pace:
     """How quickly an owner's calls are answered, while it has many."""
 
@@ -97,12 +101,13 @@ class Admission:
         self._arrived: list[Ticket] = []
         # So few find room in any case.
         self._check_from = min(_TOGETHER_MAX, limits.waiting_calls_max)
-        self._turns = FairQueue[Owner, Ticket]()
+        self._turns = FairQueue[bytes, Ticket]()
         self._let_in: set[Ticket] = set()
         # Those of the last bunch that are not answered yet.
         self._running: set[Ticket] = set()
-        # How many calls each owner has here.
+        # How many calls each owner has here, and each caller.
         self._owned: dict[Owner, int] = {}
+        self._called: dict[str, int] = {}
         self._paces: dict[Owner, _Pace] = {}
         self._gone = 0
         self._large_bytes = 0
@@ -159,10 +164,8 @@ class Admission:
         if len(ticket.raw) > _LARGE_BYTES:
             self._large_bytes -= len(ticket.raw)
         self._changes += 1
-        if left := self._owned[ticket.owner] - 1:
-            self._owned[ticket.owner] = left
-        else:
-            del self._owned[ticket.owner]
+        left = _subtract(self._owned, ticket.owner)
+        _subtract(self._called, ticket.owner.caller)
         self._note_pace(ticket.owner, left, answered)
         if not ticket.let_in:
             self._gone += 1
@@ -177,7 +180,9 @@ class Admission:
             self._start_looking()
 
     def _enter(self, ticket: Ticket) -> None:
-        self._owned[ticket.owner] = self._owned.get(ticket.owner, 0) + 1
+        owner = ticket.owner
+        self._owned[owner] = self._owned.get(owner, 0) + 1
+        self._called[owner.caller] = self._called.get(owner.caller, 0) + 1
 
     def _enter_at_once(self, ticket: Ticket) -> Ticket:
         self._enter(ticket)
@@ -189,8 +194,17 @@ class Admission:
         return self._last_count == 1 and not self._owned and time.perf_counter() >= self._alone_from
 
     def _is_behind_many(self, owner: Owner) -> bool:
-        """Whether each of the few who wait has many calls, and this owner has none."""
-        return owner not in self._owned and len(self._turns) > _EVEN_CALLS * (self._turns.owners + 1)
+        """Whether each of the few who wait has many calls, and this one has none.
+
+        That is a caller, or a namespace of the only caller who waits: nobody gets ahead of other callers by
+        having many namespaces.
+        """
+        turns = self._turns
+        if owner.caller not in self._called:
+            return len(turns) > _EVEN_CALLS * (turns.callers + 1)
+        if owner in self._owned or turns.callers > 1 or not turns.has_of(owner.caller):
+            return False
+        return len(turns) > _EVEN_CALLS * (turns.owners + 1)
 
     def _find_room(self, ticket: Ticket, remaining_s: float | None) -> None:
         """Let a call join those that wait, in the place of another one if need be, or refuse it."""
@@ -334,17 +348,19 @@ class Admission:
 
     def _start_by_turns(self, places: int, now: float) -> int:
         free = self._free()
-        counts: Counter[Owner] = (
-            Counter() if free > self._reserve + places else Counter(ticket.owner for ticket in self._let_in)
+        held: Counter[Holder] = (
+            Counter()
+            if free > self._reserve + places
+            else Counter(ticket.owner.holder for ticket in self._let_in)
         )
 
-        def may_start(owner: Owner) -> bool:
-            return free - started > self._reserve or counts[owner] < self._reserve
+        def may_start(caller: str, namespace: bytes) -> bool:
+            return free - started > self._reserve or held[Owner(caller, namespace).holder] < self._reserve
 
         started = 0
         while started < places and (ticket := self._turns.take(may_start)) is not None:
             if self._start(ticket, now):
-                counts[ticket.owner] += 1
+                held[ticket.owner.holder] += 1
                 started += 1
         return started
 
@@ -360,6 +376,15 @@ class Admission:
         self._running.add(ticket)
         gate.set_result(None)
         return True
+
+
+def _subtract(counts: dict[_K, int], key: _K) -> int:
+    """Count one less, and return how many are left."""
+    if left := counts[key] - 1:
+        counts[key] = left
+    else:
+        del counts[key]
+    return left
 
 
 def _refuse(ticket: Ticket, error: Overloaded) -> None:

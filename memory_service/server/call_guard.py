@@ -30,7 +30,7 @@ from memory_service.server.access.permissions import Permission
 from memory_service.server.admission import Admission
 from memory_service.server.auditing import Auditing, Wrap
 from memory_service.server.errors import DETAILS_KEY, expected, refusal_of, status_of
-from memory_service.server.tickets import Owner, owner_of
+from memory_service.server.tickets import Holder, owner_of
 
 _log = structlog.get_logger(__name__)
 
@@ -52,8 +52,8 @@ class CallGuard:
         self._calls = 0
         self._admission = Admission(limits)
         # Whose each stream is.
-        self._streams: dict[asyncio.Task[Any], Owner] = {}
-        self._streams_of: Counter[Owner] = Counter()
+        self._streams: dict[asyncio.Task[Any], Holder] = {}
+        self._streams_of: Counter[Holder] = Counter()
         # Those of them whose response gRPC is sending.
         self._sending: set[asyncio.Task[Any]] = set()
         self._draining = False
@@ -149,7 +149,7 @@ class CallGuard:
         async def answer(raw: bytes, context: Context) -> AsyncIterator[Any]:
             if access is not None and not access.knows(permission, context):
                 await _enter(access, permission, method, context)
-            task = await self._enter_stream(owner_of(raw, present_caller()), context)
+            task = await self._enter_stream(owner_of(raw, present_caller()).holder, context)
             try:
                 async for response in call(decode(raw), context):
                     self._sending.add(task)
@@ -177,8 +177,7 @@ class CallGuard:
             if access is not None and not access.knows(permission, context):
                 await _enter(access, permission, method, context)
             # Of which namespace it is comes later.
-            owner = (present_caller().name or context.peer()).encode()
-            task = await self._enter_stream(owner, context)
+            task = await self._enter_stream(present_caller().name or context.peer(), context)
             set_remaining_s(context.time_remaining())
             try:
                 return await call(_decoded(raw, new_decoder()), context)
@@ -192,25 +191,25 @@ class CallGuard:
 
         return answer
 
-    async def _enter_stream(self, owner: Owner, context: Context) -> asyncio.Task[Any]:
+    async def _enter_stream(self, holder: Holder, context: Context) -> asyncio.Task[Any]:
         """Let a stream in, or end the call. Who has a quarter gets no more while only a quarter is free."""
         free = self._limits.concurrent_streams_max - len(self._streams)
         reserve = self._limits.concurrent_streams_max // 4
-        if self._draining or not free or (free <= reserve <= self._streams_of[owner]):
+        if self._draining or not free or (free <= reserve <= self._streams_of[holder]):
             await self._refuse(context)
         task = asyncio.current_task()
         assert task is not None
-        self._streams[task] = owner
-        self._streams_of[owner] += 1
+        self._streams[task] = holder
+        self._streams_of[holder] += 1
         if self._access is not None:
             self._access.open_stream(task, context)
         return task
 
     def _leave_stream(self, task: asyncio.Task[Any]) -> None:
-        owner = self._streams.pop(task)
-        self._streams_of[owner] -= 1
-        if not self._streams_of[owner]:
-            del self._streams_of[owner]
+        holder = self._streams.pop(task)
+        self._streams_of[holder] -= 1
+        if not self._streams_of[holder]:
+            del self._streams_of[holder]
         self._sending.discard(task)
         if self._access is not None:
             self._access.close_stream(task)

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from typing import NamedTuple
 
 from memory_service.caller import Caller
 
-Owner = bytes
-"""Whose a call is: its caller, or where all callers are alike its namespace."""
+Holder = str | bytes
+"""Who holds places: a caller, or where callers have no names a namespace."""
+
+
+class Owner(NamedTuple):
+    """Whose a call is: of which caller, "" where callers have no names, and of which of its namespaces."""
+
+    caller: str
+    namespace: bytes
+
+    @property
+    def holder(self) -> Holder:
+        """Who holds the place that the call takes: a caller takes none for each of its namespaces."""
+        return self.caller or self.namespace
 
 
 class Ticket:
@@ -37,10 +50,8 @@ def owner_of(raw: bytes, caller: Caller) -> Owner:
 
     The namespace is the first field of every request that has one. It is read off the bytes, for a
     call that may be refused is not worth decoding: a client that writes its fields in another order
-    waits in the queue of all those that do.
+    waits in the queue of all those of its caller that do.
     """
-    if caller.name:
-        return caller.name.encode()
     if len(raw) < 2 or raw[0] != 0x0A or raw[1] > 127:
-        return b""
-    return raw[2 : 2 + raw[1]]
+        return Owner(caller.name, b"")
+    return Owner(caller.name, raw[2 : 2 + raw[1]])

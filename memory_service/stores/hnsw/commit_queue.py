@@ -117,7 +117,7 @@ class CommitQueue:
     ) -> T:
         """Apply a write and return what `apply` returned, once it is durable and published.
 
-        Writes of an owner, which is the caller where callers have names, stay in their order.
+        A caller's writes of an owner, which is a namespace, stay in their order.
         `shrinks`: it makes the records no larger, and is taken also when the disk is full. A caller that is
         cancelled leaves the write to go its way.
         """
@@ -130,7 +130,7 @@ class CommitQueue:
         if len(self._turns) >= QUEUED_WRITES_MAX:
             raise Overloaded("queued_writes_max", QUEUED_WRITES_MAX)
         write = _Write(apply, publish, self._loop.create_future(), heavy, shrinks)
-        return await self._enqueue(write, present_caller().name or owner)
+        return await self._enqueue(write, (present_caller().name, owner))
 
     async def record(self, apply: Callable[[Connection], T]) -> T:
         """Write something of the store's own, also while it closes."""
@@ -152,7 +152,7 @@ class CommitQueue:
     def _between(self, work: Callable[[Connection], T]) -> _Write[T]:
         return _Write(work, lambda _: None, self._loop.create_future(), heavy=True, alone=True)
 
-    def _enqueue(self, write: _Write[T], owner: str = "") -> asyncio.Future[T]:
+    def _enqueue(self, write: _Write[T], owner: tuple[str, str] = ("", "")) -> asyncio.Future[T]:
         self._turns.put(owner, write)
         if not self._running:
             self._running = True
@@ -178,23 +178,25 @@ class CommitQueue:
             self._running = False
             self._idle.set()
             return
-        alone = self._group[0].alone
-        work = self._run_alone if alone else self._prepare_group()
-        self._work.put(work)
+        self._work.put(self._run_alone if self._group[0].alone else self._prepare_group())
 
     def _work_off(self) -> None:
         """What the thread does."""
         while (work := self._work.get()) is not None:
-            try:
-                work()
-            except BaseException as error:
-                # Nobody foresaw it, and nobody shall wait for ever. It may be the log that fails.
-                self._failed = True
-                for write in self._group:
-                    write.error = write.error or Unavailable.storage()
-                with suppress(Exception):
-                    _log.error("commit_thread_failed", cause=cause_of(error))
+            self._attempt(work)
             self._loop.call_soon_threadsafe(self._committed)
+
+    def _attempt(self, work: Callable[[], None]) -> None:
+        """Do something for the group, which fails whatever is raised: nobody shall wait for ever."""
+        try:
+            work()
+        except BaseException as error:
+            # Nobody foresaw it. It may be the log that fails.
+            self._failed = True
+            for write in self._group:
+                write.error = write.error or Unavailable.storage()
+            with suppress(Exception):
+                _log.error("commit_failed", cause=cause_of(error))
 
     def _take(self) -> _Write[Any] | None:
         return self._first.popleft() if self._first else self._turns.take()
@@ -224,7 +226,7 @@ class CommitQueue:
     def _prepare_group(self) -> Callable[[], None]:
         if any(write.heavy for write in self._group):
             return self._apply_and_commit
-        self._apply_group()
+        self._attempt(self._apply_group)
         return self._commit_group
 
     def _run_alone(self) -> None:
@@ -281,7 +283,7 @@ class CommitQueue:
             self._fail_group(error)
 
     def _commit_group(self) -> None:
-        if not self._connection.in_transaction:
+        if self._failed or not self._connection.in_transaction:
             return
         try:
             reach("commit.before_commit")

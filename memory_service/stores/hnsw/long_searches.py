@@ -1,4 +1,4 @@
-"""Searches that take long: one at a time, in a thread of their own, and namespaces take turns.
+"""Searches that take long: one at a time, in a thread of their own, and callers and namespaces take turns.
 
 The event loop goes on meanwhile. What waits here was let in already. So here, too, a search is refused that
 could not begin in half of the time that its caller has left, or for which there is no room.
@@ -11,6 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from memory_service.caller import present_caller
 from memory_service.deadline import remaining_s
 from memory_service.errors import Overloaded
 from memory_service.fair_queue import FairQueue
@@ -42,9 +43,10 @@ class LongSearches:
 
     async def search(self, view: NamespaceView, query: SearchQuery) -> Hits:
         """Return what the view finds; raises Overloaded."""
-        self._find_room(view, remaining_s())
+        owner = present_caller().name, view
+        self._find_room(owner, remaining_s())
         answer: asyncio.Future[Hits] = asyncio.get_running_loop().create_future()
-        self._turns.put(view, (view, query, answer))
+        self._turns.put(owner, (view, query, answer))
         if not self._running:
             self._next()
         return await answer
@@ -53,14 +55,14 @@ class LongSearches:
         """Stop."""
         self._thread.shutdown()
 
-    def _find_room(self, view: NamespaceView, caller_waits_s: float | None) -> None:
+    def _find_room(self, owner: tuple[str, NamespaceView], caller_waits_s: float | None) -> None:
         """Refuse this one, or one that waits, where there is no room for both."""
-        ahead = self._running + self._turns.ahead_of(view)
+        ahead = self._running + self._turns.ahead_of(owner)
         if caller_waits_s is not None and ahead * self._search_s > caller_waits_s / 2:
             raise _overloaded()
         if len(self._turns) < WAITING_SEARCHES_MAX:
             return
-        pushed_out = self._turns.push_out_for(view)
+        pushed_out = self._turns.push_out_for(owner)
         if pushed_out is None:
             raise _overloaded()
         answer = pushed_out[2]
