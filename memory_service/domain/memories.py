@@ -19,6 +19,7 @@ from memory_service.domain.retrieval import Page, Retrieval, Selection
 from memory_service.domain.screening import Screening
 from memory_service.domain.search_text import search_text, speaker
 from memory_service.errors import Conflict, InvalidArgument, LimitExceeded, NotFound, Unavailable
+from memory_service.giving_way import each
 from memory_service.records import (
     CLIENT_MODEL,
     CONVERSATION_KINDS,
@@ -109,8 +110,7 @@ class Memories:
             self._checks.request_id(request.id)
         self.check_batch(0 if bounded else len(drafts), len(states))
         now = now_us()
-        for name, draft in zip(fields, drafts, strict=True):
-            self._checks.draft(name, draft, now)
+        await each(lambda named: self._checks.draft(*named, now), zip(fields, drafts, strict=True))
         for at, state in enumerate(states):
             self._check_state(f"states[{at}]", state)
         await self._check_dimensions(namespace, drafts, fields)
@@ -118,7 +118,8 @@ class Memories:
         provenances = await self._attribution.of_drafts(namespace, drafts, fields, request)
         attribute_states(states)
         reasons = await self._screening.of_drafts(namespace, drafts, provenances, fields, states, request)
-        writes = [_write_of(draft, its, now) for draft, its in zip(drafts, provenances, strict=True)]
+        attributed = zip(drafts, provenances, strict=True)
+        writes = await each(lambda draft: _write_of(*draft, now), attributed)
         quarantined: list[Degradation] = []
         if reasons and not apart:
             return await self._put_aside(

@@ -13,6 +13,7 @@ segment, which is sealed when it is full; segments of similar size are merged.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 from memory_service.indexes.analysis import COUNT_MAX, unpack_terms
 from memory_service.indexes.arrays import GrowingArray
+from memory_service.indexes.jobs import Job
 from memory_service.indexes.word_scoring import Scratch, Tables
 from memory_service.indexes.word_scoring import Segment as CompiledSegment
 
@@ -31,6 +33,8 @@ K1 = 0.45
 B = 0.5
 _OPEN_POSTINGS_MAX = 4096
 _MERGE_FAN_IN = 8
+# To merge more takes longer than others should wait.
+_MERGE_AT_ONCE_MAX = 16 * _OPEN_POSTINGS_MAX
 
 IntArray = NDArray[np.int32]
 
@@ -129,6 +133,7 @@ class LexicalIndex:
     _live_count: int = 0
     _live_length: int = 0
     _scratch: Scratch = field(default_factory=Scratch)
+    _merging: list[Segment] = field(default_factory=list)
 
     @classmethod
     def build(
@@ -226,23 +231,49 @@ class LexicalIndex:
         for column in columns:
             column.clear()
 
-    def mergeable(self) -> list[Segment]:
+    def merge_few(self) -> None:
+        """Merge the newest segments of similar size, if there are several and it does not take long."""
+        if segments := self._mergeable(_MERGE_AT_ONCE_MAX):
+            self._replace(segments, Segment.merge(segments))
+
+    def plan(self) -> Job | None:
+        """Return the merge that should be done now in another thread. None: none, or one is under way."""
+        if self._merging or not (segments := self._mergeable()):
+            return None
+        self._merging = segments
+
+        def finish(merged: object) -> None:
+            assert isinstance(merged, Segment)
+            self._replace(segments, merged)
+            self._merging = []
+
+        def fail() -> None:
+            self._merging = []
+
+        return Job(lambda: Segment.merge(segments), finish, fail)
+
+    def _mergeable(self, postings_max: float = math.inf) -> list[Segment]:
         """Return segments that should become one: the newest of similar size. Empty: none."""
-        if len(self._segments) < _MERGE_FAN_IN:
+        # What is being merged comes before those that have come since.
+        first = self._place_of(self._merging[-1]) + 1 if self._merging else 0
+        if len(self._segments) - first < _MERGE_FAN_IN:
             return []
         chosen = self._segments[-_MERGE_FAN_IN:]
-        total = sum(len(s.docs) for s in chosen)
-        for segment in reversed(self._segments[:-_MERGE_FAN_IN]):
-            if len(segment.docs) > total:
+        total = sum(len(segment.docs) for segment in chosen)
+        for segment in reversed(self._segments[first:-_MERGE_FAN_IN]):
+            if len(segment.docs) > total or total + len(segment.docs) > postings_max:
                 break
             chosen.insert(0, segment)
             total += len(segment.docs)
-        return chosen
+        return chosen if total <= postings_max else []
 
-    def replace(self, merged: list[Segment], by: Segment) -> None:
+    def _replace(self, merged: list[Segment], by: Segment) -> None:
         """Put one segment in the place of those it was merged from."""
-        at = next(i for i, segment in enumerate(self._segments) if segment is merged[0])
+        at = self._place_of(merged[0])
         self._segments[at : at + len(merged)] = [by]
+
+    def _place_of(self, segment: Segment) -> int:
+        return next(i for i, each in enumerate(self._segments) if each is segment)
 
     @property
     def nbytes(self) -> int:

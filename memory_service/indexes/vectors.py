@@ -8,8 +8,6 @@ returns does so in another thread while searches go on. All else is for one thre
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +18,7 @@ from memory_service.indexes.distinct_graph import DistinctGraph, Linked
 from memory_service.indexes.exact_vectors import ExactVectors, FloatMatrix, Found
 from memory_service.indexes.hnsw import HnswGraph
 from memory_service.indexes.inner_products import scores_of_rows
+from memory_service.indexes.jobs import Job
 from memory_service.indexes.settings import IndexSettings
 
 SlotArray = NDArray[Any]
@@ -32,14 +31,6 @@ _HELD_OUT = 256
 # Where so few match, or so small a part, each of them is compared, and not every vector looked at.
 _FEW_MAX = 4096
 _FEW_SHARE = 8
-
-
-@dataclass
-class Job:
-    """Work for another thread, and what to do with its result in the index's own thread."""
-
-    work: Callable[[], object]
-    finish: Callable[[object], None]
 
 
 class VectorIndex:
@@ -271,7 +262,7 @@ class VectorIndex:
             linked = target.link(vectors[asked], fresh[asked], upto, _BUILD_THREADS, after=linked)
             return (target, linked) if reached or graph is not None else None
 
-        return Job(work, self._finish)
+        return Job(work, self._finish, self.fail_job)
 
     def _new_graph(self, count: int) -> HnswGraph:
         settings = self._settings

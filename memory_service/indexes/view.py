@@ -11,6 +11,7 @@ from array import array
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.inner_products import unit_rows
+from memory_service.indexes.jobs import Job
 from memory_service.indexes.lexical import LexicalIndex
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.turns import WEIGHTS, Turns
@@ -160,7 +162,7 @@ class NamespaceView:
         self._index_vectors(
             [(row, e.vector, e.vector_key) for row, e in enumerate(entries, first) if e.vector is not None]
         )
-        self._merge_words()
+        self.lexical.merge_few()
 
     def replace(self, entry: Entry, *, keep_vector: bool) -> None:
         """Put an item in the place of the one at its position."""
@@ -307,11 +309,21 @@ class NamespaceView:
         """Index the words of a row."""
         self.row_doc.view[row] = self.lexical.add_all([terms])[0]
         self.doc_row.append(row)
-        self._merge_words()
+        self.lexical.merge_few()
 
-    def _merge_words(self) -> None:
-        if segments := self.lexical.mergeable():
-            self.lexical.replace(segments, segments[0].merge(segments))
+    def plan(self) -> Job | None:
+        """Return what should be done now in another thread. None: nothing, or only what is under way."""
+        if (merge := self.lexical.plan()) is not None:
+            return Job(merge.work, partial(self._finish_merge, merge), merge.fail)
+        return None if self.vectors is None else self.vectors.plan()
+
+    def settle(self) -> Job | None:
+        """Like `plan`, but for any vector outside the graph, if there is one."""
+        return self.plan() or (None if self.vectors is None else self.vectors.settle())
+
+    def _finish_merge(self, merge: Job, merged: object) -> None:
+        merge.finish(merged)
+        self._tables = None
 
     def _index_vectors(self, given: Sequence[tuple[int, NDArray[np.float32], int]]) -> None:
         """Index the vectors that rows are given, with their keys."""

@@ -24,6 +24,7 @@ from memory_service.errors import (
     Unauthenticated,
     Unavailable,
 )
+from memory_service.giving_way import enter, leave
 from memory_service.limits import Limits
 from memory_service.server.access.access import Access
 from memory_service.server.access.permissions import Permission
@@ -109,12 +110,13 @@ class CallGuard:
                 raise asyncio.CancelledError
             if remaining_s is not None:
                 set_remaining_s(remaining_s)
-            ticket, answered = None, False
+            ticket, stay, answered = None, None, False
             self._calls += 1
             try:
                 ticket = admission.arrive(raw, remaining_s)
                 if ticket.gate is not None:
                     await ticket.gate
+                stay = enter()
                 response = await call(decode(raw), context)
                 if ticket.gate is not None:
                     # Those that were let in together are all answered before gRPC sends the first answer:
@@ -126,6 +128,8 @@ class CallGuard:
                 answered = not isinstance(error, Overloaded)
                 await _abort(context, expected(error, method))
             finally:
+                if stay is not None:
+                    leave(stay)
                 if ticket is not None:
                     admission.leave(ticket, answered=answered)
                 self._calls -= 1

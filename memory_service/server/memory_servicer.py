@@ -17,7 +17,8 @@ from memory_service.domain.memories import UPDATABLE, Added, Memories
 from memory_service.domain.ranking import ScoreWeights
 from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions, Selection
 from memory_service.errors import InvalidArgument
-from memory_service.records import ItemKind, OnDuplicate, RequestKey, RetrieveMode, StateWrite
+from memory_service.giving_way import each
+from memory_service.records import ItemDraft, ItemKind, OnDuplicate, RequestKey, RetrieveMode, StateWrite
 from memory_service.server.items import (
     encoded,
     encoded_item,
@@ -49,6 +50,14 @@ _CONTENT_KINDS = ("chat_message", "tool_call_result", "text", "data")
 _HEARTBEAT_S = 15.0
 _HEARTBEAT_MIN_S = 0.1
 _HEARTBEAT_MAX_S = 3600.0
+
+
+def _to_imported(field: str, item: pb.MemoryItem) -> ItemDraft:
+    """Return a draft with all that was exported."""
+    draft = to_draft(field, item)
+    draft.facet = to_facet(field, item)
+    draft.provenance = to_claimed(field, item)
+    return draft
 
 
 def request_key(request_id: str, request: Message) -> RequestKey | None:
@@ -87,9 +96,9 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         )
         response = pb.BatchAddResponse(revision=added.receipt.revision, degraded=to_degraded(added.degraded))
         # What was sent need not come back where it would be more than clients take.
-        whole = sum(len(encoded(item)) for item in added.items) <= self._page_bytes_max
-        for item in added.items:
-            (fill_item if whole else fill_stamp)(response.items.add(), item)
+        whole = sum(await each(lambda item: len(encoded(item)), added.items)) <= self._page_bytes_max
+        fill = fill_item if whole else fill_stamp
+        await each(lambda item: fill(response.items.add(), item), added.items)
         return response
 
     async def _add_all(
@@ -102,11 +111,8 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         with_facets: bool = False,
     ) -> Added:
         fields = [f"items[{at}]" for at in range(len(items))]
-        drafts = [to_draft(field, item) for field, item in zip(fields, items, strict=True)]
-        if with_facets:
-            for field, draft, item in zip(fields, drafts, items, strict=True):
-                draft.facet = to_facet(field, item)
-                draft.provenance = to_claimed(field, item)
+        to = _to_imported if with_facets else to_draft
+        drafts = await each(lambda named: to(*named), zip(fields, items, strict=True))
         return await self._memories.add(
             namespace, drafts, fields=fields, states=states, on_duplicate=on_duplicate, request=key,
             apart=with_facets,
@@ -191,8 +197,8 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             include_embedding=request.include_embedding,
         )
         response = pb.ListResponse(revision=page.revision, next_page_token=page.next_page_token)
-        for item in page.items:
-            fill_item(response.items.add(), item, include_embedding=request.include_embedding)
+        include = request.include_embedding
+        await each(lambda item: fill_item(response.items.add(), item, include_embedding=include), page.items)
         return response
 
     async def Update(self, request: pb.UpdateRequest, context: Context) -> pb.UpdateResponse:

@@ -27,6 +27,7 @@ from memory_service.caller import present_caller
 from memory_service.errors import MemoryServiceError, Overloaded, StorageFull, Unavailable
 from memory_service.failpoints import reach
 from memory_service.fair_queue import FairQueue
+from memory_service.giving_way import Part, waits
 from memory_service.limits import Limits
 from memory_service.log_causes import cause_of
 from memory_service.stores.hnsw.disk_space import DiskSpace
@@ -329,24 +330,43 @@ class CommitQueue:
         self._shrink_log |= bool(self._again)
 
     def _committed(self) -> None:
-        group, self._group = self._group, []
         for write in self._again:
-            group.remove(write)
+            self._group.remove(write)
             write.error = None
-        for write in group:
-            if write.error is None:
-                try:
-                    write.publish(write.result)
-                except Exception as error:
+        heavy = any(write.heavy for write in self._group)
+        self._publish(deque(self._group), 0 if heavy else None)
+
+    def _publish(self, writes: deque[_Write[Any]], turns: int | None) -> None:
+        """Publish the rest of a group. One with heavy writes has given way for so many turns of the loop."""
+        if turns and waits(turns):
+            self._loop.call_soon(self._publish, writes, turns + 1)
+            return
+        part = Part()
+        while writes and (turns is None or not part.over):
+            self._publish_one(writes.popleft())
+        if writes:
+            self._loop.call_soon(self._publish, writes, 1)
+        else:
+            self._finish_group()
+
+    def _publish_one(self, write: _Write[Any]) -> None:
+        if write.error is None:
+            try:
+                write.publish(write.result)
+            except Exception as error:
+                write.error = error
+                with suppress(Exception):
                     _log.exception("publish_failed")
-                    write.error = error
-            reach("commit.before_answer")
-            if write.done.done():
-                continue
-            if write.error is not None:
-                write.done.set_exception(write.error)
-            else:
-                write.done.set_result(write.result)
+        reach("commit.before_answer")
+        if write.done.done():
+            return
+        if write.error is not None:
+            write.done.set_exception(write.error)
+        else:
+            write.done.set_result(write.result)
+
+    def _finish_group(self) -> None:
+        group, self._group = self._group, []
         self._first.extendleft(reversed(self._again))
         self._again = []
         # One that failed, for want of room, is not repeated before another write was tried.

@@ -21,6 +21,7 @@ from memory_service.data_key import DataKey
 from memory_service.errors import InvalidArgument, StorageFull, Unavailable
 from memory_service.failpoints import reach
 from memory_service.files import make_folder, sync
+from memory_service.giving_way import each
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.selection import scan
@@ -305,7 +306,7 @@ class HnswStore(Store):
         request: RequestKey | None = None,
         released: str = "",
     ) -> Receipt:
-        terms = [self._analyzer.item_terms(write) for write in writes]
+        terms = await each(self._analyzer.item_terms, writes)
         remover = present_caller()
 
         def apply(db: Connection) -> Outcome:

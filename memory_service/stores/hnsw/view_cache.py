@@ -17,8 +17,9 @@ import structlog
 from memory_service.failpoints import reach
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.frozen_view import ViewCopy
+from memory_service.indexes.jobs import Job
 from memory_service.indexes.settings import IndexSettings
-from memory_service.indexes.vectors import Job, VectorIndex
+from memory_service.indexes.vectors import VectorIndex
 from memory_service.indexes.view import NamespaceView
 from memory_service.predicates import Field
 from memory_service.records import NamespaceInfo
@@ -317,8 +318,7 @@ class ViewCache:
         """Start what a view needs done, one thing at a time."""
         if held.job is not None or self._closing:
             return
-        vectors = held.view.vectors
-        if vectors is not None and (job := vectors.plan()) is not None:
+        if (job := held.view.plan()) is not None:
             self._start(held, job)
         elif held.save_due:
             self._save(held)
@@ -326,9 +326,7 @@ class ViewCache:
             self.drop(held.namespace)
 
     def _start(self, held: _Held, job: Job) -> None:
-        vectors = held.view.vectors
-        assert vectors is not None
-        self._run(held, self._link(job, held.view, vectors))
+        self._run(held, self._do(job, held.view))
 
     def _run(self, held: _Held, work: Coroutine[None, None, None]) -> None:
         """Run one thing for a view, and when it is done see what is next."""
@@ -345,13 +343,13 @@ class ViewCache:
 
         held.job = asyncio.ensure_future(run())
 
-    async def _link(self, job: Job, view: NamespaceView, vectors: VectorIndex) -> None:
+    async def _do(self, job: Job, view: NamespaceView) -> None:
         try:
             result = await asyncio.get_running_loop().run_in_executor(self._indexer, job.work)
         except Exception as error:
             _log.error("index_job_failed", exc_info=error)
             view.wait_until_searched()
-            vectors.fail_job()
+            job.fail()
         else:
             view.wait_until_searched()
             job.finish(result)
@@ -422,8 +420,7 @@ class ViewCache:
         """Start the next thing to do for a view; False when nothing is left."""
         if held.job is None:
             held.view.index_pending()
-            vectors = held.view.vectors
-            if vectors is not None and (job := vectors.settle()) is not None:
+            if (job := held.view.settle()) is not None:
                 self._start(held, job)
             elif held.unsaved:
                 self._save(held)
