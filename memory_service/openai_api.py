@@ -72,7 +72,9 @@ class OpenAIApi:
             response = await self._client.embeddings.create(
                 model=model, input=list(texts), encoding_format="float", **options
             )
-            return [datum.embedding for datum in sorted(response.data, key=lambda datum: datum.index)]
+            # By their numbers, each of which comes once: the vector of another text would be found for ever.
+            found = {datum.index: datum.embedding for datum in response.data}
+            return [found[at] for at in range(len(response.data))]
         except Exception as error:
             # Not the library's errors alone: what is below it raises others, as do wrong answers.
             raise ApiFailed.of(error) from error

@@ -9,10 +9,24 @@ import random
 import struct
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 DIMENSION = 1536
+
+
+@dataclass(frozen=True)
+class Body:
+    """What is sent with status 200."""
+
+    raw: bytes
+    content_type: str = "application/json"
+
+
+def body_of(answer: Any) -> Body:
+    """A value as JSON, with NaN and infinities, which JSON has not and clients read all the same."""
+    return Body(json.dumps(answer).encode())
 
 
 class EmbeddingProvider:
@@ -34,6 +48,10 @@ class EmbeddingProvider:
         """Answer 400 to a request with a text of which this is true."""
         self.breaks: Callable[[str], bool] = lambda text: False
         """Fail at a request with a text of which this is true."""
+        self.says: Callable[[dict[str, Any]], Body] = body_of
+        """What it makes of a good answer before it sends it."""
+        self.dimension = DIMENSION
+        """Values of a vector for those who do not ask for so many."""
         self.batches_max: int | None = None
         """So many requests of more than one text are answered, the others wait. None: all are."""
         self.requests: list[list[str]] = []
@@ -77,12 +95,12 @@ class EmbeddingProvider:
         self._http.shutdown()
         self._http.server_close()
 
-    def _answer(self, request: dict[str, Any], texts: list[str]) -> tuple[int, dict[str, Any]]:
+    def _answer(self, request: dict[str, Any], texts: list[str]) -> tuple[int, Body]:
         if self.failing or any(map(self.breaks, texts)):
-            return self.failure_status, {"error": {"message": "boom"}}
+            return self.failure_status, body_of({"error": {"message": "boom"}})
         if any(map(self.refuses, texts)):
-            return 400, {"error": {"message": "boom"}}
-        return 200, embed(request)
+            return 400, body_of({"error": {"message": "boom"}})
+        return 200, self.says(embed({"dimensions": self.dimension, **request}))
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         provider = self
@@ -94,15 +112,14 @@ class EmbeddingProvider:
                 provider.requests.append(texts)
                 provider.asked.set()
                 provider._wait_for_turn(texts)
-                status, answer = provider._answer(request, texts)
-                body = json.dumps(answer).encode()
+                status, body = provider._answer(request, texts)
                 # A client that has given up has closed its end.
                 with contextlib.suppress(OSError):
                     self.send_response(status)
-                    self.send_header("Content-Type", "application/json")
-                    self.send_header("Content-Length", str(len(body)))
+                    self.send_header("Content-Type", body.content_type)
+                    self.send_header("Content-Length", str(len(body.raw)))
                     self.end_headers()
-                    self.wfile.write(body)
+                    self.wfile.write(body.raw)
 
             def log_message(self, *args: object) -> None:
                 """Nothing to the test's output."""

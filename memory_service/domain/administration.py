@@ -105,7 +105,8 @@ class Administration:
         info = await self._store.namespace(namespace)
         if info is None:
             raise NotFound.namespace(namespace)
-        if not info.model or self._embedding.obstacle(info) is not None:
+        known = info.model and self._embedding.dimension
+        if not known or self._embedding.obstacle(info) is not None:
             # This tells its dimension, too, where only the provider knows.
             await self._embedding.vectors([_ANY_TEXT])
         info = await self._store.begin_reembedding(

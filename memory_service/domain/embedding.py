@@ -119,9 +119,22 @@ class TextEmbedding:
         self.answered.set()
         return vectors
 
-    async def query(self, text: str) -> tuple[Vector | None, Degradation | None]:
-        """Embed a text to be searched for; what fails costs the vector only, and is told."""
+    async def fitting_vectors(
+        self, info: NamespaceInfo | None, texts: Sequence[str]
+    ) -> tuple[Sequence[Vector | None], Degradation | None]:
+        """Embed texts for a namespace; none where there is an obstacle, which is told. Raises Unavailable."""
+        vectors: Sequence[Vector | None] = ()
+        obstacle = self.obstacle(info)
+        if obstacle is None:
+            vectors = await self.vectors(texts)
+            # Its first answer may have told a dimension that is not the namespace's.
+            obstacle = self.obstacle(info)
+        return (vectors, None) if obstacle is None else ((), obstacle)
+
+    async def query(self, info: NamespaceInfo | None, text: str) -> tuple[Vector | None, Degradation | None]:
+        """Embed a text to be searched for in a namespace; what fails costs the vector only, and is told."""
         try:
-            return (await self.vectors([text]))[0], None
+            vectors, trouble = await self.fitting_vectors(info, [text])
         except Unavailable:
             return None, _UNAVAILABLE
+        return vectors[0] if vectors else None, trouble

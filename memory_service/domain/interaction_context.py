@@ -15,7 +15,7 @@ from memory_service.domain.packing import Budget
 from memory_service.domain.ranking import Shares
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
 from memory_service.errors import FailedPrecondition, InvalidArgument
-from memory_service.records import Item, ItemKind, RetrieveMode, Vector
+from memory_service.records import Item, ItemKind, NamespaceInfo, RetrieveMode, Vector
 from memory_service.stores.base import Store
 
 REFLECTION_MARK = "SYSTEM REFLECTION: "
@@ -130,16 +130,19 @@ class InteractionContext:
         )
         if options.mode is RetrieveMode.LEXICAL:
             return base
-        if self._embedding.obstacle(await self._store.namespace(namespace)) is not None:
+        info = await self._store.namespace(namespace)
+        if self._embedding.obstacle(info) is not None:
             return base  # Each search says so itself.
-        base.query_embedding, trouble = await self._embed(options)
+        base.query_embedding, trouble = await self._embed(info, options)
         if trouble is not None:
             base.mode = RetrieveMode.LEXICAL
             context.degraded.append(trouble)
         return base
 
-    async def _embed(self, options: ContextOptions) -> tuple[Vector | None, Degradation | None]:
-        vector, trouble = await self._embedding.query(options.query)
+    async def _embed(
+        self, info: NamespaceInfo | None, options: ContextOptions
+    ) -> tuple[Vector | None, Degradation | None]:
+        vector, trouble = await self._embedding.query(info, options.query)
         if trouble is not None and options.mode is RetrieveMode.VECTOR:
             raise FailedPrecondition.embedder_required(f"mode VECTOR needs a vector, but {trouble.message}")
         return vector, trouble

@@ -226,16 +226,16 @@ class Memories:
 
     async def _embed(self, info: NamespaceInfo | None, writes: Sequence[ItemWrite]) -> list[Degradation]:
         """Give writes their vectors, or let them wait for them; return what could not be done."""
-        obstacle = self._embedding.obstacle(info)
+        texts = [write.search_text for write in writes]
+        try:
+            vectors, trouble = await self._embedding.fitting_vectors(info, texts)
+        except Unavailable:
+            vectors, trouble = [], self._embedding.delayed
         for write in writes:
             # Should the namespace be moved to this model before they are written, they wait for it.
             write.model, write.dimension = self._embedding.model, self._embedding.dimension
-        if obstacle is not None:
-            return [obstacle]
-        try:
-            vectors = await self._embedding.vectors([write.search_text for write in writes])
-        except Unavailable:
-            return [self._embedding.delayed]
+        if trouble is not None:
+            return [trouble]
         for write, vector in zip(writes, vectors, strict=True):
             write.item.embedding = vector
             if vector is None:

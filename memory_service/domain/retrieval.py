@@ -369,7 +369,7 @@ class Retrieval:
         if mode is RetrieveMode.LEXICAL:
             return None, options.query_text, mode, ()
         if vector is None:
-            vector, trouble = await self._embed_query(info, options.query_text)
+            vector, trouble = await self._embedding.query(info, options.query_text)
             if trouble is not None and mode is RetrieveMode.VECTOR:
                 raise FailedPrecondition.embedder_required(
                     f"mode VECTOR needs a vector, but {trouble.message}"
@@ -379,12 +379,6 @@ class Retrieval:
         if mode is RetrieveMode.VECTOR or not options.query_text:
             return vector, None, RetrieveMode.VECTOR, ()
         return vector, options.query_text, RetrieveMode.HYBRID, ()
-
-    async def _embed_query(
-        self, info: NamespaceInfo | None, text: str
-    ) -> tuple[Vector | None, Degradation | None]:
-        obstacle = self._embedding.obstacle(info)
-        return (None, obstacle) if obstacle is not None else await self._embedding.query(text)
 
     async def _ranked(
         self,

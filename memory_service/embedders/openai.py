@@ -57,7 +57,9 @@ class OpenAIEmbedder(Embedder):
         cut = [text[:_CHARS_PER_TEXT] for text in texts]
         try:
             found = await self._api.embed(self._model, cut, self._asked_dimension)
-            vectors = [np.array(values, np.float32) for values in found]
+            # What 32 bits do not hold becomes an infinity, which is looked for below.
+            with np.errstate(over="ignore"):
+                vectors = [np.array(values, np.float32) for values in found]
         except (ApiFailed, TypeError, ValueError) as error:
             cause = error.cause if isinstance(error, ApiFailed) else type(error).__name__
             _log.warning("embedder_failed", model=self._model, cause=cause)
