@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import grpc
@@ -272,6 +273,23 @@ def test_a_memory_saved_while_the_provider_is_down_is_compared_by_its_words(
         assert again.existing.id == first.memory.id
         provider.failing = False
         eventually(lambda: is_filled(api, 1), "vectors to be filled in")
+
+
+def test_a_text_is_written_also_where_a_client_was_first_with_vectors_of_another_dimension(
+    tmp_path: Path, connect: Connect, provider: EmbeddingProvider
+) -> None:
+    with (
+        start(provider, tmp_path, "--embedder-timeout", "60") as server,
+        ThreadPoolExecutor(1) as beside,
+    ):
+        api = connect(server)
+        provider.hold()
+        writing = beside.submit(add, api, "a heron")
+        assert provider.asked.wait(30)
+        api.add("ns", text="own", embedding=pb.Embedding(values=[1.0, 2.0]))
+        provider.may_answer.set()
+        assert reasons(writing.result()) == [pb.DEGRADATION_REASON_FOREIGN_VECTORS]
+        assert api.found("ns", query_text="heron") == ["a heron"]
 
 
 def test_without_an_embedder_nothing_waits(tmp_path: Path, connect: Connect) -> None:

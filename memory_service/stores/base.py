@@ -106,9 +106,10 @@ class ItemStore(ABC):
         MUST raise Conflict, SKIP MUST leave it and count it in `skipped_state_count`, REPLACE MUST
         save over it.
 
-        The first vector of a namespace sets its dimension and model. A vector of another dimension
-        MUST raise InvalidArgument.dimension("item.embedding", ...), one of another embedder's model
-        ModelMismatch; a CLIENT_MODEL vector of the right dimension is taken under any model.
+        The first vector of a namespace sets its dimension and model. A vector of another embedder's model
+        MUST raise ModelMismatch, whatever its dimension, any other of another dimension
+        InvalidArgument.dimension("item.embedding", ...); a CLIENT_MODEL vector of the right dimension is
+        taken under any model.
 
         An item without a vector whose write names a model is *pending* from then on if that is the
         namespace's model; in a namespace without one it sets the model, and the dimension if it is

@@ -40,10 +40,11 @@ class VectorRule:
         vector = write.item.embedding
         if vector is None:
             return self._waits(write)
-        if self.dimension and len(vector) != self.dimension:
-            raise InvalidArgument.dimension("item.embedding", self.dimension, len(vector))
+        # The model first: then its writer can do without the vector, which no client has sent.
         if self.model and write.model not in (self.model, CLIENT_MODEL):
             raise ModelMismatch(self.model)
+        if self.dimension and len(vector) != self.dimension:
+            raise InvalidArgument.dimension("item.embedding", self.dimension, len(vector))
         self.dimension, self.model = len(vector), self.model or write.model
         return False
 

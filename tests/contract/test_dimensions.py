@@ -85,6 +85,14 @@ async def test_an_embedders_vector_does_not_mix_with_clients_own(store: Store) -
         await store.add_items(NS, [build_write("b", "x", axis_vector(1), model="local:a")])
 
 
+async def test_a_vector_of_another_model_is_refused_as_such_whatever_its_dimension(store: Store) -> None:
+    await store.add_items(NS, [build_write("a", "x", axis_vector(0), model=CLIENT_MODEL)])
+    with pytest.raises(ModelMismatch):
+        await store.add_items(NS, [build_write("b", "x", axis_vector(0, 3), model="local:a")])
+    with pytest.raises(ModelMismatch):
+        await store.replace_item(NS, build_write("a", "x", axis_vector(0, 3), model="local:a"))
+
+
 async def test_items_without_vectors_fit_anywhere(store: Store) -> None:
     await store.add_items(NS, [build_write("a", "x", axis_vector(0), model="local:a")])
     await store.add_items(NS, [build_write("b", "x")])
