@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from memory_service.caller import Caller
+from memory_service.clock import latest_s
 from memory_service.credentials.grants import BadGrant, grant
 
 PEPPER_BYTES = 32
@@ -119,4 +120,4 @@ class KeyRing:
 
 
 def _or_now(now: datetime | None) -> datetime:
-    return datetime.now(UTC) if now is None else now
+    return datetime.fromtimestamp(latest_s(), UTC) if now is None else now

@@ -14,12 +14,17 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+from jwt import api_jwt
 
 from memory_service import clock
 from memory_service.cli import main
 from memory_service.server import server
+from memory_service.server.access import access
 from memory_service.stores import sqlite
 from memory_service.stores.hnsw import commit_queue, state_writes
 from memory_service.stores.hnsw.store import HnswStore
@@ -69,13 +74,21 @@ def lost_write() -> None:
 
 
 def settable_clock() -> None:
-    """The machine's clock, as the server's own looks at it, goes ahead by the seconds in a file."""
-    file, right = Path(os.environ["CLOCK_FILE"]), time.time_ns
+    """The machine's clock goes ahead by the seconds in a file, as the server's own sees it, and what looks at
+    credentials."""
+    file = Path(os.environ["CLOCK_FILE"])
 
-    def wrong() -> int:
-        return right() + int(file.read_text()) * 1_000_000_000
+    def ahead_s() -> int:
+        return int(file.read_text())
 
-    clock._CLOCK = clock.Clock(wrong)
+    class Datetime(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime.now(tz) + timedelta(seconds=ahead_s())
+
+    clock._CLOCK = clock.Clock(lambda: time.time_ns() + ahead_s() * 1_000_000_000)
+    access.time = SimpleNamespace(time=lambda: time.time() + ahead_s())  # type: ignore[attr-defined]
+    api_jwt.datetime = Datetime  # type: ignore[attr-defined]
 
 
 def observed() -> None:

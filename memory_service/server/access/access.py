@@ -13,6 +13,7 @@ import grpc
 import structlog
 
 from memory_service.caller import Caller, present_caller, set_caller
+from memory_service.clock import latest_s
 from memory_service.errors import PermissionDenied, Unauthenticated
 from memory_service.server.access.authenticator import Authenticator, Verified
 from memory_service.server.access.permissions import PERMISSIONS, Permission, Reach, may_enter
@@ -51,17 +52,21 @@ class Access:
         # What was verified, by its token; emptied when anything changes that it was verified by.
         self._known: dict[str, Verified] = {}
         self._streams: dict[asyncio.Task[Any], _Stream] = {}
+        # What has expired by then stays so, however the machine's clock is set.
+        self._latest_s = latest_s()
 
     def knows(self, permission: Permission | None, context: Context) -> bool:
         """Let a call in at once whose token was verified before; False: `enter` has to decide.
 
-        Nearly every call comes this way, so it is no coroutine.
+        Nearly every call comes this way, so it is no coroutine, and looks at the machine's clock alone.
         """
         try:
             verified = self._known.get(_token(context))
         except Unauthenticated:
             return False
-        if verified is None or verified.expires_s <= time.time() or permission is None:
+        if verified is None or permission is None:
+            return False
+        if verified.expires_s <= self._latest_s or verified.expires_s <= time.time():
             return False
         caller = verified.caller
         if not may_enter(permission, caller.roles, caller.namespaces):
@@ -86,7 +91,7 @@ class Access:
         """Note who makes a call, and return them. Raises Unauthenticated."""
         token = _token(context)
         verified = self._known.get(token) if token else None
-        if verified is None or verified.expires_s <= time.time():
+        if verified is None or verified.expires_s <= self._now_s():
             verified = await self._verify(token, self._subjects(token, context))
             if verified is None:
                 raise Unauthenticated
@@ -138,11 +143,17 @@ class Access:
             verified = (
                 await authenticator.verify_token(token) if token else authenticator.verify_peer(subjects)
             )
-            if verified is not None and verified.expires_s > time.time():
+            # Looked at in any case: what has expired by the machine's clock is not to come back with it.
+            now_s = self._now_s()
+            if verified is not None and verified.expires_s > now_s:
                 if token:
                     self._remember(token, verified)
                 return verified
         return None
+
+    def _now_s(self) -> float:
+        self._latest_s = latest_s()
+        return self._latest_s
 
     def _remember(self, token: str, verified: Verified) -> None:
         self._known.pop(token, None)
@@ -195,7 +206,7 @@ class Access:
 
     async def _review_streams(self) -> None:
         """End the streams whose credentials are not good any more, or not what they were."""
-        now_s = time.time()
+        now_s = self._now_s()
         for task, stream in list(self._streams.items()):
             verified = self._known.get(stream.token)
             if verified is None or verified.expires_s <= now_s:
