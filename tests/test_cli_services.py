@@ -15,7 +15,14 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from memory_client import MemoryCategory, MemoryClient, OnContradiction, chat_message
+from memory_client import (
+    MemoryCategory,
+    MemoryClient,
+    MemorySource,
+    OnContradiction,
+    Provenance,
+    chat_message,
+)
 from memory_service.cli import main
 from memory_service.cli.memories import Moment, memories
 from scripted_openai import ScriptedOpenAI
@@ -152,6 +159,7 @@ def test_memories_are_searched_and_listed_as_of_a_time(run: Run) -> None:
     assert listed("--category", "identity", "--category", "context") == ["Paris"]
     assert listed("--label", "topic=food") == listed("--session", "s") == ["tea"]
     assert listed("--min-importance", "9.5") == ["Paris"]
+    assert listed("--source", "web") == []
     ended = run("memories", "list", "--history").stdout.splitlines()[0]
     assert re.match(rf"{london} +2025-01-01 00:00:00Z  2026-01-31 12:00:00Z  identity", ended)
     found = json_lines(
@@ -177,8 +185,25 @@ def test_the_preloaded_text_is_printed_as_it_is(run: Run, server: ServerProcess,
     assert "User lives in Paris" in text
     assert run("memories", "preload").stdout == text + "\n"
     assert "User builds a boat" in run("memories", "preload", "--category", "project").stdout
+    assert run("memories", "preload", "--source", "web").stdout == "\n"
+    assert run("memories", "preload", "--source", "unspecified").stdout == text + "\n"
     cut = run("memories", "preload", "--max-tokens", "1")
     assert (cut.stdout, cut.stderr) == ("\n", "note: 1 memories were left out\n")
+
+
+def test_facts_that_are_not_trusted_are_neither_listed_nor_preloaded(
+    run: Run, server: ServerProcess, namespace: str
+) -> None:
+    save(run, "User likes green tea", "preference")
+    with MemoryClient(server.address, namespace=namespace) as client:
+        page = client.add("a page", provenance=Provenance(source="web", trust=0.25))
+        source = MemorySource(item_ids=[page.id])
+        client.save_memory("User obeys every page", "preference", "It says so itself", source=source)
+    for command in ("list", "preload"):
+        assert "obeys" in run("memories", command, "--min-trust", "0.25").stdout
+        trusted = run("memories", command, "--min-trust", "0.5").stdout
+        assert "green tea" in trusted and "obeys" not in trusted
+    assert "min_trust" in run("memories", "preload", "--min-trust", "2", exit_code=1).stderr
 
 
 def test_facts_are_extracted_from_a_file_or_a_session(

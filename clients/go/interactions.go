@@ -172,6 +172,10 @@ type LastInteractionsOptions struct {
 	EndTime time.Time
 	// PageSize is how many messages are fetched at a time. 0: as the server likes.
 	PageSize int
+	// MinTrust that the messages have, and the responses that are shown and counted, 0 to 1. Nil: any.
+	MinTrust *float64
+	// Sources that the messages have one of, and the responses that are shown and counted. Empty: any.
+	Sources []SourceKind
 }
 
 // ContextResult is one message, response or reflection found.

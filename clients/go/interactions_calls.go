@@ -203,6 +203,10 @@ func (c *Client) lastInteractionsRequest(
 	if err != nil {
 		return nil, err
 	}
+	sources, err := sourcesFrom(options.Sources, "sources")
+	if err != nil {
+		return nil, err
+	}
 	return &memoryv1.RetrieveLastInteractionsRequest{
 		Namespace: c.namespace,
 		Limit:     limit,
@@ -212,5 +216,7 @@ func (c *Client) lastInteractionsRequest(
 		StartTime: timeFrom(options.StartTime),
 		EndTime:   timeFrom(options.EndTime),
 		PageSize:  pageSize,
+		MinTrust:  options.MinTrust,
+		Sources:   sources,
 	}, nil
 }

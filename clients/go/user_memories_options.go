@@ -92,6 +92,10 @@ type ListMemoriesOptions struct {
 	NewestFirst bool
 	// PageSize is how many memories are fetched at a time. 0: 100. At most 1000.
 	PageSize int
+	// MinTrust that the memories have, 0 to 1. Nil: any.
+	MinTrust *float64
+	// Sources that the memories have one of. Empty: any.
+	Sources []SourceKind
 }
 
 // MemoryCorrection holds the new values of a memory. Those that are set are taken, or those that
@@ -145,6 +149,10 @@ type PreloadedMemoriesOptions struct {
 	AsOfTime time.Time
 	// Labels that the memories have, all of them, with these very values. Empty: any.
 	Labels map[string]string
+	// MinTrust that the memories have, 0 to 1. Nil: any.
+	MinTrust *float64
+	// Sources that the memories have one of. Empty: any.
+	Sources []SourceKind
 }
 
 // ExtractMemoriesOptions are what may be left out of [Client.ExtractMemories].

@@ -105,6 +105,10 @@ func (c *Client) listMemoriesRequest(options *ListMemoriesOptions) (*memoryv1.Li
 	if err != nil {
 		return nil, err
 	}
+	sources, err := sourcesFrom(options.Sources, "sources")
+	if err != nil {
+		return nil, err
+	}
 	return &memoryv1.ListMemoriesRequest{
 		Namespace:      c.namespace,
 		PageSize:       pageSize,
@@ -118,6 +122,8 @@ func (c *Client) listMemoriesRequest(options *ListMemoriesOptions) (*memoryv1.Li
 		StartTime:      timeFrom(options.StartTime),
 		EndTime:        timeFrom(options.EndTime),
 		NewestFirst:    options.NewestFirst,
+		MinTrust:       options.MinTrust,
+		Sources:        sources,
 	}, nil
 }
 
@@ -158,6 +164,10 @@ func (c *Client) preloadedMemoriesRequest(
 	if err != nil {
 		return nil, err
 	}
+	sources, err := sourcesFrom(options.Sources, "sources")
+	if err != nil {
+		return nil, err
+	}
 	return &memoryv1.GetPreloadedMemoriesRequest{
 		Namespace:     c.namespace,
 		MaxTokens:     maxTokens,
@@ -166,5 +176,7 @@ func (c *Client) preloadedMemoriesRequest(
 		MinImportance: options.MinImportance,
 		AsOfTime:      timeFrom(options.AsOfTime),
 		Labels:        options.Labels,
+		MinTrust:      options.MinTrust,
+		Sources:       sources,
 	}, nil
 }

@@ -187,6 +187,8 @@ def search(
 @session_option
 @_LABELS
 @option("--newest-first", is_flag=True, help="Begin with the newest memory.")
+@min_trust_option
+@sources_option
 @client_command
 def list_memories(
     session: Session,
@@ -198,6 +200,8 @@ def list_memories(
     session_id: str,
     labels: tuple[tuple[str, str], ...],
     newest_first: bool,
+    min_trust: float | None,
+    sources: tuple[str, ...],
 ) -> None:
     """Print the memories in the order in which they were saved.
 
@@ -211,6 +215,8 @@ def list_memories(
         session_id=session_id,
         labels=dict(labels),
         newest_first=newest_first,
+        min_trust=min_trust,
+        sources=sources,
     )
     for memory in itertools.islice(found, limit if limit >= 0 else None):
         session.tell(memory, memory_row(memory))
@@ -236,6 +242,8 @@ def delete(session: Session, memory_id: str, history: bool, expected_version: in
 @_MIN_IMPORTANCE
 @_AS_OF
 @_LABELS
+@min_trust_option
+@sources_option
 @client_command
 def preload(
     session: Session,
@@ -245,6 +253,8 @@ def preload(
     min_importance: float | None,
     as_of: datetime | None,
     labels: tuple[tuple[str, str], ...],
+    min_trust: float | None,
+    sources: tuple[str, ...],
 ) -> None:
     """Print the most important memories as a block for a system prompt.
 
@@ -257,6 +267,8 @@ def preload(
         min_importance=min_importance,
         as_of_time=as_of,
         labels=dict(labels),
+        min_trust=min_trust,
+        sources=sources,
     )
     session.tell(found, found.text)
     if found.omitted_count:

@@ -27,6 +27,7 @@ from memory_service.domain.memories import Memories
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.retrieval import Retrieval, Selection
 from memory_service.errors import InvalidArgument, NotFound
+from memory_service.predicates import Predicate
 from memory_service.records import (
     ChatMessage,
     Facet,
@@ -330,13 +331,13 @@ class Interactions:
         size = min(size, left) if left > 0 else size
         wanted = selection.to_filter(max_position=bound)
         positions = await self._store.scan(namespace, wanted, size + 1, newest=True)
-        pairs, rest = await self._pairs(namespace, positions[::-1], size)
+        pairs, rest = await self._pairs(namespace, positions[::-1], size, selection.predicate)
         left -= len(pairs) if left > 0 else 0
         token = self._tokens.make(scope, [rest, left]) if rest is not None and left else ""
         return PairPage(pairs, info.revision, token)
 
     async def _pairs(
-        self, namespace: str, positions: Sequence[int], size: int
+        self, namespace: str, positions: Sequence[int], size: int, predicate: Predicate | None
     ) -> tuple[list[Pair], int | None]:
         """Return as many pairs as a page takes, and the position that the next begins at."""
         pairs: list[Pair] = []
@@ -348,7 +349,7 @@ class Interactions:
                     return pairs, position
                 if message is None:
                     continue
-                pair = await self._pair(namespace, message)
+                pair = await self._pair(namespace, message, predicate)
                 nbytes += sum(map(self._item_bytes, (message, *pair.responses)))
                 if pairs and nbytes > self._checks.limits.page_bytes_max:
                     return pairs, position
@@ -357,8 +358,9 @@ class Interactions:
             await asyncio.sleep(0)
         return pairs, None
 
-    async def _pair(self, namespace: str, message: Item) -> Pair:
-        wanted = ItemFilter(now_us(), kinds=_RESPONSES, tags=((LINK_TAG, message.id),))
+    async def _pair(self, namespace: str, message: Item, predicate: Predicate | None) -> Pair:
+        tags = ((LINK_TAG, message.id),)
+        wanted = ItemFilter(now_us(), kinds=_RESPONSES, tags=tags, predicate=predicate)
         positions = await self._store.scan(namespace, wanted, -1, newest=False)
         loaded = await self._store.load_items(namespace, positions[:_RESPONSES_MAX]) if positions else []
         return Pair(message, [item for item in loaded if item is not None], len(positions))

@@ -136,11 +136,14 @@ def _original(message: pb.OriginalMessage) -> Original:
 def _selection(
     request: pb.RetrieveLastInteractionsRequest | pb.RetrieveRelevantContextRequest,
 ) -> Selection:
+    min_trust, sources = to_trust(request)
     return Selection(
         request.session_id,
         dict(request.labels),
         _time_us(request, "start_time"),
         _time_us(request, "end_time"),
+        min_trust=min_trust,
+        sources=sources,
     )
 
 
@@ -148,11 +151,9 @@ def _context_options(request: pb.RetrieveRelevantContextRequest) -> ContextOptio
     mode = _MODES.get(request.mode)
     if mode is None:
         raise InvalidArgument("mode", f"has no value {request.mode}")
-    selection = _selection(request)
-    selection.min_trust, selection.sources = to_trust(request)
     return ContextOptions(
         request.query,
-        selection,
+        _selection(request),
         _optional(request, "interaction_limit"),
         _optional(request, "reflection_limit"),
         request.sender,

@@ -11,6 +11,7 @@ from memory_service.domain.facts.memory import Fact, Memory, Source
 from memory_service.domain.facts.outcomes import FactDraft, OnContradiction
 from memory_service.domain.facts.reading import MemoryReading, Wanted
 from memory_service.errors import InvalidArgument
+from memory_service.server.provenance import to_trust
 from memory_service.server.values import fill_struct, fill_time, to_dict, to_us, ttl_us
 from memory_service.v1 import user_memory_pb2 as pb
 
@@ -93,6 +94,7 @@ def to_wanted(
         wanted.as_of_us = to_us("as_of_time", message.as_of_time)
     if message.HasField("min_importance"):
         wanted.min_importance = message.min_importance
+    wanted.min_trust, wanted.sources = to_trust(message)
     return wanted
 
 

@@ -26,7 +26,6 @@ from memory_service.server.decisions import (
 )
 from memory_service.server.items import to_chat_message
 from memory_service.server.memory_servicer import request_key
-from memory_service.server.provenance import to_trust
 from memory_service.server.user_memories import (
     MemoryFilling,
     to_categories,
@@ -142,7 +141,6 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
     ) -> pb.SearchMemoriesResponse:
         wanted = to_wanted(request)
         wanted.include_history, wanted.session_id = request.include_history, request.session_id
-        wanted.min_trust, wanted.sources = to_trust(request)
         page = await self._reading.search(
             request.namespace,
             request.query,

@@ -324,7 +324,7 @@ class MemoryResult(_message.Message):
     def __init__(self, memory: _Optional[_Union[UserMemory, _Mapping]] = ..., score: _Optional[float] = ..., explanation: _Optional[_Union[_memory_pb2.Explanation, _Mapping]] = ...) -> None: ...
 
 class ListMemoriesRequest(_message.Message):
-    __slots__ = ("namespace", "page_size", "page_token", "categories", "ids", "as_of_time", "include_history", "min_importance", "labels", "session_id", "start_time", "end_time", "newest_first")
+    __slots__ = ("namespace", "page_size", "page_token", "categories", "ids", "as_of_time", "include_history", "min_importance", "labels", "session_id", "start_time", "end_time", "newest_first", "min_trust", "sources")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -345,6 +345,8 @@ class ListMemoriesRequest(_message.Message):
     START_TIME_FIELD_NUMBER: _ClassVar[int]
     END_TIME_FIELD_NUMBER: _ClassVar[int]
     NEWEST_FIRST_FIELD_NUMBER: _ClassVar[int]
+    MIN_TRUST_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     page_size: int
     page_token: str
@@ -358,7 +360,9 @@ class ListMemoriesRequest(_message.Message):
     start_time: _timestamp_pb2.Timestamp
     end_time: _timestamp_pb2.Timestamp
     newest_first: bool
-    def __init__(self, namespace: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., categories: _Optional[_Iterable[_Union[MemoryCategory, str]]] = ..., ids: _Optional[_Iterable[str]] = ..., as_of_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., include_history: bool = ..., min_importance: _Optional[float] = ..., labels: _Optional[_Mapping[str, str]] = ..., session_id: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., newest_first: bool = ...) -> None: ...
+    min_trust: float
+    sources: _containers.RepeatedScalarFieldContainer[_memory_pb2.SourceKind]
+    def __init__(self, namespace: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., categories: _Optional[_Iterable[_Union[MemoryCategory, str]]] = ..., ids: _Optional[_Iterable[str]] = ..., as_of_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., include_history: bool = ..., min_importance: _Optional[float] = ..., labels: _Optional[_Mapping[str, str]] = ..., session_id: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., newest_first: bool = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[_memory_pb2.SourceKind, str]]] = ...) -> None: ...
 
 class ListMemoriesResponse(_message.Message):
     __slots__ = ("memories", "next_page_token", "revision")
@@ -433,7 +437,7 @@ class DeleteMemoryResponse(_message.Message):
     def __init__(self, removed_count: _Optional[int] = ..., revision: _Optional[int] = ...) -> None: ...
 
 class GetPreloadedMemoriesRequest(_message.Message):
-    __slots__ = ("namespace", "max_tokens", "categories", "limit", "min_importance", "as_of_time", "labels")
+    __slots__ = ("namespace", "max_tokens", "categories", "limit", "min_importance", "as_of_time", "labels", "min_trust", "sources")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -448,6 +452,8 @@ class GetPreloadedMemoriesRequest(_message.Message):
     MIN_IMPORTANCE_FIELD_NUMBER: _ClassVar[int]
     AS_OF_TIME_FIELD_NUMBER: _ClassVar[int]
     LABELS_FIELD_NUMBER: _ClassVar[int]
+    MIN_TRUST_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     max_tokens: int
     categories: _containers.RepeatedScalarFieldContainer[MemoryCategory]
@@ -455,7 +461,9 @@ class GetPreloadedMemoriesRequest(_message.Message):
     min_importance: float
     as_of_time: _timestamp_pb2.Timestamp
     labels: _containers.ScalarMap[str, str]
-    def __init__(self, namespace: _Optional[str] = ..., max_tokens: _Optional[int] = ..., categories: _Optional[_Iterable[_Union[MemoryCategory, str]]] = ..., limit: _Optional[int] = ..., min_importance: _Optional[float] = ..., as_of_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    min_trust: float
+    sources: _containers.RepeatedScalarFieldContainer[_memory_pb2.SourceKind]
+    def __init__(self, namespace: _Optional[str] = ..., max_tokens: _Optional[int] = ..., categories: _Optional[_Iterable[_Union[MemoryCategory, str]]] = ..., limit: _Optional[int] = ..., min_importance: _Optional[float] = ..., as_of_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[_memory_pb2.SourceKind, str]]] = ...) -> None: ...
 
 class GetPreloadedMemoriesResponse(_message.Message):
     __slots__ = ("memories", "text", "token_count", "omitted_count", "revision")

@@ -62,7 +62,7 @@ export interface StoreReflectionOptions extends StoreInteractionOptions {
 }
 
 /** Which messages are read. */
-export interface InteractionFilter {
+export interface InteractionFilter extends TrustFilter {
   /** Only messages of this conversation. Of reflections, also those of none. */
   readonly sessionId?: string | undefined;
   /** Only messages of this sender, with the responses to them. */
@@ -76,7 +76,7 @@ export interface InteractionFilter {
 }
 
 /** How context is searched. */
-export interface RelevantContextOptions extends CallOptions, InteractionFilter, TrustFilter {
+export interface RelevantContextOptions extends CallOptions, InteractionFilter {
   /** The most messages and responses wanted, at most 100. Undefined: 5. */
   readonly interactionLimit?: number | undefined;
   /** The most reflections wanted, at most 100. Undefined: 2. */
@@ -165,7 +165,6 @@ export abstract class InteractionMethods extends Bound {
   ): Promise<RelevantContext> {
     const request = {
       ...filterFields(options),
-      ...trustFrom(options),
       namespace: this.boundTo,
       query,
       interactionLimit: given(options.interactionLimit, int32From, "interactionLimit"),
@@ -214,5 +213,6 @@ function filterFields(filter: InteractionFilter) {
     labels: filter.labels ?? {},
     startTime: given(filter.startTime, timestampFrom, "startTime"),
     endTime: given(filter.endTime, timestampFrom, "endTime"),
+    ...trustFrom(filter),
   };
 }

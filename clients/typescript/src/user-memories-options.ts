@@ -32,7 +32,7 @@ export interface SaveMemoryOptions extends WriteOptions {
 }
 
 /** Which memories are read. */
-export interface MemoryFilter {
+export interface MemoryFilter extends TrustFilter {
   /** Only memories of one of these. Undefined or empty: of any. */
   readonly categories?: readonly MemoryCategory[] | undefined;
   /** Memories that held then. Undefined: those that hold now. */
@@ -44,7 +44,7 @@ export interface MemoryFilter {
 }
 
 /** How memories are searched. */
-export interface SearchMemoriesOptions extends CallOptions, MemoryFilter, TrustFilter {
+export interface SearchMemoriesOptions extends CallOptions, MemoryFilter {
   /** The most memories wanted. Undefined: 5. -1: all. */
   readonly limit?: number | undefined;
   /** Also memories that hold no more. Not together with `asOfTime`. */

@@ -130,6 +130,7 @@ export abstract class UserMemoryMethods extends Bound {
       endTime: given(options.endTime, timestampFrom, "endTime"),
       newestFirst: options.newestFirst ?? false,
       pageSize: int32From(options.pageSize ?? 0, "pageSize"),
+      ...trustFrom(options),
     };
     for await (const page of this.transport.pages(method.listMemories, withToken(request), options)) {
       yield* page.memories.map(memoryTo);
@@ -193,6 +194,7 @@ export abstract class UserMemoryMethods extends Bound {
       minImportance: options.minImportance,
       asOfTime: given(options.asOfTime, timestampFrom, "asOfTime"),
       labels: options.labels ?? {},
+      ...trustFrom(options),
     };
     return preloadedTo(await this.transport.unary(method.getPreloadedMemories, request, options));
   }

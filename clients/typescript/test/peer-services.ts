@@ -107,6 +107,8 @@ export const USER_MEMORIES: Adapters<typeof UserMemoryService> = {
       "startTime",
       "endTime",
       "newestFirst",
+      "minTrust",
+      "sources",
     ],
     async (client, options) => ({ memories: await all(client.listMemories(options)) }),
   ),
@@ -127,7 +129,7 @@ export const USER_MEMORIES: Adapters<typeof UserMemoryService> = {
     },
   ),
   getPreloadedMemories: adapter<PreloadOptions>(
-    ["maxTokens", "categories", "limit", "minImportance", "asOfTime", "labels"],
+    ["maxTokens", "categories", "limit", "minImportance", "asOfTime", "labels", "minTrust", "sources"],
     (client, options) => client.getPreloadedMemories(options),
   ),
   extractMemories: adapter<ExtractMemoriesOptions>(
@@ -160,7 +162,7 @@ function storedOf(interaction: StoredInteraction): object {
 type Content = { content?: string };
 
 const STORED = ["content", "createTime", "sessionId", "id", "labels", "metadata", "ttlMs", "requestId"] as const;
-const FOUND_AMONG = ["sessionId", "sender", "labels", "startTime", "endTime"] as const;
+const FOUND_AMONG = ["sessionId", "sender", "labels", "startTime", "endTime", "minTrust", "sources"] as const;
 
 export const INTERACTIONS: Adapters<typeof InteractionService> = {
   storeInteraction: adapter<StoreInteractionOptions & Content & { sender?: string }>(
@@ -187,8 +189,6 @@ export const INTERACTIONS: Adapters<typeof InteractionService> = {
       "mode",
       "maxTokens",
       "explain",
-      "minTrust",
-      "sources",
     ],
     async (client, { query = "", ...options }) => {
       const context = await client.retrieveRelevantContext(query, options);

@@ -55,7 +55,7 @@ class Wanted(msgspec.Struct):
         )  # fmt: skip
 
     def selection(self) -> Selection:
-        """Return what a store can tell; the rest is `Reading.fits`."""
+        """Return what a store can tell; the rest is `MemoryReading._fits`."""
         tags = [("category", self.categories[0].name.lower())] if len(self.categories) == 1 else []
         if self.as_of_us is None and not self.include_history:
             tags.append(("status", "active"))
@@ -122,7 +122,8 @@ class MemoryReading:
 
     async def all(self, namespace: str, wanted: Wanted) -> list[Memory]:
         """Return all memories that are wanted, in the order in which they were saved."""
-        positions = await self._store.scan(namespace, wanted.selection().to_filter(), -1, newest=False)
+        selection = self._selection(wanted)
+        positions = await self._store.scan(namespace, selection.to_filter(), -1, newest=False)
         return [m for _, m in await self._load(namespace, positions) if self._fits(m, wanted)]
 
     async def revision(self, namespace: str) -> int:
@@ -153,13 +154,20 @@ class MemoryReading:
 
     # --- pages ----------------------------------------------------------------------------------
 
-    def _check(self, namespace: str, wanted: Wanted) -> None:
+    def _selection(self, wanted: Wanted) -> Selection:
+        """Return what a store can tell, checked; the rest is `_fits`."""
+        selection = wanted.selection()
+        self._retrieval.check_selection(selection)
+        return selection
+
+    def _check(self, namespace: str, wanted: Wanted) -> Selection:
+        """Check what is wanted, and return what a store can tell of it."""
         self._checks.namespace(namespace)
         if wanted.as_of_us is not None and wanted.include_history:
             raise InvalidArgument("as_of_time", "cannot be given together with include_history")
         if wanted.min_importance is not None and wanted.min_importance != wanted.min_importance:
             raise InvalidArgument("min_importance", "is not a number")
-        self._retrieval.check_selection(wanted.selection())
+        return self._selection(wanted)
 
     async def list_memories(
         self,
@@ -172,13 +180,13 @@ class MemoryReading:
         newest_first: bool = False,
     ) -> MemoryPage:
         """Return a page of memories in the order in which they were saved, or the other way round."""
-        self._check(namespace, wanted)
+        selection = self._check(namespace, wanted)
         self._checks.size("ids", len(ids), "batch_items_max")
         size = self._checks.page_size(page_size)
         scope = ("memories", namespace, newest_first, tuple(ids), *wanted.scope())
         bound = int(self._tokens.read(scope, page_token)[0]) if page_token else None
         revision = await self.revision(namespace)
-        positions = await self._store.scan(namespace, wanted.selection().to_filter(), -1, newest=False)
+        positions = await self._store.scan(namespace, selection.to_filter(), -1, newest=False)
         if ids:
             known = {item.position for item in (await self._store.get_items(namespace, ids)).values()}
             positions = [position for position in positions if position in known]

@@ -1271,7 +1271,12 @@ type RetrieveLastInteractionsRequest struct {
 	// 1000. At most 1000; more is taken as 1000.
 	PageSize int32 `protobuf:"varint,8,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
-	PageToken     string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// min_trust that the messages have, and the responses that are shown and counted, 0 to 1. Unset: any.
+	MinTrust *float64 `protobuf:"fixed64,10,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
+	// sources that the messages have one of, and the responses that are shown and counted, as in
+	// RetrieveOptions. Empty: any.
+	Sources       []SourceKind `protobuf:"varint,11,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1367,6 +1372,20 @@ func (x *RetrieveLastInteractionsRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *RetrieveLastInteractionsRequest) GetMinTrust() float64 {
+	if x != nil && x.MinTrust != nil {
+		return *x.MinTrust
+	}
+	return 0
+}
+
+func (x *RetrieveLastInteractionsRequest) GetSources() []SourceKind {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
 }
 
 // RetrieveLastInteractionsResponse is one page of messages with their responses.
@@ -1641,7 +1660,7 @@ const file_memory_service_v1_interaction_proto_rawDesc = "" +
 	"\vinteraction\x18\x01 \x01(\v2\x1e.memory_service.v1.InteractionR\vinteraction\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x14\n" +
 	"\x05score\x18\x03 \x01(\x01R\x05score\x12@\n" +
-	"\vexplanation\x18\x04 \x01(\v2\x1e.memory_service.v1.ExplanationR\vexplanation\"\xdc\x03\n" +
+	"\vexplanation\x18\x04 \x01(\v2\x1e.memory_service.v1.ExplanationR\vexplanation\"\xc5\x04\n" +
 	"\x1fRetrieveLastInteractionsRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x19\n" +
 	"\x05limit\x18\x02 \x01(\x05H\x00R\x05limit\x88\x01\x01\x12\x1d\n" +
@@ -1654,11 +1673,16 @@ const file_memory_service_v1_interaction_proto_rawDesc = "" +
 	"\bend_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x1b\n" +
 	"\tpage_size\x18\b \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\t \x01(\tR\tpageToken\x1a9\n" +
+	"page_token\x18\t \x01(\tR\tpageToken\x12 \n" +
+	"\tmin_trust\x18\n" +
+	" \x01(\x01H\x01R\bminTrust\x88\x01\x01\x127\n" +
+	"\asources\x18\v \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\b\n" +
-	"\x06_limit\"\xae\x01\n" +
+	"\x06_limitB\f\n" +
+	"\n" +
+	"_min_trust\"\xae\x01\n" +
 	" RetrieveLastInteractionsResponse\x12F\n" +
 	"\finteractions\x18\x01 \x03(\v2\".memory_service.v1.InteractionPairR\finteractions\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
@@ -1763,24 +1787,25 @@ var file_memory_service_v1_interaction_proto_depIdxs = []int32{
 	20, // 36: memory_service.v1.RetrieveLastInteractionsRequest.labels:type_name -> memory_service.v1.RetrieveLastInteractionsRequest.LabelsEntry
 	21, // 37: memory_service.v1.RetrieveLastInteractionsRequest.start_time:type_name -> google.protobuf.Timestamp
 	21, // 38: memory_service.v1.RetrieveLastInteractionsRequest.end_time:type_name -> google.protobuf.Timestamp
-	14, // 39: memory_service.v1.RetrieveLastInteractionsResponse.interactions:type_name -> memory_service.v1.InteractionPair
-	1,  // 40: memory_service.v1.InteractionPair.message:type_name -> memory_service.v1.Interaction
-	1,  // 41: memory_service.v1.InteractionPair.responses:type_name -> memory_service.v1.Interaction
-	3,  // 42: memory_service.v1.InteractionService.StoreInteraction:input_type -> memory_service.v1.StoreInteractionRequest
-	5,  // 43: memory_service.v1.InteractionService.StoreResponse:input_type -> memory_service.v1.StoreResponseRequest
-	7,  // 44: memory_service.v1.InteractionService.StoreReflection:input_type -> memory_service.v1.StoreReflectionRequest
-	9,  // 45: memory_service.v1.InteractionService.RetrieveRelevantContext:input_type -> memory_service.v1.RetrieveRelevantContextRequest
-	12, // 46: memory_service.v1.InteractionService.RetrieveLastInteractions:input_type -> memory_service.v1.RetrieveLastInteractionsRequest
-	4,  // 47: memory_service.v1.InteractionService.StoreInteraction:output_type -> memory_service.v1.StoreInteractionResponse
-	6,  // 48: memory_service.v1.InteractionService.StoreResponse:output_type -> memory_service.v1.StoreResponseResponse
-	8,  // 49: memory_service.v1.InteractionService.StoreReflection:output_type -> memory_service.v1.StoreReflectionResponse
-	10, // 50: memory_service.v1.InteractionService.RetrieveRelevantContext:output_type -> memory_service.v1.RetrieveRelevantContextResponse
-	13, // 51: memory_service.v1.InteractionService.RetrieveLastInteractions:output_type -> memory_service.v1.RetrieveLastInteractionsResponse
-	47, // [47:52] is the sub-list for method output_type
-	42, // [42:47] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	26, // 39: memory_service.v1.RetrieveLastInteractionsRequest.sources:type_name -> memory_service.v1.SourceKind
+	14, // 40: memory_service.v1.RetrieveLastInteractionsResponse.interactions:type_name -> memory_service.v1.InteractionPair
+	1,  // 41: memory_service.v1.InteractionPair.message:type_name -> memory_service.v1.Interaction
+	1,  // 42: memory_service.v1.InteractionPair.responses:type_name -> memory_service.v1.Interaction
+	3,  // 43: memory_service.v1.InteractionService.StoreInteraction:input_type -> memory_service.v1.StoreInteractionRequest
+	5,  // 44: memory_service.v1.InteractionService.StoreResponse:input_type -> memory_service.v1.StoreResponseRequest
+	7,  // 45: memory_service.v1.InteractionService.StoreReflection:input_type -> memory_service.v1.StoreReflectionRequest
+	9,  // 46: memory_service.v1.InteractionService.RetrieveRelevantContext:input_type -> memory_service.v1.RetrieveRelevantContextRequest
+	12, // 47: memory_service.v1.InteractionService.RetrieveLastInteractions:input_type -> memory_service.v1.RetrieveLastInteractionsRequest
+	4,  // 48: memory_service.v1.InteractionService.StoreInteraction:output_type -> memory_service.v1.StoreInteractionResponse
+	6,  // 49: memory_service.v1.InteractionService.StoreResponse:output_type -> memory_service.v1.StoreResponseResponse
+	8,  // 50: memory_service.v1.InteractionService.StoreReflection:output_type -> memory_service.v1.StoreReflectionResponse
+	10, // 51: memory_service.v1.InteractionService.RetrieveRelevantContext:output_type -> memory_service.v1.RetrieveRelevantContextResponse
+	13, // 52: memory_service.v1.InteractionService.RetrieveLastInteractions:output_type -> memory_service.v1.RetrieveLastInteractionsResponse
+	48, // [48:53] is the sub-list for method output_type
+	43, // [43:48] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_interaction_proto_init() }

@@ -1575,7 +1575,11 @@ type ListMemoriesRequest struct {
 	// end_time: memories whose create_time is before it. Unset: no bound.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// newest_first turns the order round. False: oldest first.
-	NewestFirst   bool `protobuf:"varint,13,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
+	NewestFirst bool `protobuf:"varint,13,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
+	// min_trust that the memories have, 0 to 1. Unset: any.
+	MinTrust *float64 `protobuf:"fixed64,14,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
+	// sources that the memories have one of, as in RetrieveOptions. Empty: any.
+	Sources       []SourceKind `protobuf:"varint,15,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1699,6 +1703,20 @@ func (x *ListMemoriesRequest) GetNewestFirst() bool {
 		return x.NewestFirst
 	}
 	return false
+}
+
+func (x *ListMemoriesRequest) GetMinTrust() float64 {
+	if x != nil && x.MinTrust != nil {
+		return *x.MinTrust
+	}
+	return 0
+}
+
+func (x *ListMemoriesRequest) GetSources() []SourceKind {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
 }
 
 // ListMemoriesResponse is one page of memories.
@@ -2146,7 +2164,11 @@ type GetPreloadedMemoriesRequest struct {
 	// as_of_time shows the memories that held then. Unset: those that hold now.
 	AsOfTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=as_of_time,json=asOfTime,proto3" json:"as_of_time,omitempty"`
 	// labels that the memories have, all of them, with these very values. Empty: any.
-	Labels        map[string]string `protobuf:"bytes,7,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Labels map[string]string `protobuf:"bytes,7,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// min_trust that the memories have, 0 to 1. Unset: any.
+	MinTrust *float64 `protobuf:"fixed64,8,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
+	// sources that the memories have one of, as in RetrieveOptions. Empty: any.
+	Sources       []SourceKind `protobuf:"varint,9,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2226,6 +2248,20 @@ func (x *GetPreloadedMemoriesRequest) GetAsOfTime() *timestamppb.Timestamp {
 func (x *GetPreloadedMemoriesRequest) GetLabels() map[string]string {
 	if x != nil {
 		return x.Labels
+	}
+	return nil
+}
+
+func (x *GetPreloadedMemoriesRequest) GetMinTrust() float64 {
+	if x != nil && x.MinTrust != nil {
+		return *x.MinTrust
+	}
+	return 0
+}
+
+func (x *GetPreloadedMemoriesRequest) GetSources() []SourceKind {
+	if x != nil {
+		return x.Sources
 	}
 	return nil
 }
@@ -3196,7 +3232,7 @@ const file_memory_service_v1_user_memory_proto_rawDesc = "" +
 	"\fMemoryResult\x125\n" +
 	"\x06memory\x18\x01 \x01(\v2\x1d.memory_service.v1.UserMemoryR\x06memory\x12\x14\n" +
 	"\x05score\x18\x02 \x01(\x01R\x05score\x12@\n" +
-	"\vexplanation\x18\x03 \x01(\v2\x1e.memory_service.v1.ExplanationR\vexplanation\"\xa1\x05\n" +
+	"\vexplanation\x18\x03 \x01(\v2\x1e.memory_service.v1.ExplanationR\vexplanation\"\x8a\x06\n" +
 	"\x13ListMemoriesRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -3217,11 +3253,15 @@ const file_memory_service_v1_user_memory_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bend_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12!\n" +
-	"\fnewest_first\x18\r \x01(\bR\vnewestFirst\x1a9\n" +
+	"\fnewest_first\x18\r \x01(\bR\vnewestFirst\x12 \n" +
+	"\tmin_trust\x18\x0e \x01(\x01H\x01R\bminTrust\x88\x01\x01\x127\n" +
+	"\asources\x18\x0f \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x11\n" +
-	"\x0f_min_importance\"\x95\x01\n" +
+	"\x0f_min_importanceB\f\n" +
+	"\n" +
+	"_min_trust\"\x95\x01\n" +
 	"\x14ListMemoriesResponse\x129\n" +
 	"\bmemories\x18\x01 \x03(\v2\x1d.memory_service.v1.UserMemoryR\bmemories\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
@@ -3258,7 +3298,7 @@ const file_memory_service_v1_user_memory_proto_rawDesc = "" +
 	"\x11_expected_version\"W\n" +
 	"\x14DeleteMemoryResponse\x12#\n" +
 	"\rremoved_count\x18\x01 \x01(\x03R\fremovedCount\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x03R\brevision\"\xde\x03\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\"\xc7\x04\n" +
 	"\x1bGetPreloadedMemoriesRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\"\n" +
 	"\n" +
@@ -3270,13 +3310,17 @@ const file_memory_service_v1_user_memory_proto_rawDesc = "" +
 	"\x0emin_importance\x18\x05 \x01(\x01H\x02R\rminImportance\x88\x01\x01\x128\n" +
 	"\n" +
 	"as_of_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\basOfTime\x12R\n" +
-	"\x06labels\x18\a \x03(\v2:.memory_service.v1.GetPreloadedMemoriesRequest.LabelsEntryR\x06labels\x1a9\n" +
+	"\x06labels\x18\a \x03(\v2:.memory_service.v1.GetPreloadedMemoriesRequest.LabelsEntryR\x06labels\x12 \n" +
+	"\tmin_trust\x18\b \x01(\x01H\x03R\bminTrust\x88\x01\x01\x127\n" +
+	"\asources\x18\t \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\r\n" +
 	"\v_max_tokensB\b\n" +
 	"\x06_limitB\x11\n" +
-	"\x0f_min_importance\"\xcf\x01\n" +
+	"\x0f_min_importanceB\f\n" +
+	"\n" +
+	"_min_trust\"\xcf\x01\n" +
 	"\x1cGetPreloadedMemoriesResponse\x129\n" +
 	"\bmemories\x18\x01 \x03(\v2\x1d.memory_service.v1.UserMemoryR\bmemories\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x1f\n" +
@@ -3532,69 +3576,71 @@ var file_memory_service_v1_user_memory_proto_depIdxs = []int32{
 	32, // 44: memory_service.v1.ListMemoriesRequest.labels:type_name -> memory_service.v1.ListMemoriesRequest.LabelsEntry
 	36, // 45: memory_service.v1.ListMemoriesRequest.start_time:type_name -> google.protobuf.Timestamp
 	36, // 46: memory_service.v1.ListMemoriesRequest.end_time:type_name -> google.protobuf.Timestamp
-	9,  // 47: memory_service.v1.ListMemoriesResponse.memories:type_name -> memory_service.v1.UserMemory
-	9,  // 48: memory_service.v1.UpdateMemoryRequest.memory:type_name -> memory_service.v1.UserMemory
-	45, // 49: memory_service.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
-	35, // 50: memory_service.v1.UpdateMemoryRequest.decide_by:type_name -> memory_service.v1.DecidedBy
-	4,  // 51: memory_service.v1.UpdateMemoryResponse.outcome:type_name -> memory_service.v1.MemoryOutcome
-	9,  // 52: memory_service.v1.UpdateMemoryResponse.memory:type_name -> memory_service.v1.UserMemory
-	9,  // 53: memory_service.v1.UpdateMemoryResponse.existing:type_name -> memory_service.v1.UserMemory
-	35, // 54: memory_service.v1.UpdateMemoryResponse.decided_by:type_name -> memory_service.v1.DecidedBy
-	35, // 55: memory_service.v1.UpdateMemoryResponse.rephrased_by:type_name -> memory_service.v1.DecidedBy
-	39, // 56: memory_service.v1.UpdateMemoryResponse.failures:type_name -> memory_service.v1.DecisionFailure
-	40, // 57: memory_service.v1.UpdateMemoryResponse.llm_usage:type_name -> memory_service.v1.LlmUsage
-	41, // 58: memory_service.v1.UpdateMemoryResponse.degraded:type_name -> memory_service.v1.Degradation
-	0,  // 59: memory_service.v1.GetPreloadedMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
-	36, // 60: memory_service.v1.GetPreloadedMemoriesRequest.as_of_time:type_name -> google.protobuf.Timestamp
-	33, // 61: memory_service.v1.GetPreloadedMemoriesRequest.labels:type_name -> memory_service.v1.GetPreloadedMemoriesRequest.LabelsEntry
-	9,  // 62: memory_service.v1.GetPreloadedMemoriesResponse.memories:type_name -> memory_service.v1.UserMemory
-	46, // 63: memory_service.v1.ExtractMemoriesRequest.messages:type_name -> memory_service.v1.ChatMessage
-	0,  // 64: memory_service.v1.ExtractMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
-	3,  // 65: memory_service.v1.ExtractMemoriesRequest.on_contradiction:type_name -> memory_service.v1.OnContradiction
-	35, // 66: memory_service.v1.ExtractMemoriesRequest.decide_by:type_name -> memory_service.v1.DecidedBy
-	34, // 67: memory_service.v1.ExtractMemoriesRequest.labels:type_name -> memory_service.v1.ExtractMemoriesRequest.LabelsEntry
-	25, // 68: memory_service.v1.ExtractMemoriesResponse.results:type_name -> memory_service.v1.ExtractedMemory
-	35, // 69: memory_service.v1.ExtractMemoriesResponse.decided_by:type_name -> memory_service.v1.DecidedBy
-	39, // 70: memory_service.v1.ExtractMemoriesResponse.failures:type_name -> memory_service.v1.DecisionFailure
-	40, // 71: memory_service.v1.ExtractMemoriesResponse.llm_usage:type_name -> memory_service.v1.LlmUsage
-	41, // 72: memory_service.v1.ExtractMemoriesResponse.degraded:type_name -> memory_service.v1.Degradation
-	4,  // 73: memory_service.v1.ExtractedMemory.outcome:type_name -> memory_service.v1.MemoryOutcome
-	9,  // 74: memory_service.v1.ExtractedMemory.memory:type_name -> memory_service.v1.UserMemory
-	9,  // 75: memory_service.v1.ExtractedMemory.existing:type_name -> memory_service.v1.UserMemory
-	9,  // 76: memory_service.v1.ExtractedMemory.superseded:type_name -> memory_service.v1.UserMemory
-	35, // 77: memory_service.v1.ExtractedMemory.decided_by:type_name -> memory_service.v1.DecidedBy
-	0,  // 78: memory_service.v1.ConsolidateMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
-	35, // 79: memory_service.v1.ConsolidateMemoriesRequest.decide_by:type_name -> memory_service.v1.DecidedBy
-	28, // 80: memory_service.v1.ConsolidateMemoriesResponse.consolidations:type_name -> memory_service.v1.Consolidation
-	35, // 81: memory_service.v1.ConsolidateMemoriesResponse.decided_by:type_name -> memory_service.v1.DecidedBy
-	39, // 82: memory_service.v1.ConsolidateMemoriesResponse.failures:type_name -> memory_service.v1.DecisionFailure
-	40, // 83: memory_service.v1.ConsolidateMemoriesResponse.llm_usage:type_name -> memory_service.v1.LlmUsage
-	41, // 84: memory_service.v1.ConsolidateMemoriesResponse.degraded:type_name -> memory_service.v1.Degradation
-	5,  // 85: memory_service.v1.Consolidation.action:type_name -> memory_service.v1.ConsolidationAction
-	9,  // 86: memory_service.v1.Consolidation.sources:type_name -> memory_service.v1.UserMemory
-	9,  // 87: memory_service.v1.Consolidation.memory:type_name -> memory_service.v1.UserMemory
-	35, // 88: memory_service.v1.Consolidation.decided_by:type_name -> memory_service.v1.DecidedBy
-	10, // 89: memory_service.v1.UserMemoryService.SaveMemory:input_type -> memory_service.v1.SaveMemoryRequest
-	12, // 90: memory_service.v1.UserMemoryService.SearchMemories:input_type -> memory_service.v1.SearchMemoriesRequest
-	15, // 91: memory_service.v1.UserMemoryService.ListMemories:input_type -> memory_service.v1.ListMemoriesRequest
-	17, // 92: memory_service.v1.UserMemoryService.UpdateMemory:input_type -> memory_service.v1.UpdateMemoryRequest
-	19, // 93: memory_service.v1.UserMemoryService.DeleteMemory:input_type -> memory_service.v1.DeleteMemoryRequest
-	21, // 94: memory_service.v1.UserMemoryService.GetPreloadedMemories:input_type -> memory_service.v1.GetPreloadedMemoriesRequest
-	23, // 95: memory_service.v1.UserMemoryService.ExtractMemories:input_type -> memory_service.v1.ExtractMemoriesRequest
-	26, // 96: memory_service.v1.UserMemoryService.ConsolidateMemories:input_type -> memory_service.v1.ConsolidateMemoriesRequest
-	11, // 97: memory_service.v1.UserMemoryService.SaveMemory:output_type -> memory_service.v1.SaveMemoryResponse
-	13, // 98: memory_service.v1.UserMemoryService.SearchMemories:output_type -> memory_service.v1.SearchMemoriesResponse
-	16, // 99: memory_service.v1.UserMemoryService.ListMemories:output_type -> memory_service.v1.ListMemoriesResponse
-	18, // 100: memory_service.v1.UserMemoryService.UpdateMemory:output_type -> memory_service.v1.UpdateMemoryResponse
-	20, // 101: memory_service.v1.UserMemoryService.DeleteMemory:output_type -> memory_service.v1.DeleteMemoryResponse
-	22, // 102: memory_service.v1.UserMemoryService.GetPreloadedMemories:output_type -> memory_service.v1.GetPreloadedMemoriesResponse
-	24, // 103: memory_service.v1.UserMemoryService.ExtractMemories:output_type -> memory_service.v1.ExtractMemoriesResponse
-	27, // 104: memory_service.v1.UserMemoryService.ConsolidateMemories:output_type -> memory_service.v1.ConsolidateMemoriesResponse
-	97, // [97:105] is the sub-list for method output_type
-	89, // [89:97] is the sub-list for method input_type
-	89, // [89:89] is the sub-list for extension type_name
-	89, // [89:89] is the sub-list for extension extendee
-	0,  // [0:89] is the sub-list for field type_name
+	43, // 47: memory_service.v1.ListMemoriesRequest.sources:type_name -> memory_service.v1.SourceKind
+	9,  // 48: memory_service.v1.ListMemoriesResponse.memories:type_name -> memory_service.v1.UserMemory
+	9,  // 49: memory_service.v1.UpdateMemoryRequest.memory:type_name -> memory_service.v1.UserMemory
+	45, // 50: memory_service.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
+	35, // 51: memory_service.v1.UpdateMemoryRequest.decide_by:type_name -> memory_service.v1.DecidedBy
+	4,  // 52: memory_service.v1.UpdateMemoryResponse.outcome:type_name -> memory_service.v1.MemoryOutcome
+	9,  // 53: memory_service.v1.UpdateMemoryResponse.memory:type_name -> memory_service.v1.UserMemory
+	9,  // 54: memory_service.v1.UpdateMemoryResponse.existing:type_name -> memory_service.v1.UserMemory
+	35, // 55: memory_service.v1.UpdateMemoryResponse.decided_by:type_name -> memory_service.v1.DecidedBy
+	35, // 56: memory_service.v1.UpdateMemoryResponse.rephrased_by:type_name -> memory_service.v1.DecidedBy
+	39, // 57: memory_service.v1.UpdateMemoryResponse.failures:type_name -> memory_service.v1.DecisionFailure
+	40, // 58: memory_service.v1.UpdateMemoryResponse.llm_usage:type_name -> memory_service.v1.LlmUsage
+	41, // 59: memory_service.v1.UpdateMemoryResponse.degraded:type_name -> memory_service.v1.Degradation
+	0,  // 60: memory_service.v1.GetPreloadedMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
+	36, // 61: memory_service.v1.GetPreloadedMemoriesRequest.as_of_time:type_name -> google.protobuf.Timestamp
+	33, // 62: memory_service.v1.GetPreloadedMemoriesRequest.labels:type_name -> memory_service.v1.GetPreloadedMemoriesRequest.LabelsEntry
+	43, // 63: memory_service.v1.GetPreloadedMemoriesRequest.sources:type_name -> memory_service.v1.SourceKind
+	9,  // 64: memory_service.v1.GetPreloadedMemoriesResponse.memories:type_name -> memory_service.v1.UserMemory
+	46, // 65: memory_service.v1.ExtractMemoriesRequest.messages:type_name -> memory_service.v1.ChatMessage
+	0,  // 66: memory_service.v1.ExtractMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
+	3,  // 67: memory_service.v1.ExtractMemoriesRequest.on_contradiction:type_name -> memory_service.v1.OnContradiction
+	35, // 68: memory_service.v1.ExtractMemoriesRequest.decide_by:type_name -> memory_service.v1.DecidedBy
+	34, // 69: memory_service.v1.ExtractMemoriesRequest.labels:type_name -> memory_service.v1.ExtractMemoriesRequest.LabelsEntry
+	25, // 70: memory_service.v1.ExtractMemoriesResponse.results:type_name -> memory_service.v1.ExtractedMemory
+	35, // 71: memory_service.v1.ExtractMemoriesResponse.decided_by:type_name -> memory_service.v1.DecidedBy
+	39, // 72: memory_service.v1.ExtractMemoriesResponse.failures:type_name -> memory_service.v1.DecisionFailure
+	40, // 73: memory_service.v1.ExtractMemoriesResponse.llm_usage:type_name -> memory_service.v1.LlmUsage
+	41, // 74: memory_service.v1.ExtractMemoriesResponse.degraded:type_name -> memory_service.v1.Degradation
+	4,  // 75: memory_service.v1.ExtractedMemory.outcome:type_name -> memory_service.v1.MemoryOutcome
+	9,  // 76: memory_service.v1.ExtractedMemory.memory:type_name -> memory_service.v1.UserMemory
+	9,  // 77: memory_service.v1.ExtractedMemory.existing:type_name -> memory_service.v1.UserMemory
+	9,  // 78: memory_service.v1.ExtractedMemory.superseded:type_name -> memory_service.v1.UserMemory
+	35, // 79: memory_service.v1.ExtractedMemory.decided_by:type_name -> memory_service.v1.DecidedBy
+	0,  // 80: memory_service.v1.ConsolidateMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
+	35, // 81: memory_service.v1.ConsolidateMemoriesRequest.decide_by:type_name -> memory_service.v1.DecidedBy
+	28, // 82: memory_service.v1.ConsolidateMemoriesResponse.consolidations:type_name -> memory_service.v1.Consolidation
+	35, // 83: memory_service.v1.ConsolidateMemoriesResponse.decided_by:type_name -> memory_service.v1.DecidedBy
+	39, // 84: memory_service.v1.ConsolidateMemoriesResponse.failures:type_name -> memory_service.v1.DecisionFailure
+	40, // 85: memory_service.v1.ConsolidateMemoriesResponse.llm_usage:type_name -> memory_service.v1.LlmUsage
+	41, // 86: memory_service.v1.ConsolidateMemoriesResponse.degraded:type_name -> memory_service.v1.Degradation
+	5,  // 87: memory_service.v1.Consolidation.action:type_name -> memory_service.v1.ConsolidationAction
+	9,  // 88: memory_service.v1.Consolidation.sources:type_name -> memory_service.v1.UserMemory
+	9,  // 89: memory_service.v1.Consolidation.memory:type_name -> memory_service.v1.UserMemory
+	35, // 90: memory_service.v1.Consolidation.decided_by:type_name -> memory_service.v1.DecidedBy
+	10, // 91: memory_service.v1.UserMemoryService.SaveMemory:input_type -> memory_service.v1.SaveMemoryRequest
+	12, // 92: memory_service.v1.UserMemoryService.SearchMemories:input_type -> memory_service.v1.SearchMemoriesRequest
+	15, // 93: memory_service.v1.UserMemoryService.ListMemories:input_type -> memory_service.v1.ListMemoriesRequest
+	17, // 94: memory_service.v1.UserMemoryService.UpdateMemory:input_type -> memory_service.v1.UpdateMemoryRequest
+	19, // 95: memory_service.v1.UserMemoryService.DeleteMemory:input_type -> memory_service.v1.DeleteMemoryRequest
+	21, // 96: memory_service.v1.UserMemoryService.GetPreloadedMemories:input_type -> memory_service.v1.GetPreloadedMemoriesRequest
+	23, // 97: memory_service.v1.UserMemoryService.ExtractMemories:input_type -> memory_service.v1.ExtractMemoriesRequest
+	26, // 98: memory_service.v1.UserMemoryService.ConsolidateMemories:input_type -> memory_service.v1.ConsolidateMemoriesRequest
+	11, // 99: memory_service.v1.UserMemoryService.SaveMemory:output_type -> memory_service.v1.SaveMemoryResponse
+	13, // 100: memory_service.v1.UserMemoryService.SearchMemories:output_type -> memory_service.v1.SearchMemoriesResponse
+	16, // 101: memory_service.v1.UserMemoryService.ListMemories:output_type -> memory_service.v1.ListMemoriesResponse
+	18, // 102: memory_service.v1.UserMemoryService.UpdateMemory:output_type -> memory_service.v1.UpdateMemoryResponse
+	20, // 103: memory_service.v1.UserMemoryService.DeleteMemory:output_type -> memory_service.v1.DeleteMemoryResponse
+	22, // 104: memory_service.v1.UserMemoryService.GetPreloadedMemories:output_type -> memory_service.v1.GetPreloadedMemoriesResponse
+	24, // 105: memory_service.v1.UserMemoryService.ExtractMemories:output_type -> memory_service.v1.ExtractMemoriesResponse
+	27, // 106: memory_service.v1.UserMemoryService.ConsolidateMemories:output_type -> memory_service.v1.ConsolidateMemoriesResponse
+	99, // [99:107] is the sub-list for method output_type
+	91, // [91:99] is the sub-list for method input_type
+	91, // [91:91] is the sub-list for extension type_name
+	91, // [91:91] is the sub-list for extension extendee
+	0,  // [0:91] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_user_memory_proto_init() }

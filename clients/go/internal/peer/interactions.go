@@ -151,6 +151,8 @@ func retrieveLastInteractions(client *memory.Client, in *fields) call {
 		StartTime: in.time("start_time"),
 		EndTime:   in.time("end_time"),
 		PageSize:  in.number("page_size"),
+		MinTrust:  in.optionalFloat("min_trust"),
+		Sources:   in.sources(),
 	}
 	return func(ctx context.Context) (proto.Message, error) {
 		last, err := client.RetrieveLastInteractions(ctx, options)

@@ -135,6 +135,8 @@ func listMemories(client *memory.Client, in *fields) call {
 		EndTime:        in.time("end_time"),
 		NewestFirst:    in.flag("newest_first"),
 		PageSize:       in.number("page_size"),
+		MinTrust:       in.optionalFloat("min_trust"),
+		Sources:        in.sources(),
 	}
 	return func(ctx context.Context) (proto.Message, error) {
 		memories, err := collected(client.ListMemories(ctx, options), userMemoryOf)
@@ -209,6 +211,8 @@ func getPreloadedMemories(client *memory.Client, in *fields) call {
 		MinImportance: in.optionalFloat("min_importance"),
 		AsOfTime:      in.time("as_of_time"),
 		Labels:        in.labels("labels"),
+		MinTrust:      in.optionalFloat("min_trust"),
+		Sources:       in.sources(),
 	}
 	return func(ctx context.Context) (proto.Message, error) {
 		preloaded, err := client.GetPreloadedMemories(ctx, options)

@@ -225,6 +225,8 @@ class InteractionMethods(Bound):
         start_time: datetime | None = None,
         end_time: datetime | None = None,
         page_size: int = 0,
+        min_trust: float | None = None,
+        sources: Sequence[SourceKind | str] = (),
     ) -> Found[InteractionPair]:
         """Return the newest messages, the newest first, each with its responses.
 
@@ -236,6 +238,8 @@ class InteractionMethods(Bound):
             start_time: Only messages whose create_time is at or after it.
             end_time: Only messages whose create_time is before it.
             page_size: How many are fetched at a time; 0: as many as fit into a response.
+            min_trust: Only messages that are trusted at least this much, 0 to 1, with such responses.
+            sources: Only messages that come from one of these, with such responses. Empty: from any.
         """
         call = interactions.retrieve_last_interactions(
             self._namespace,
@@ -246,5 +250,7 @@ class InteractionMethods(Bound):
             start_time=start_time,
             end_time=end_time,
             page_size=page_size,
+            min_trust=min_trust,
+            sources=sources,
         )
         return found_of(await self._transport.all_pages(call))

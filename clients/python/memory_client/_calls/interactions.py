@@ -229,6 +229,8 @@ def retrieve_last_interactions(
     start_time: datetime | None,
     end_time: datetime | None,
     page_size: int,
+    min_trust: float | None,
+    sources: Sequence[SourceKind | str],
 ) -> Call[Page[InteractionPair]]:
     """Call RetrieveLastInteractions for its first page."""
     request = pb.RetrieveLastInteractionsRequest(
@@ -238,6 +240,8 @@ def retrieve_last_interactions(
         sender=sender,
         labels=dict(labels or {}),
         page_size=page_size,
+        min_trust=min_trust,
+        sources=source_numbers(sources),
     )
     set_times(request, start_time=start_time, end_time=end_time)
 

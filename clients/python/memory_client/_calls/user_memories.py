@@ -154,6 +154,8 @@ def list_memories(
     end_time: datetime | None,
     newest_first: bool,
     page_size: int,
+    min_trust: float | None,
+    sources: Sequence[SourceKind | str],
 ) -> Call[Page[UserMemory]]:
     """Call ListMemories."""
     request = pb.ListMemoriesRequest(
@@ -166,6 +168,8 @@ def list_memories(
         labels=dict(labels or {}),
         session_id=session_id,
         newest_first=newest_first,
+        min_trust=min_trust,
+        sources=source_numbers(sources),
     )
     set_times(request, as_of_time=as_of_time, start_time=start_time, end_time=end_time)
 
@@ -268,6 +272,8 @@ def get_preloaded_memories(
     min_importance: float | None,
     as_of_time: datetime | None,
     labels: Mapping[str, str] | None,
+    min_trust: float | None,
+    sources: Sequence[SourceKind | str],
 ) -> Call[PreloadedMemories]:
     """Call GetPreloadedMemories."""
     request = pb.GetPreloadedMemoriesRequest(
@@ -277,6 +283,8 @@ def get_preloaded_memories(
         limit=limit,
         min_importance=min_importance,
         labels=dict(labels or {}),
+        min_trust=min_trust,
+        sources=source_numbers(sources),
     )
     set_times(request, as_of_time=as_of_time)
 

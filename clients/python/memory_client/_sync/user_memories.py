@@ -164,6 +164,8 @@ class UserMemoryMethods(Bound):
         end_time: datetime | None = None,
         newest_first: bool = False,
         page_size: int = 0,
+        min_trust: float | None = None,
+        sources: Sequence[SourceKind | str] = (),
     ) -> Iterator[UserMemory]:
         """Yield the memories in the order in which they were saved, page by page.
 
@@ -179,6 +181,8 @@ class UserMemoryMethods(Bound):
             end_time: Only memories whose create_time is before it.
             newest_first: Turn the order round.
             page_size: How many are fetched at a time; 0: 100.
+            min_trust: Only memories that are trusted at least this much, 0 to 1.
+            sources: Only memories whose content comes from one of these. Empty: from any.
         """
         call = user_memories.list_memories(
             self._namespace,
@@ -193,6 +197,8 @@ class UserMemoryMethods(Bound):
             end_time=end_time,
             newest_first=newest_first,
             page_size=page_size,
+            min_trust=min_trust,
+            sources=sources,
         )
         return self._transport.entries(call)
 
@@ -281,6 +287,8 @@ class UserMemoryMethods(Bound):
         min_importance: float | None = None,
         as_of_time: datetime | None = None,
         labels: Mapping[str, str] | None = None,
+        min_trust: float | None = None,
+        sources: Sequence[SourceKind | str] = (),
     ) -> PreloadedMemories:
         """Return the memories that belong into every system prompt, and as a block of text for it.
 
@@ -291,6 +299,8 @@ class UserMemoryMethods(Bound):
             min_importance: Only memories whose importance is now at least this.
             as_of_time: Memories that held then. None: those that hold now.
             labels: Only memories that have all these labels.
+            min_trust: Only memories that are trusted at least this much, 0 to 1.
+            sources: Only memories whose content comes from one of these. Empty: from any.
         """
         call = user_memories.get_preloaded_memories(
             self._namespace,
@@ -300,6 +310,8 @@ class UserMemoryMethods(Bound):
             min_importance=min_importance,
             as_of_time=as_of_time,
             labels=labels,
+            min_trust=min_trust,
+            sources=sources,
         )
         return self._transport.unary(call)
 

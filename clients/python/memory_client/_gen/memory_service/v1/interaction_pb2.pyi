@@ -267,7 +267,7 @@ class ContextResult(_message.Message):
     def __init__(self, interaction: _Optional[_Union[Interaction, _Mapping]] = ..., text: _Optional[str] = ..., score: _Optional[float] = ..., explanation: _Optional[_Union[_memory_pb2.Explanation, _Mapping]] = ...) -> None: ...
 
 class RetrieveLastInteractionsRequest(_message.Message):
-    __slots__ = ("namespace", "limit", "session_id", "sender", "labels", "start_time", "end_time", "page_size", "page_token")
+    __slots__ = ("namespace", "limit", "session_id", "sender", "labels", "start_time", "end_time", "page_size", "page_token", "min_trust", "sources")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -284,6 +284,8 @@ class RetrieveLastInteractionsRequest(_message.Message):
     END_TIME_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    MIN_TRUST_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     limit: int
     session_id: str
@@ -293,7 +295,9 @@ class RetrieveLastInteractionsRequest(_message.Message):
     end_time: _timestamp_pb2.Timestamp
     page_size: int
     page_token: str
-    def __init__(self, namespace: _Optional[str] = ..., limit: _Optional[int] = ..., session_id: _Optional[str] = ..., sender: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+    min_trust: float
+    sources: _containers.RepeatedScalarFieldContainer[_memory_pb2.SourceKind]
+    def __init__(self, namespace: _Optional[str] = ..., limit: _Optional[int] = ..., session_id: _Optional[str] = ..., sender: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[_memory_pb2.SourceKind, str]]] = ...) -> None: ...
 
 class RetrieveLastInteractionsResponse(_message.Message):
     __slots__ = ("interactions", "next_page_token", "revision")
