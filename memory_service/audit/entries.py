@@ -21,6 +21,9 @@ GENESIS = "0" * 64
 SEALED_FOR = "audit log"
 """The purpose of the seal."""
 
+_OF_THE_LOG = frozenset({"opened", "closed", "healed", "head_missing", "missed"})
+"""Events that the log tells of itself."""
+
 _HASHED = re.compile(rb'(\{.*),"hash":"([0-9a-f]{64})"\}', re.DOTALL)
 
 
@@ -29,7 +32,9 @@ class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
 
     `event` is "call" (the outcome of a call), "intent" (a call that is let in, before its effect), or of the
     log itself: "opened", "closed", "healed" (an unfinished line was cut off), "head_missing" (it was opened
-    without its head), "missed" (so many entries could not be kept). `decision` is "allowed", "denied" (the
+    without its head), "missed" (so many entries could not be kept). "key_added", "key_changed", "key_revoked"
+    and "key_removed" tell of the API key whose id is in `ids`: whose `principal` it is, and the values that
+    differ, `before` and `after`, never a secret. `decision` is "allowed", "denied" (the
     credential is not good for it) or "failed". Ids are cut to `ID_CHARS_MAX` and to `IDS_MAX`; `id_count` is
     how many there were. `call` joins an intent to its outcome, within one run of a server.
     """
@@ -49,6 +54,9 @@ class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
     revision: int = 0
     count: int = 0
     version: str = ""
+    principal: str = ""
+    before: dict[str, str] = {}
+    after: dict[str, str] = {}
 
 
 class Line(Entry, kw_only=True):
@@ -82,7 +90,7 @@ def line_of(entry: Entry, sequence: int, previous: str, seal: Seal | None = None
     if seal is None:
         told = {"sequence": sequence, "time": time, "previous": previous} | said
     else:
-        event = "" if entry.rpc else entry.event
+        event = entry.event if entry.event in _OF_THE_LOG else ""
         plain = msgspec.json.encode({"time": time} | said)
         told = {"sequence": sequence, "previous": previous} | ({"event": event} if event else {})
         told["sealed"] = seal.seal(plain, _place(sequence, previous, event))

@@ -155,4 +155,10 @@ def _text(line: Line) -> str:
         parts.append(", ".join(line.ids) + more)
     if line.count:
         parts.append(str(line.count))
+    if line.principal:
+        parts.append(f"of {line.principal}")
+    parts += [
+        f"{name} {' -> '.join(each[name] for each in (line.before, line.after) if name in each)}"
+        for name in {**line.before, **line.after}
+    ]
     return output.one_line("  ".join(part for part in parts if part))

@@ -68,7 +68,8 @@ def _key_command(function: Callable[..., None]) -> Callable[..., None]:
 def keys() -> None:
     """API keys of a server that runs with --auth keys: create, list, revoke, rotate.
 
-    They act on a file, whether a server runs or not; one that runs follows within seconds.
+    They act on a file, whether a server runs or not; one that runs follows within seconds, and
+    tells its audit log.
     """
 
 

@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -101,6 +101,11 @@ class KeyRing:
         for key in keys:
             if key.certificate:
                 self._by_certificate.setdefault(key.certificate, []).append(key)
+
+    @property
+    def keys(self) -> Collection[ApiKey]:
+        """All keys, revoked and expired ones too."""
+        return self._by_id.values()
 
     def verify(self, token: str, now: datetime | None = None) -> ApiKey | None:
         """Return the key of a token; None where it is malformed, unknown, wrong, revoked or expired."""

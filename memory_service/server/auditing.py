@@ -1,11 +1,12 @@
-"""What the audit log is told of calls: around the guard of those that it refuses, inside it of the others."""
+"""What the audit log is told: of calls, around the guard of those that it refuses, inside it of the others;
+and of API keys that were made, changed or ended."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
@@ -20,6 +21,7 @@ from memory_service.audit.entries import Entry
 from memory_service.audit.log import QUEUED_ENTRIES_MAX, AuditLog
 from memory_service.caller import present_caller
 from memory_service.clock import now_us
+from memory_service.credentials.key_differences import KeyDifference
 from memory_service.errors import MemoryServiceError, Overloaded
 from memory_service.server.errors import code_of
 
@@ -166,6 +168,21 @@ class Auditing:
             return self._noting_refusals(method, wrap(method, self._recording(method, handler)))
 
         return audited
+
+    def keys_changed(self, found: Sequence[KeyDifference]) -> None:
+        """Keep what became of API keys. Who did it is not known: their file was changed."""
+        for key in found:
+            self._log.append(
+                Entry(
+                    event=f"key_{key.kind}",
+                    time_us=now_us(),
+                    ids=[key.key_id],
+                    id_count=1,
+                    principal=key.principal,
+                    before=key.before,
+                    after=key.after,
+                )
+            )
 
     # --- inside the guard: calls that are let in ----------------------------------------------
 

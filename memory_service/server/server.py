@@ -211,10 +211,10 @@ async def build_server(
     """Build a server over an open store, and bind its port. Raises BadConfig when that cannot be."""
     tokens = PageTokens(_page_token_key(config))
     services = Services(config, store, embedder, llm, reranker, tokens, policy)
-    access = open_access(config)
+    auditing = Auditing(audit_log, reads=config.audit_reads) if audit_log is not None else None
+    access = open_access(config, auditing.keys_changed if auditing is not None else None)
     guard = CallGuard(config.limits, access)
     server = intake_server(_options(config))
-    auditing = Auditing(audit_log, reads=config.audit_reads) if audit_log is not None else None
     services.register(guard.guarding(server, auditing))
     health = health_aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(health, server)

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 
 from memory_service.credentials.api_keys import ApiKey, KeyRing
+from memory_service.credentials.key_differences import KeyDifference, differences
 from memory_service.credentials.key_file import BadKeyFile, KeyFile
 from memory_service.server.access.authenticator import NEVER_S, Authenticator, Verified
 
 _log = structlog.get_logger(__name__)
 
+Tell = Callable[[Sequence[KeyDifference]], None]
+
 
 class Keys(Authenticator):
-    """Verifies tokens, certificates, or both, by one file. While it cannot be read, everybody is refused."""
+    """Verifies tokens, certificates, or both, by one file. While it cannot be read, everybody is refused.
 
-    def __init__(self, file: KeyFile, *, tokens: bool, certificates: bool) -> None:
+    `tell` is given what became of keys each time that the file is read again.
+    """
+
+    def __init__(self, file: KeyFile, *, tokens: bool, certificates: bool, tell: Tell | None = None) -> None:
         """Read the file. Raises BadKeyFile."""
         self._file = file
         self._tokens, self._certificates = tokens, certificates
+        self._tell = tell
         self._stamp = file.stamp()
-        self._ring: KeyRing | None = file.read()
+        # What was read last, also while the file cannot be read.
+        self._last = file.read()
+        self._ring: KeyRing | None = self._last
 
     async def verify_token(self, token: str) -> Verified | None:
         """Return whom a key names."""
@@ -47,13 +56,21 @@ class Keys(Authenticator):
             return False
         known, self._stamp = self._stamp, stamp
         try:
-            self._ring = await asyncio.to_thread(self._file.read)
+            ring, found = await asyncio.to_thread(self._read)
+            self._last = self._ring = ring
+            # In the turn of the loop from which it counts: so before any call by what is new.
+            if self._tell is not None:
+                self._tell(found)
             _log.info("api_keys_read", path=str(self._file.path))
         except BadKeyFile as error:
             if self._ring is not None or stamp != known:
                 _log.error("api_keys_unreadable", problem=str(error), effect="every API key is refused")
             self._ring = None
         return True
+
+    def _read(self) -> tuple[KeyRing, Sequence[KeyDifference]]:
+        ring = self._file.read()
+        return ring, list(differences(self._last.keys, ring.keys))
 
 
 def _verified(key: ApiKey | None) -> Verified | None:
