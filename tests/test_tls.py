@@ -15,8 +15,10 @@ from pathlib import Path
 
 import grpc
 import pytest
+from click.testing import CliRunner
 
 from certificates import write_all
+from memory_service.cli import main
 from memory_service.config import BadConfig, Config
 from memory_service.server.transport import check_transport, is_local
 from memory_service.v1 import memory_pb2, memory_pb2_grpc
@@ -80,6 +82,29 @@ def code_of(connection: grpc.Channel) -> grpc.StatusCode:
 def test_calls_are_encrypted(encrypted: ServerProcess, files: Path) -> None:
     with channel(encrypted.address, files) as connection:
         add(connection)
+
+
+def test_that_every_client_of_an_authority_may_do_everything_is_told_at_the_start(
+    files: Path, tmp_path: Path
+) -> None:
+    ca = ("--tls-client-ca", str(files / "ca.pem"))
+    with serving(files, "server", *ca, "--log-level", "warning") as server:
+        with channel(server.address, files, "client") as connection:
+            add(connection)
+            request = memory_pb2.ResetRequest(namespace="tls")
+            assert memory_pb2_grpc.MemoryServiceStub(connection).Reset(request, timeout=20).removed_count == 1
+        server.terminate()
+        (told,) = events(server, "certificates_without_auth")
+    assert told["level"] == "warning"
+    assert told["effect"] == "every client with a certificate of this authority may do everything"
+    grant = ["--namespace", "*", "--role", "read", "--certificate", "CN=client"]
+    made = CliRunner().invoke(main, ["keys", "create", "ada", *grant, "--data-dir", str(tmp_path)])
+    assert made.exit_code == 0, made.output
+    named = (*ca, "--auth", "mtls", "--data-dir", str(tmp_path))
+    for flags in ((), named):
+        with serving(files, "server", *flags) as server:
+            server.terminate()
+            assert not events(server, "certificates_without_auth")
 
 
 def test_a_client_that_trusts_another_authority_does_not_talk_to_the_server(

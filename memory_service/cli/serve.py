@@ -42,7 +42,8 @@ _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "
     "--tls-client-ca",
     type=click.Path(path_type=Path),
     default=None,
-    help="Serve only clients whose certificates are signed by an authority of this file (PEM).",
+    help="Serve only clients whose certificates are signed by an authority of this file (PEM); without --auth"
+    " each of them may do everything.",
 )
 @option(
     "--allow-insecure-network",

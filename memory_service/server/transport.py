@@ -24,6 +24,12 @@ def check_transport(config: Config) -> None:
         _Files.read(config).check()
     if not config.allow_insecure_network and not is_local(config.address):
         _refuse_open_network(config)
+    if config.tls_client_ca is not None and not config.auth:
+        _log.warning(
+            "certificates_without_auth",
+            effect="every client with a certificate of this authority may do everything",
+            remedy="--auth mtls, keys or jwt tells them apart",
+        )
 
 
 def bind(server: grpc.aio.Server, config: Config) -> int:
