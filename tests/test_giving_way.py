@@ -1,0 +1,84 @@
+"""Long work is done in parts, and short calls come first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from contextvars import copy_context
+
+import pytest
+
+from memory_service import giving_way
+from memory_service.giving_way import each, enter, leave, short_calls
+
+# As many turns of the loop as a short call takes.
+TURNS = 8
+
+
+@pytest.fixture(autouse=True)
+def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of a part is over when it begins."""
+    monkeypatch.setattr(giving_way, "_PART_S", -1.0)
+
+
+def start(call: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    """A call with a context of its own, as calls of a server have."""
+    return asyncio.get_running_loop().create_task(call, context=copy_context())
+
+
+async def long_call(done: list[str], name: str = "part", count: int = 40) -> None:
+    stay = enter()
+    found = await each(lambda number: done.append(name) or number, range(count))
+    assert found == list(range(count))
+    leave(stay)
+
+
+async def short_call(done: list[str], turns: int = TURNS) -> None:
+    stay = enter()
+    try:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        done.append("short")
+    finally:
+        leave(stay)
+
+
+async def test_a_short_call_waits_for_one_part_alone() -> None:
+    done: list[str] = []
+    await asyncio.gather(start(long_call(done)), start(short_call(done)))
+    assert done.index("short") == 4
+    assert len(done) == 41
+    assert short_calls() == 0
+
+
+async def test_long_work_goes_on_where_a_call_waits_for_something_else() -> None:
+    done: list[str] = []
+    waiting = start(short_call(done, turns=10_000))
+    await start(long_call(done))
+    assert len(done) == 40
+    waiting.cancel()
+    await asyncio.wait([waiting])
+
+
+async def test_long_calls_do_not_wait_for_each_other() -> None:
+    done: list[str] = []
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count_turns())
+    await asyncio.gather(*(start(long_call(done, str(number))) for number in range(3)))
+    counting.cancel()
+    assert len(done) == 120
+    # Ten parts of each, side by side; were they to wait for each other, it were ten times as many.
+    assert turns < 40
+    assert short_calls() == 0
+
+
+async def test_what_it_does_may_fail() -> None:
+    with pytest.raises(ZeroDivisionError):
+        await each(lambda number: 1 // number, range(-6, 6))
