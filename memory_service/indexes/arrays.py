@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-_LARGE_BYTES = 64 << 20
+# From here on room is reserved, which takes no memory until it is written: to copy many megabytes each time
+# that an array has doubled would stop everything else for as long.
+_RESERVED_FROM_BYTES = 1 << 20
+_RESERVED_FACTOR = 8
 
 
 class GrowingArray:
@@ -36,8 +39,9 @@ class GrowingArray:
 
     @property
     def nbytes(self) -> int:
-        """Memory taken, room included."""
-        return self._array.nbytes
+        """Memory taken, with room that was not only reserved."""
+        taken = self._array.nbytes
+        return taken if taken < _RESERVED_FROM_BYTES else self.view.nbytes
 
     def append(self, value: Any) -> None:
         """Add one value."""
@@ -57,13 +61,18 @@ class GrowingArray:
 
     def clear(self) -> None:
         """Remove all values and give their room back."""
-        self._array = np.empty((16, *self._array.shape[1:]), self._array.dtype)
+        self._array = self._empty(16)
         self._length = 0
 
     def _grow(self, at_least: int) -> None:
-        # Room for as much again is waste where it is many megabytes.
-        factor = 2 if self._array.nbytes < _LARGE_BYTES else 1.25
-        length = max(at_least, int(factor * len(self._array)), 16)
-        grown = np.empty((length, *self._array.shape[1:]), self._array.dtype)
+        large = self._array.nbytes >= _RESERVED_FROM_BYTES
+        try:
+            grown = self._empty(max(at_least, (_RESERVED_FACTOR if large else 2) * len(self._array), 16))
+        except MemoryError:
+            # Where nothing may be reserved, or not so much.
+            grown = self._empty(max(at_least, len(self._array) * 5 // 4))
         grown[: self._length] = self._array[: self._length]
         self._array = grown
+
+    def _empty(self, length: int) -> NDArray[Any]:
+        return np.empty((length, *self._array.shape[1:]), self._array.dtype)
