@@ -296,7 +296,7 @@ def _calm_garbage_collection() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000, 20, 250)
+    gc.set_threshold(10_000, 2, 2500)
 
 
 def _quiet_libraries() -> None:
