@@ -7,14 +7,14 @@ import re
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import grpc
 from google.protobuf import struct_pb2
-from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.descriptor import FieldDescriptor, MethodDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc import error_details_pb2, status_pb2
@@ -49,6 +49,18 @@ SERVICES = (
     knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
 )
 METHODS: tuple[MethodDescriptor, ...] = tuple(method for service in SERVICES for method in service.methods)
+
+# What a request may be answered with. Not among them: UNKNOWN, INTERNAL, UNAVAILABLE, DATA_LOSS.
+FORESEEN = {
+    grpc.StatusCode.OK,
+    grpc.StatusCode.INVALID_ARGUMENT,
+    grpc.StatusCode.RESOURCE_EXHAUSTED,
+    grpc.StatusCode.NOT_FOUND,
+    grpc.StatusCode.ALREADY_EXISTS,
+    grpc.StatusCode.ABORTED,
+    grpc.StatusCode.FAILED_PRECONDITION,
+    grpc.StatusCode.UNIMPLEMENTED,
+}
 
 # A call that hangs ends its test with DEADLINE_EXCEEDED. No retries: a test must see the first answer.
 _SERVICE_CONFIG = {"methodConfig": [{"name": [{}], "timeout": "60s"}]}
@@ -113,8 +125,13 @@ class Api:
             admin_pb2_grpc.AdminServiceStub(channel),
         )
 
-    def call(self, method: MethodDescriptor, request: Message | bytes) -> Message:
-        """Calls any RPC with one request and returns its (first) response; bytes are sent as they are."""
+    def call(
+        self, method: MethodDescriptor, request: Message | bytes, *, after: Sequence[Message | bytes] = ()
+    ) -> Message:
+        """Calls any RPC with one request and returns its (first) response; bytes are sent as they are.
+
+        `after`: in a stream of requests, those before it.
+        """
         kind = f"{'stream' if method.client_streaming else 'unary'}_" + (
             "stream" if method.server_streaming else "unary"
         )
@@ -123,7 +140,7 @@ class Api:
             request_serializer=lambda r: r if isinstance(r, bytes) else r.SerializeToString(),
             response_deserializer=GetMessageClass(method.output_type).FromString,
         )
-        answer = remote(iter([request]) if method.client_streaming else request)
+        answer = remote(iter([*after, request]) if method.client_streaming else request)
         return first_response(method, answer) if method.server_streaming else answer
 
     def add(self, namespace: str, **fields: Any) -> memory_pb2.MemoryItem:
@@ -254,6 +271,11 @@ def valid_request(method: MethodDescriptor, namespace: str) -> Message:
     if "namespace" in method.input_type.fields_by_name:
         request.namespace = namespace
     return request
+
+
+def is_map(field: FieldDescriptor) -> bool:
+    """Whether a field is a map."""
+    return field.message_type is not None and field.message_type.GetOptions().map_entry
 
 
 def path(method: MethodDescriptor) -> str:

@@ -12,10 +12,9 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescri
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from grpc_api import METHODS, Api, path, valid_request
+from grpc_api import FORESEEN, METHODS, Api, is_map, path, valid_request
 from memory_service.v1 import state_pb2
 from server_process import ServerProcess
-from test_fuzz import FORESEEN, is_map
 
 TEXTS = [
     "",

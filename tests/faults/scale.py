@@ -23,3 +23,8 @@ def rounds(fast: int, soak: int) -> int:
 def drawn(name: str) -> random.Random:
     """Return a source of random numbers of its own for a test, so that no other test moves it."""
     return random.Random(f"{SEED}/{name}")
+
+
+def hypothesis_seed(name: str) -> int:
+    """Return what a test of Hypothesis draws from: in every run the same, in `make soak` this run's."""
+    return (drawn(name) if SOAK else random.Random(name)).getrandbits(64)
