@@ -1,12 +1,16 @@
 """Tenants of one server: nothing that one of them sends shows, changes or reorders anything of another's.
 
-The requests come from the descriptors: what is added to the API is tried here without being named.
+The requests come from the descriptors: what is added to the API is tried here without being named. Random
+operations of two tenants are in `faults/test_two_tenants.py`.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +20,39 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescri
 from google.protobuf.message import Message
 
 from credentials import BY_NAME, Client, connect, keys_in
-from grpc_api import METHODS, decode, json_value, path, valid_request
+from grpc_api import METHODS, SMALL_GRAPHS, decode, exactly, is_map, json_value, path, struct, valid_request
 from memory_service.caller import Role
+from memory_service.domain.filter_language import FilterLanguage
+from memory_service.errors import InvalidArgument
+from memory_service.limits import Limits
+from memory_service.predicates import FieldName
 from memory_service.server.access.permissions import PERMISSIONS, Reach
+from memory_service.stores.hnsw.long_searches import LONG_POSTINGS
 from memory_service.v1 import memory_pb2
 from server_process import ServerProcess
 
 CANARY = "xylocanary"
 """A word in everything that the attacked tenant writes, and in nothing that others send."""
-REACHING = [m for m in METHODS if PERMISSIONS[path(m)].reach is Reach.NAMESPACE]
-READING = [m for m in REACHING if PERMISSIONS[path(m)].roles == {Role.READ} and m.name != "Watch"]
-CHANGING = [m for m in REACHING if PERMISSIONS[path(m)].roles != {Role.READ}]
+_ROLES = {m: PERMISSIONS[path(m)].roles for m in METHODS if PERMISSIONS[path(m)].reach is Reach.NAMESPACE}
+READING = [method for method, roles in _ROLES.items() if roles == {Role.READ}]
+CHANGING = sorted(
+    (method for method, roles in _ROLES.items() if roles != {Role.READ}),
+    # Those that empty a namespace come last: the others are to have something to find.
+    key=lambda method: Role.FORGET in _ROLES[method],
+)
+REACHING = READING + CHANGING
+FILTERS = FilterLanguage(Limits())
+
+_SYLLABLES = [consonant + vowel for consonant in "bdfg" for vowel in "aeiu"]
+WORDS = [f"{one}{other}k" for one in _SYLLABLES for other in _SYLLABLES]
+WORDS_OF_AN_ITEM = 170
+# So many that a search for all the words goes into the thread of long searches.
+WORDY_ITEMS = LONG_POSTINGS // WORDS_OF_AN_ITEM + 1
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "graph": {"env": SMALL_GRAPHS},
+    "memory": {"flags": ["--store", "memory"]},
+}
 
 
 @dataclass(frozen=True)
@@ -35,6 +61,12 @@ class Tenant:
 
     client: Client
     namespace: str
+    key_id: str
+
+    @property
+    def own(self) -> str:
+        """A name that the tenant gives to sessions, speakers, labels and keys of metadata."""
+        return f"session-of-{self.namespace}-0"
 
     def call(self, name: str, **fields: Any) -> Any:
         """Calls an RPC on the tenant's namespace."""
@@ -43,21 +75,33 @@ class Tenant:
     def fill(self, word: str) -> None:
         """Write something of each kind, the same ids for every tenant."""
         texts = ("the heron eats fish", "a fish swims", "the river is cold", "herons fly over the river")
+        named: dict[str, Any] = {"labels": {self.own: self.own}, "metadata": struct({self.own: self.own})}
         for number, text in enumerate(texts):
-            session = f"s-{self.namespace}"
-            item = memory_pb2.MemoryItem(id=f"item-{number}", text=f"{text} {word}", session_id=session)
-            self.call("Add", item=item, request_id=f"request-{self.namespace}-{number}")
+            content = f"{text} {word}"
+            item = memory_pb2.MemoryItem(id=f"item-{number}", text=content, session_id=self.own, **named)
+            self.call("Add", item=item, request_id=f"request-of-{self.namespace}-{number}")
+        parts = [memory_pb2.Part(text=f"said by {word}")]
+        message = memory_pb2.ChatMessage(role=memory_pb2.ROLE_USER, name=self.own, parts=parts)
+        self.call("Add", item=memory_pb2.MemoryItem(id="spoken", chat_message=message))
+        self.call("BatchAdd", items=list(wordy_items(word)))
         for number in range(2):
             self.call("SaveState", key=f"key-{number}", value=json_value(word), description=f"of {word}")
         for number, content in enumerate((f"User likes {word} tea", f"User lives in {word}ville")):
             fact = {"content": content, "category": 2, "reasoning": "A lasting preference"}
-            self.call("SaveMemory", **fact, request_id=f"fact-{self.namespace}-{number}")
+            self.call("SaveMemory", **fact, request_id=f"fact-no-of-{self.namespace}-{number}")
         for number in range(2):
             self.call("StoreInteraction", sender=word, content=f"hello {word}", id=f"said-{number}")
         self.call("StoreReflection", content=f"thinking of {word}", interaction_ids=["said-0"])
         for number in range(2):
             text = f"A long book about {word}. It has a heron and a fish. " * 40
             self.call("AddDocument", document={"id": f"book-{number}", "text": text, "title": word})
+
+
+def wordy_items(word: str) -> Iterator[memory_pb2.MemoryItem]:
+    """Enough of them for a graph, and with enough words for a long search."""
+    for number in range(WORDY_ITEMS):
+        words = random.Random(f"{word}/{number}").sample(WORDS, WORDS_OF_AN_ITEM)
+        yield memory_pb2.MemoryItem(id=f"wordy-{number}", text=f"{word} {' '.join(words)}")
 
 
 @dataclass(frozen=True)
@@ -68,17 +112,27 @@ class Tenants:
     attacked: Tenant
 
 
-@pytest.fixture(scope="module")
-def tenants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
+@pytest.fixture(scope="module", params=VARIANTS)
+def tenants(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
     """A server with an embedder, and two who have filled their namespaces."""
     folder: Path = tmp_path_factory.mktemp("tenants")
     keys = keys_in(folder)
-    tokens = [keys.token(name, [name]) for name in ("eve", "ada")]
-    with ServerProcess(folder, flags=["--auth", "keys"]) as server:
+    made = {name: keys.make(f"writer-of-{name}-0", [name]) for name in ("eve", "ada")}
+    operator = keys.token("operator")
+    settings = VARIANTS[request.param]
+    flags = ["--auth", "keys", *settings.get("flags", ())]
+    with ServerProcess(folder, flags=flags, env=settings.get("env")) as server:
         client = connect(server.address)
-        eve, ada = (Tenant(client.presenting(t), n) for t, n in zip(tokens, ("eve", "ada"), strict=True))
+        eve, ada = (Tenant(client.presenting(token), name, key.id) for name, (key, token) in made.items())
         eve.fill("oaktree")
         ada.fill(CANARY)
+        # Graphs are whole then: what is found does not depend on how far they have come.
+        client.presenting(operator).call("Flush")
+        for tenant in (eve, ada):
+            # The first look loads what later ones find loaded, which the stats tell.
+            everything(tenant)
+            searched = tenant.call("GetNamespaceStats").index.kind
+            assert searched == ("hnsw" if request.param == "graph" else "exact")
         yield Tenants(eve, ada)
         client.channel.close()
 
@@ -86,7 +140,7 @@ def tenants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
 def questions(method: MethodDescriptor, namespace: str) -> list[Any]:
     """Requests that read: as they are for every RPC, and with each text they can ask for."""
     found: list[Any] = [valid_request(method, namespace)]
-    for text in ("heron fish", "river", CANARY):
+    for text in (" ".join(WORDS), "heron fish", "river", CANARY):
         request: Any = valid_request(method, namespace)
         fields = method.input_type.fields_by_name
         if "query" in fields:
@@ -109,49 +163,74 @@ def everything(tenant: Tenant) -> dict[str, list[bytes | str]]:
     found: dict[str, list[bytes | str]] = {}
     for method in READING:
         for request in questions(method, tenant.namespace):
-            found.setdefault(method.name, []).extend(answers(tenant.client, method, request))
+            told = (each if isinstance(each, str) else exactly(each) for each in answers(tenant, request))
+            found.setdefault(method.name, []).extend(told)
     return found
 
 
-def answers(client: Client, method: MethodDescriptor, request: Any) -> list[bytes | str]:
-    """All responses to a request, or its refusal."""
+def answers(tenant: Tenant, request: Any) -> list[Any]:
+    """All responses to a request, or the text of its refusal; of a watch the first."""
+    method = METHOD_OF[request.DESCRIPTOR.full_name]
     try:
-        answer = client.start(method, iter([request]) if method.client_streaming else request)
-        responses = list(answer) if method.server_streaming else [answer]
+        answer = tenant.client.start(method, iter([request]) if method.client_streaming else request)
+        if not method.server_streaming:
+            return [answer]
+        return list(islice(answer, 1) if method.name == "Watch" else answer)
     except grpc.RpcError as error:
         return [str(decode(error))]
-    return [response.SerializeToString(deterministic=True) for response in responses]
 
 
-def text_fields(message: Descriptor, seen: tuple[str, ...] = ()) -> Iterator[tuple[FieldDescriptor, ...]]:
-    """The ways to every field of text in a message, lists too; not those of Google's types and of maps."""
+METHOD_OF = {method.input_type.full_name: method for method in METHODS}
+
+Way = tuple[FieldDescriptor, ...]
+
+
+def ways_to_text(message: Descriptor, seen: tuple[str, ...] = ()) -> Iterator[Way]:
+    """The ways to every text in a message: also in lists, in maps, in JSON and in masks of fields."""
     for field in message.fields:
         inner = field.message_type
         if field.type == FieldDescriptor.TYPE_STRING and field.name != "namespace":
             yield (field,)
-        elif (
-            inner is not None
-            and inner.full_name not in seen
-            and not inner.full_name.startswith("google.")
-            and not inner.GetOptions().map_entry
-        ):
-            for way in text_fields(inner, (*seen, inner.full_name)):
-                yield (field, *way)
+        elif inner is None:
+            continue
+        elif is_map(field) and inner.fields_by_name["value"].message_type is None:
+            yield (field,)
+        else:
+            inner = inner.fields_by_name["value"].message_type if is_map(field) else inner
+            if inner.full_name not in seen:
+                for way in ways_to_text(inner, (*seen, inner.full_name)):
+                    yield (field, *way)
 
 
-def put(message: Any, way: tuple[FieldDescriptor, ...], value: str) -> None:
-    """Set a field of text, making what leads to it."""
+def put(message: Any, way: Way, text: str) -> None:
+    """Set a text, making what leads to it; in a map it is both the key and the value."""
     *leading, last = way
     for field in leading:
         inner = getattr(message, field.name)
-        if field.is_repeated:
-            message = inner[0] if len(inner) else inner.add()
-        else:
-            message = inner
-    if last.is_repeated:
-        getattr(message, last.name).append(value)
+        if is_map(field):
+            inner = inner[text]
+        elif field.is_repeated:
+            inner = inner[0] if len(inner) else inner.add()
+        message = inner
+    if is_map(last):
+        getattr(message, last.name)[text] = text
+    elif last.is_repeated:
+        getattr(message, last.name).append(text)
     else:
-        setattr(message, last.name, value)
+        setattr(message, last.name, text)
+
+
+def filters(name: str) -> Iterator[str]:
+    """What a filter can say of a name: that a field is it, or not, for each that is compared with texts."""
+    for field in FieldName:
+        keyed = field in (FieldName.LABELS, FieldName.METADATA)
+        comparison = f'{field}."{name}" = "{name}"' if keyed else f'{field} = "{name}"'
+        try:
+            FILTERS.parse("filter", comparison)
+        except InvalidArgument:  # of another type
+            continue
+        yield comparison
+        yield f"NOT {comparison}"
 
 
 def page_tokens(tenant: Tenant) -> list[str]:
@@ -178,74 +257,120 @@ def page_tokens(tenant: Tenant) -> list[str]:
 
 
 def names_of(tenant: Tenant) -> list[str]:
-    """Ids of things and of requests of a tenant, which another would have to guess."""
+    """Names of things and of requests of a tenant, which another would have to guess."""
     memories = [memory.id for memory in tenant.call("ListMemories").memories]
-    reflection = tenant.call("List", kinds=[memory_pb2.ITEM_KIND_REFLECTION]).items[0].id
-    given = ["s-ada", "request-ada-0", "fact-ada-0", memories[0], reflection]
     assert len(memories) == 2
-    return given
+    reflection = tenant.call("List", kinds=[memory_pb2.ITEM_KIND_REFLECTION]).items[0].id
+    given = [f"{kind}-of-{tenant.namespace}-0" for kind in ("request", "fact-no", "writer")]
+    return [tenant.own, *given, tenant.key_id, memories[0], reflection]
 
 
-def shape(found: list[bytes | str], value: str) -> list[str]:
-    """An answer as far as it may not depend on whether a value is somebody else's: its code and its size."""
-    return [each.replace(value, "?") if isinstance(each, str) else "answered" for each in found]
+def attempts(way: Way, names: list[str], tokens: list[str]) -> Iterator[list[str]]:
+    """What to put into a field: values of somebody else, and one as long that is nobody's; the answers
+    have to be alike."""
+    values = tokens if way[-1].name == "page_token" else names
+    for _, alike in groupby(sorted(values, key=len), key=len):
+        group = list(alike)
+        group.append(group[0][:-2] + ("ab" if group[0][-2:] != "ab" else "ba"))
+        if way[-1].name == "filter":
+            yield from map(list, zip(*map(filters, group), strict=True))
+        else:
+            yield group
+
+
+def shape(found: list[Any], way: Way, value: str) -> list[Any]:
+    """An answer as far as it may not depend on whether a value is somebody else's.
+
+    That is its code and its size. Where the value is compared with what there is, it is all of it.
+    """
+    if way[-1].name != "filter":
+        return [each.replace(value, "?") if isinstance(each, str) else "answered" for each in found]
+    for each in found:
+        assert not isinstance(each, str), each
+        # It is signed together with the filter.
+        each.ClearField("next_page_token")
+    return [exactly(each) for each in found]
+
+
+def test_every_filter_finds_the_tenants_own(tenants: Tenants) -> None:
+    """So that those below, with the names of another, find nothing for a reason."""
+    eve = tenants.attacker
+    compared, found = set(), set()
+    for name in names_of(eve):
+        for text in filters(name):
+            field = text.removeprefix("NOT ").split(" ")[0].split(".")[0]
+            compared.add(field)
+            if not text.startswith("NOT ") and eve.call("List", filter=text).items:
+                found.add(field)
+    assert found == compared >= {"id", "session_id", "name", "labels", "metadata", "writer"}
+
+
+def test_tenants_who_search_at_the_same_time_find_what_they_do_alone(tenants: Tenants) -> None:
+    both = (tenants.attacker, tenants.attacked)
+    alone = [everything(tenant) for tenant in both]
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(3):
+            assert list(pool.map(everything, both)) == alone
 
 
 def test_nothing_of_one_tenant_shows_in_the_answers_to_another(tenants: Tenants) -> None:
     eve, ada = tenants.attacker, tenants.attacked
     names, tokens = names_of(ada), page_tokens(ada)
-    # The first look loads what later ones find loaded, which the stats tell.
-    everything(ada)
     before = everything(ada)
     calls = 0
     for method in REACHING:
-        for way in text_fields(method.input_type):
-            for value in tokens if way[-1].name == "page_token" else names:
-                # As long, of the same form, and nobody's.
-                guess = value[:-2] + ("ab" if value[-2:] != "ab" else "ba")
-                answered = []
-                for each in (value, guess):
+        for way in ways_to_text(method.input_type):
+            for values in attempts(way, names, tokens):
+                shapes = []
+                for value in values:
                     request: Message = valid_request(method, eve.namespace)
-                    put(request, way, each)
-                    found = answers(eve.client, method, request) if method.name != "Watch" else []
+                    put(request, way, value)
+                    found = answers(eve, request)
                     for answer in found:
-                        raw = answer if isinstance(answer, bytes) else answer.encode()
-                        assert CANARY.encode() not in raw, (method.name, way[-1].name, each)
-                    answered.append(shape(found, each))
+                        raw = answer.encode() if isinstance(answer, str) else answer.SerializeToString()
+                        assert CANARY.encode() not in raw, (method.name, way[-1].name, value)
+                    shapes.append(shape(found, way, value))
                     calls += 1
-                assert answered[0] == answered[1], (method.name, way[-1].name, value)
-    assert calls > 1000
+                assert shapes == [shapes[-1]] * len(values), (method.name, way[-1].name, values)
+    assert calls > 2000
     assert everything(ada) == before
 
 
-def test_what_one_tenant_writes_changes_no_result_or_score_of_another(tenants: Tenants) -> None:
+def test_what_one_tenant_does_changes_no_result_or_score_of_another(tenants: Tenants) -> None:
     eve, ada = tenants.attacker, tenants.attacked
     before = everything(ada)
     assert [name for name, found in before.items() if CANARY in str(found)]
     # Common words become rare ones and rare ones common, for whoever counts them over all tenants.
-    items = [memory_pb2.MemoryItem(text=f"heron fish river {number}") for number in range(300)]
+    items = [memory_pb2.MemoryItem(text=f"heron fish river {WORDS[0]} {number}") for number in range(300)]
     eve.call("BatchAdd", items=items)
     assert everything(ada) == before
     for method in CHANGING:
-        answers(eve.client, method, valid_request(method, eve.namespace))
+        answers(eve, valid_request(method, eve.namespace))
         assert everything(ada) == before, method.name
 
 
-def test_a_watch_tells_of_its_own_namespace_only(tenants: Tenants) -> None:
+@pytest.mark.parametrize("after_revision", [None, 0], ids=["from now", "from the beginning"])
+def test_a_watch_tells_of_its_own_namespace_only(tenants: Tenants, after_revision: int | None) -> None:
     eve, ada = tenants.attacker, tenants.attacked
-    watch = eve.client.start(BY_NAME["Watch"], memory_pb2.WatchRequest(namespace=eve.namespace))
+    request = memory_pb2.WatchRequest(namespace=eve.namespace, after_revision=after_revision)
+    watch = eve.client.start(BY_NAME["Watch"], request)
     next(watch)
     for number in range(20):
-        ada.call("Add", item=memory_pb2.MemoryItem(text=f"{CANARY} {number}"))
-    eve.call("Add", item=memory_pb2.MemoryItem(text="mine"))
+        theirs = ada.call("Add", item=memory_pb2.MemoryItem(text=f"{CANARY} {number}")).item
+        ada.call("SaveState", key="watched", value=json_value(f"{CANARY} {number}"))
+        ada.call("StoreInteraction", sender=CANARY, content=f"hello {number}")
+        ada.call("Delete", id=theirs.id)
+    ada.call("DeleteState", key="watched")
+    mine = eve.call("Add", item=memory_pb2.MemoryItem(text="mine"))
     seen = []
     for event in watch:
         seen.append(event)
-        if event.HasField("change"):
+        if event.revision == mine.revision:
             break
     watch.cancel()
-    assert seen[-1].change.item.text == "mine"
+    assert seen[-1].change.item.id == mine.item.id
     assert CANARY not in str(seen)
+    assert "watched" not in {event.change.state_key for event in seen}
 
 
 def test_a_request_id_is_each_tenants_own(tenants: Tenants) -> None:
