@@ -129,7 +129,7 @@ SCALARS: dict[int, st.SearchStrategy[Any]] = {
     FieldDescriptor.TYPE_ENUM: st.sampled_from([0, 1, 2, 3, 4, 99, -1]),
 }
 # Errors say which thing they are about, and where a filter or a mask is wrong.
-NAMING = {"namespace", "id", "key", "request_id", "filter", "paths"}
+NAMING = {"namespace", "id", "key", "request_id", "in_response_to", "parent_ids", "filter", "paths"}
 DEPTH_MAX = 6
 FUZZED = ("fuzz/a", "fuzz/b")
 

@@ -7,7 +7,8 @@ else's, and has to answer the same, with the same scores.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ FACTS = (
 MANY = 80
 CREATED = {"seconds": 1_600_000_000}
 TOLERANCE = 1e-5
+ALL_MODES = (pb.RETRIEVE_MODE_VECTOR, pb.RETRIEVE_MODE_LEXICAL, pb.RETRIEVE_MODE_HYBRID)
 MADE_UP = {("UserMemory", "id"), ("Provenance", "credential_id")}
 
 tenants = st.sampled_from(NAMES)
@@ -54,7 +56,8 @@ facts = st.sampled_from(FACTS)
 sessions = st.sampled_from(SESSIONS)
 colors = st.sampled_from(COLORS)
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
-requests = st.sampled_from(["", "", "r0", "r1"])
+streams = st.integers(0, 99)
+requests = st.sampled_from(["", "r0"])
 # How many revisions or versions a writer is behind; None: it does not compare.
 staleness = st.sampled_from([None, None, 0, 1])
 
@@ -166,22 +169,20 @@ class Tenant:
                 self.twins[answer.memory.id] = expected.memory.id
         return answer
 
-    def check_search(self, **wanted: Any) -> None:
-        """Search by vectors, and by words; compare with the oracle and with the control."""
+    def check_search(self, modes: Sequence[int], **wanted: Any) -> None:
+        """Search by vectors and compare with the oracle; then in other ways, and compare with the control."""
         fitting = {
             item.shown(item_id)
             for item_id, item in self.oracle.items.items()
             if wanted.get("session_id") in (None, "", item.session)
             and wanted.get("labels", {}).get("color") in (None, item.color)
         }
-        by_vector = self.found(self.client, mode=pb.RETRIEVE_MODE_VECTOR, limit=-1, **wanted)
-        assert {shown(result.item) for result in by_vector} == fitting
         # The best few come out of the graph, where there is one.
-        nearest = self.found(self.client, mode=pb.RETRIEVE_MODE_VECTOR, limit=5, **wanted)
-        assert {shown(result.item) for result in nearest} <= fitting
-        if self.control is None:
-            return
-        for mode in (pb.RETRIEVE_MODE_VECTOR, pb.RETRIEVE_MODE_LEXICAL, pb.RETRIEVE_MODE_HYBRID):
+        for limit in (-1, 5):
+            by_vector = self.found(self.client, mode=pb.RETRIEVE_MODE_VECTOR, limit=limit, **wanted)
+            found = {shown(result.item) for result in by_vector}
+            assert found == fitting if limit == -1 else found <= fitting
+        for mode in modes if self.control is not None else ():
             both = [
                 {result.item.id: result.score for result in self.found(each, mode=mode, limit=-1, **wanted)}
                 for each in (self.client, self.control)
@@ -246,20 +247,25 @@ class TwoTenants(RuleBasedStateMachine):
             for name, client in shared.items()
         }
 
-    @initialize(ada_has_many=st.booleans(), eve_has_many=st.booleans())
-    def begin(self, ada_has_many: bool, eve_has_many: bool) -> None:
-        """Begin with nothing, or with enough for a graph."""
-        for name, many in (("ada", ada_has_many), ("eve", eve_has_many)):
+    @initialize(
+        counts=st.fixed_dictionaries(dict.fromkeys(NAMES, st.sampled_from([6, 0, MANY]))), stream=streams
+    )
+    def begin(self, counts: dict[str, int], stream: int) -> None:
+        """Begin with nothing, with some items, or with enough for a graph."""
+        for name, count in counts.items():
             self.tenants[name].call("DeleteNamespace")
-            if many:
-                self.fill(name)
+            if count:
+                self.fill(name, count, stream)
 
-    def fill(self, name: str) -> None:
-        """Add many items at once."""
+    def fill(self, name: str, count: int, stream: int) -> None:
+        """Add many items at once, of lengths that are each tenant's own."""
         tenant, stored = self.tenants[name], {}
-        for number in range(MANY):
-            text = f"{WORDS[number % 8]} {WORDS[number // 8 % 8]} number{number} of {name}"
-            stored[f"many-{number}"] = StoredItem(text, SESSIONS[number % 3], COLORS[number % 2], number % 10)
+        chance = random.Random(f"{name}/{stream}")
+        words_max = chance.choice([3, 8, 30])
+        for number in range(count):
+            text = " ".join(chance.choices(WORDS, k=chance.randint(1, words_max)))
+            session, color = chance.choice(SESSIONS), chance.choice(COLORS)
+            stored[f"many-{number}"] = StoredItem(f"{text} {name}{number}", session, color, number % 10)
         items = [item.message(item_id) for item_id, item in stored.items()]
         written = tenant.call("BatchAdd", items=items).items
         for item, message in zip(stored.values(), written, strict=True):
@@ -283,6 +289,7 @@ class TwoTenants(RuleBasedStateMachine):
         elif item_id in oracle.items:
             assert reason(answer) == "ITEM_ALREADY_EXISTS"
         else:
+            assert reason(answer) == "OK"
             item.revision = answer.revision
             oracle.items[item_id] = item
             if request_id:
@@ -300,6 +307,7 @@ class TwoTenants(RuleBasedStateMachine):
         elif compared and behind:
             assert reason(answer) == "REVISION_MISMATCH"
         else:
+            assert reason(answer) == "OK"
             known.text, known.revision = text, answer.item.revision
 
     @rule(name=tenants, item_id=ids)
@@ -322,6 +330,7 @@ class TwoTenants(RuleBasedStateMachine):
             assert reason(answer) == "VERSION_MISMATCH"
             assert answer.metadata["current_version"] == str(current)
         else:
+            assert reason(answer) == "OK"
             version = (current or oracle.version_floor) + 1
             assert answer.entry.version == version
             oracle.states[key] = version, value
@@ -342,6 +351,7 @@ class TwoTenants(RuleBasedStateMachine):
         answer = tenant.call(
             "SaveMemory", content=fact, category=5, reasoning="A lasting preference", keep_wording=True
         )
+        assert reason(answer) == "OK"
         if fact in tenant.oracle.facts:
             assert answer.outcome == user_memory_pb2.MEMORY_OUTCOME_DUPLICATE
         else:
@@ -364,7 +374,7 @@ class TwoTenants(RuleBasedStateMachine):
     def search(self, name: str, text: str, session: str, color: str | None) -> None:
         """Search among some of the items."""
         labels = {} if color is None else {"color": color}
-        self.tenants[name].check_search(query_text=text, session_id=session, labels=labels)
+        self.tenants[name].check_search(ALL_MODES, query_text=text, session_id=session, labels=labels)
 
     @rule(name=tenants, chance=st.integers(0, 3))
     def reset(self, name: str, chance: int) -> None:
@@ -383,7 +393,7 @@ class TwoTenants(RuleBasedStateMachine):
         """What each of them can read, and how it is scored, is its own."""
         for tenant in self.tenants.values():
             tenant.check()
-            tenant.check_search(query_text="a heron swims in the river")
+            tenant.check_search([pb.RETRIEVE_MODE_HYBRID], query_text="a heron swims in the river")
 
 
 @pytest.fixture(scope="module", params=["hnsw", "memory"])
@@ -413,7 +423,7 @@ def test_each_tenant_has_what_it_would_have_alone(clients: tuple[dict[str, Clien
     run_state_machine_as_test(
         seed(hypothesis_seed("two tenants"))(lambda: TwoTenants(*clients)),
         settings=settings(
-            max_examples=rounds(6, 200),
+            max_examples=rounds(12, 300),
             stateful_step_count=20,
             deadline=None,
             database=None,
