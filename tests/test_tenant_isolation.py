@@ -137,12 +137,12 @@ def tenants(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         client.channel.close()
 
 
-def questions(method: MethodDescriptor, namespace: str) -> list[Any]:
-    """Requests that read: as they are for every RPC, and with each text they can ask for."""
-    found: list[Any] = [valid_request(method, namespace)]
+def questions(method: MethodDescriptor, tenant: Tenant) -> list[Any]:
+    """Requests that read: as they are for every RPC, with each text they can ask for, and with a filter."""
+    found: list[Any] = [valid_request(method, tenant.namespace)]
+    fields = method.input_type.fields_by_name
     for text in (" ".join(WORDS), "heron fish", "river", CANARY):
-        request: Any = valid_request(method, namespace)
-        fields = method.input_type.fields_by_name
+        request: Any = valid_request(method, tenant.namespace)
         if "query" in fields:
             request.query = text
         elif "options" in fields:
@@ -155,6 +155,11 @@ def questions(method: MethodDescriptor, namespace: str) -> list[Any]:
         if "explain" in fields:
             request.explain = True
         found.append(request)
+    filtered: Any = valid_request(method, tenant.namespace)
+    holder = filtered.options if "options" in fields else filtered
+    if "filter" in holder.DESCRIPTOR.fields_by_name:
+        holder.filter = " OR ".join(text for text in filters(tenant.own) if not text.startswith("NOT "))
+        found.insert(1, filtered)
     return found
 
 
@@ -162,7 +167,7 @@ def everything(tenant: Tenant) -> dict[str, list[bytes | str]]:
     """All that each reading RPC answers, with results, scores and explanations, byte for byte."""
     found: dict[str, list[bytes | str]] = {}
     for method in READING:
-        for request in questions(method, tenant.namespace):
+        for request in questions(method, tenant):
             told = (each if isinstance(each, str) else exactly(each) for each in answers(tenant, request))
             found.setdefault(method.name, []).extend(told)
     return found
@@ -239,7 +244,7 @@ def page_tokens(tenant: Tenant) -> list[str]:
     for method in REACHING:
         if "next_page_token" not in method.output_type.fields_by_name:
             continue
-        request: Any = questions(method, tenant.namespace)[-1]
+        request: Any = questions(method, tenant)[-1]
         holder = request.options if "options" in method.input_type.fields_by_name else request
         holder.page_size = 1
         for name in ("query", "query_text"):
