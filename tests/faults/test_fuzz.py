@@ -274,7 +274,8 @@ def prepare(api: Api) -> None:
     for namespace in FUZZED:
         for name in ("old", "a"):
             if outcome(partial(api.get, namespace, name)) is grpc.StatusCode.NOT_FOUND:
-                api.add(namespace, id=name, text=STORED)
+                # What an update leaves alone has it, too.
+                api.add(namespace, id=name, text=STORED, session_id=STORED, labels={"stored": STORED})
             api.save(namespace, name, STORED, description=STORED)
         document: Any = valid_request(BY_NAME["AddDocument"], namespace)
         document.document.id, document.document.text, document.replace = "book", STORED, True
