@@ -19,12 +19,15 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder, and those above it that are missing, so that they last. Raises OSError."""
+def make_folder(path: Path, mode: int = 0o777) -> None:
+    """Make a folder, and those above it that are missing, so that they last. Raises OSError.
+
+    `mode` is that of the folder itself, if it is made.
+    """
     if not path.is_dir():
         if not path.parent.is_dir():
             make_folder(path.parent)
-        path.mkdir(exist_ok=True)
+        path.mkdir(mode, exist_ok=True)
     # A file can be synced as often as one likes: it is lost with the name of its folder. Also of one that
     # is there: whoever made it may have failed to.
     with suppress(PermissionError):

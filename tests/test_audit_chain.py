@@ -194,6 +194,21 @@ async def test_an_unfinished_last_line_is_no_tampering_and_healed_at_the_next_st
     assert [line.count for line in healed] == [18]
 
 
+async def test_an_end_with_holes_is_no_tampering_and_healed_at_the_next_start(folder: Path) -> None:
+    """A loss of power may bring a later entry to the disk, and not the one before."""
+    line = last(folder).read_bytes().splitlines(keepends=True)[-1]
+    with last(folder).open("ab") as file:
+        file.write(bytes(300) + line + line)
+    torn_bytes = 300 + 2 * len(line)
+    verdict = verify(folder)
+    assert (verdict.problem, verdict.torn_bytes, verdict.entry_count) == (None, torn_bytes, 14)
+    await write_log(folder, 1)
+    verdict = verify(folder)
+    assert (verdict.problem, verdict.torn_bytes, verdict.healed) == (None, 0, [15])
+    healed = [line for line in entries(folder, key_of(folder)) if line.event == "healed"]
+    assert [line.count for line in healed] == [torn_bytes]
+
+
 async def test_the_chain_goes_on_over_restarts_and_files(folder: Path) -> None:
     for _ in range(3):
         await write_log(folder, 7)

@@ -31,7 +31,7 @@ class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
     """What happened: who called what, on which ids, and whether it was let through. Never contents.
 
     `event` is "call" (the outcome of a call), "intent" (a call that is let in, before its effect), or of the
-    log itself: "opened", "closed", "healed" (an unfinished line was cut off), "head_missing" (it was opened
+    log itself: "opened", "closed", "healed" (an unfinished end was cut off), "head_missing" (it was opened
     without its head), "missed" (so many entries could not be kept). "key_added", "key_changed", "key_revoked"
     and "key_removed" tell of the API key whose id is in `ids`: whose `principal` it is, and the values that
     differ, `before` and `after`, never a secret. `decision` is "allowed", "denied" (the

@@ -49,16 +49,19 @@ def read_head(folder: Path) -> Head | None:
     return Head(int(match[1]), match[2]) if match else None
 
 
-def last_entry(files: list[tuple[int, Path]]) -> tuple[Head | None, int]:
-    """Return the last whole entry, and how many bytes of an unfinished line follow it in the last file.
+def last_entry(files: list[tuple[int, Path]], head: Head | None) -> tuple[Head | None, int]:
+    """Return the last whole entry, and how many bytes of an unfinished end follow it in the last file.
 
     None: there is no entry, or the last whole line is none.
     """
     torn_bytes = 0
-    for number, (_, path) in enumerate(reversed(files)):
-        lines = path.read_bytes().split(b"\n")
+    for number, (first, path) in enumerate(reversed(files)):
+        content = path.read_bytes()
         if number == 0:
-            torn_bytes = len(lines[-1])
+            whole = content[: _whole_bytes(content, first, head)]
+            torn_bytes = len(content) - len(whole)
+            content = whole
+        lines = content.split(b"\n")
         if len(lines) > 1:
             try:
                 line = read_line(lines[-2])
@@ -68,10 +71,40 @@ def last_entry(files: list[tuple[int, Path]]) -> tuple[Head | None, int]:
     return None, torn_bytes
 
 
+def _whole_bytes(content: bytes, first_sequence: int, head: Head | None) -> int:
+    """Return where the unfinished end of the last file begins.
+
+    That is with a part of a line, or behind the head with a line that is no entry: of what was not yet on
+    disk when the power was lost any parts may have come there, with holes between them.
+    """
+    end = content.rfind(b"\n") + 1
+    at = end if head is None else _behind(head, content, first_sequence)
+    while at < end:
+        line_end = content.index(b"\n", at)
+        try:
+            read_line(content[at:line_end])
+        except BadLine:
+            return at
+        at = line_end + 1
+    return end
+
+
+def _behind(entry: Head, content: bytes, first_sequence: int) -> int:
+    """Return where what follows an entry begins in a file; the end of that, where it is not in it."""
+    if entry.sequence < first_sequence:
+        return 0
+    before, found, _ = content.partition(_end_of(entry))
+    return len(before) + len(found)
+
+
+def _end_of(entry: Head) -> bytes:
+    return f',"hash":"{entry.hash}"}}\n'.encode()
+
+
 def has_entry(files: list[tuple[int, Path]], entry: Head) -> bool:
     """Whether an entry stands in the file in which its sequence should be."""
     path = next((path for first, path in reversed(files) if first <= entry.sequence), None)
-    return path is not None and f',"hash":"{entry.hash}"}}\n'.encode() in path.read_bytes()
+    return path is not None and _end_of(entry) in path.read_bytes()
 
 
 def begin_behind(folder: Path, new_folder: Path) -> Head | None:
@@ -81,8 +114,9 @@ def begin_behind(folder: Path, new_folder: Path) -> Head | None:
     """
     if not folder.is_dir():
         return None
-    last, head = last_entry(files_of(folder))[0] or FIRST, read_head(folder) or FIRST
-    end = head if head.sequence > last.sequence else last
+    head = read_head(folder)
+    last, _ = last_entry(files_of(folder), head)
+    end = max(last or FIRST, head or FIRST, key=lambda entry: entry.sequence)
     if end == FIRST:
         return None
     new_folder.mkdir(mode=0o700)

@@ -25,7 +25,7 @@ from memory_service.audit.files import (
 from memory_service.clock import now_us
 from memory_service.data_key import DataKey
 from memory_service.errors import MemoryServiceError, StorageFull, Unavailable
-from memory_service.files import sync
+from memory_service.files import make_folder, sync, write_whole
 from memory_service.sealing import Seal
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -63,20 +63,17 @@ class LogFile:
         return None if self._key is None else Seal(self._key, SEALED_FOR)
 
     def _open(self, version: str) -> list[str]:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self._folder, 0o700)
         files = files_of(self._folder)
+        if not files and not (self._folder / HEAD).exists():
+            # Whole from the beginning: one that is empty tells that something is missing.
+            write_whole(self._folder / HEAD, written_head(FIRST))
         head = read_head(self._folder)
-        new = not files and not (self._folder / HEAD).exists()
         self._head_file = os.open(self._folder / HEAD, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(self._head_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise CannotOpenLog(f"another server writes {self._folder}") from error
-        if new:
-            head = FIRST
-            self._write_head(head)
-            os.fsync(self._head_file)
-            sync(self._folder)
         events, wrong = self._go_on(files, head)
         events.append(Entry(event="opened", time_us=now_us(), version=version))
         self.write(events, sync=True)
@@ -84,14 +81,14 @@ class LogFile:
 
     def _go_on(self, files: list[tuple[int, Path]], head: Head | None) -> tuple[list[Entry], list[str]]:
         """Find the end of the chain. What is missing stays missing: it can be seen in the log for ever."""
-        last, torn_bytes = last_entry(files)
+        last, torn_bytes = last_entry(files, head)
         events: list[Entry] = []
         wrong: list[str] = []
         if torn_bytes:
             path = files[-1][1]
             os.truncate(path, path.stat().st_size - torn_bytes)
             events.append(Entry(event="healed", time_us=now_us(), count=torn_bytes))
-            wrong.append(f"an unfinished line of {torn_bytes} bytes was cut off")
+            wrong.append(f"an unfinished end of {torn_bytes} bytes was cut off")
         if head is None:
             events.append(Entry(event="head_missing", time_us=now_us()))
             wrong.append("its head is missing")

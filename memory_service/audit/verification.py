@@ -35,7 +35,7 @@ class Verdict:
     last: Head = FIRST
     torn_bytes: int = 0
     healed: list[int] = field(default_factory=list)
-    """Sequences of entries that tell of an unfinished line which a start cut off."""
+    """Sequences of entries that tell of an unfinished end which a start cut off."""
 
 
 class _Broken(Exception):
@@ -77,7 +77,7 @@ def _verify(
     for at, (named, path) in enumerate(files):
         if named != verdict.last.sequence + 1:
             raise _Broken(path, 0, _missing(verdict.last.sequence + 1, named - 1))
-        _verify_file(path, verdict, hashes, opener, is_last=at == len(files) - 1)
+        _verify_file(path, verdict, hashes, opener, head if at == len(files) - 1 else None)
         verdict.file_count += 1
     for expected, where in ((head, f"as {HEAD} tells"), (known, "as was noted elsewhere")):
         if expected is None or expected.sequence < first_sequence:
@@ -90,16 +90,15 @@ def _verify(
 
 
 def _verify_file(
-    path: Path, verdict: Verdict, hashes: dict[int, str], opener: Opener | None, *, is_last: bool
+    path: Path, verdict: Verdict, hashes: dict[int, str], opener: Opener | None, head: Head | None
 ) -> None:
+    """Look at each line of a file; `head` is given for the last one, whose end may be unfinished."""
     with path.open("rb") as lines:
         for number, raw in enumerate(lines, 1):
-            if not raw.endswith(b"\n"):
-                if not is_last:
-                    raise _Broken(path, number, "it is not finished")
-                verdict.torn_bytes = len(raw)
+            if head is not None and _is_torn(raw, verdict.last, head):
+                verdict.torn_bytes = len(raw) + len(lines.read())
                 return
-            line = _verified(path, number, raw[:-1], verdict.last)
+            line = _verified(path, number, raw, verdict.last)
             if opener is not None:
                 _verify_seal(path, number, line, opener, is_expected=verdict.sealed_count > 0)
             verdict.sealed_count += bool(line.sealed)
@@ -111,9 +110,24 @@ def _verify_file(
             verdict.entry_count += 1
 
 
-def _verified(path: Path, number: int, raw: bytes, last: Head) -> Line:
+def _is_torn(raw: bytes, last: Head, head: Head) -> bool:
+    """Whether the unfinished end of the log begins here, as a start would cut it off."""
+    if not raw.endswith(b"\n"):
+        return True
+    if last.sequence < head.sequence:
+        return False
     try:
-        line = read_line(raw)
+        read_line(raw[:-1])
+    except BadLine:
+        return True
+    return False
+
+
+def _verified(path: Path, number: int, raw: bytes, last: Head) -> Line:
+    if not raw.endswith(b"\n"):
+        raise _Broken(path, number, "it is not finished")
+    try:
+        line = read_line(raw[:-1])
     except BadLine as error:
         raise _Broken(path, number, str(error)) from None
     if line.sequence > last.sequence + 1:

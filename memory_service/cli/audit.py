@@ -61,9 +61,9 @@ def verify(data_dir: Path, from_sequence: int, known: str, encryption_key_file: 
     with _reading(data_dir) as folder:
         verdict = verify(folder, from_sequence, noted, key)
     for sequence in verdict.healed:
-        click.echo(f"note: entry {sequence} tells of an unfinished line that a start cut off", err=True)
+        click.echo(f"note: entry {sequence} tells of an unfinished end that a start cut off", err=True)
     if verdict.torn_bytes and verdict.problem is None:
-        click.echo(f"note: the last line is not finished ({verdict.torn_bytes} bytes)", err=True)
+        click.echo(f"note: the end is not finished ({verdict.torn_bytes} bytes)", err=True)
     if verdict.problem is not None:
         raise CommandError(str(verdict.problem))
     if verdict.sealed_count and key is None:

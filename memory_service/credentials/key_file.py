@@ -19,7 +19,7 @@ import msgspec
 from memory_service.credentials.api_keys import PEPPER_BYTES, ApiKey, KeyRing
 from memory_service.credentials.grants import BadGrant
 from memory_service.data_key import DataKey
-from memory_service.files import Stamp, stamp_of, write_whole
+from memory_service.files import Stamp, make_folder, stamp_of, write_whole
 from memory_service.sealing import Opener, Seal
 
 FILE_NAME = "api-keys.json"
@@ -81,7 +81,7 @@ class KeyFile:
         Raises BadKeyFile, and what `change` raises: then nothing is changed. Waits for others who do.
         Files that do not exist are made, for their owner only.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path.parent)
         with self._lock():
             pepper = self._pepper_made()
             keys = change(self.entries() if self.path.exists() else [], pepper)

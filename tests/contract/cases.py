@@ -35,10 +35,9 @@ STORES = (
     StoreCase("hnsw-graph", lambda data_dir: HnswStore(data_dir, GRAPH), snapshots=True),
     StoreCase("hnsw-evicting", lambda data_dir: HnswStore(data_dir, EVICTING), snapshots=True),
 )
+KEY = DataKey(b"k" * 32)
 # What is proved of files is proved of encrypted ones, too; what an answer is does not depend on that.
-ENCRYPTED = StoreCase(
-    "hnsw-encrypted", lambda data_dir: HnswStore(data_dir, GRAPH, DataKey(b"k" * 32)), snapshots=True
-)
+ENCRYPTED = StoreCase("hnsw-encrypted", lambda data_dir: HnswStore(data_dir, GRAPH, KEY), snapshots=True)
 
 
 def find_case(name: str) -> StoreCase:

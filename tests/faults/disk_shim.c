@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -307,6 +308,26 @@ int ftruncate64(int file, off64_t length) {
 
 int ftruncate(int file, off_t length) { return ftruncate64(file, length); }
 
+int truncate64(const char *path, off64_t length) {
+    struct stat info;
+    if (!below(path)) return syscall(SYS_truncate, path, length);
+    if (fails(TRUNCATE)) return -1;
+    int result = syscall(SYS_truncate, path, length);
+    if (!result && !stat(path, &info)) record(R_TRUNCATE, info.st_ino, NULL, 0, length, NULL, 0);
+    return result;
+}
+
+int truncate(const char *path, off_t length) { return truncate64(path, length); }
+
+/* What it copies comes by nowhere here: who is told that it cannot reads and writes. */
+ssize_t sendfile64(int to, int from, off64_t *offset, size_t count) {
+    if (!file_below(to)) return syscall(SYS_sendfile, to, from, offset, count);
+    errno = EINVAL;
+    return -1;
+}
+
+ssize_t sendfile(int to, int from, off_t *offset, size_t count) { return sendfile64(to, from, offset, count); }
+
 int posix_fallocate64(int file, off64_t offset, off64_t length) {
     if (!file_below(file)) return REAL(posix_fallocate64)(file, offset, length);
     if (over_quota(file, offset + length) || fails(TRUNCATE)) return errno;
@@ -315,11 +336,47 @@ int posix_fallocate64(int file, off64_t offset, off64_t length) {
 
 int posix_fallocate(int file, off_t offset, off_t length) { return posix_fallocate64(file, offset, length); }
 
+/* --- what is written through memory ------------------------------------------------------------ */
+
+static uint64_t mapped[1024];
+static unsigned mapped_count;
+
+static int is_mapped(uint64_t inode) {
+    for (unsigned at = 0; at < mapped_count && at < 1024; at++)
+        if (mapped[at] == inode) return 1;
+    return 0;
+}
+
+void *mmap64(void *at, size_t length, int access, int flags, int file, off64_t offset) {
+    if (!(flags & MAP_ANONYMOUS) && file_below(file)) {
+        if (fails(MAP)) return MAP_FAILED;
+        if (access & PROT_WRITE && flags & MAP_SHARED) {
+            pthread_mutex_lock(&tracing);
+            if (!is_mapped(inode_of(file))) mapped[mapped_count++ % 1024] = inode_of(file);
+            pthread_mutex_unlock(&tracing);
+        }
+    }
+    return (void *)syscall(SYS_mmap, at, length, access, flags, file, offset);
+}
+
+/* Nobody sees such a write when it is made: a sync finds what is there, and that it was not recorded. */
+static void record_mapped(int file) {
+    struct stat info;
+    if (trace < 0 || fstat(file, &info) || !S_ISREG(info.st_mode) || !is_mapped(info.st_ino)) return;
+    char *content = malloc(info.st_size + 1);
+    if (content && syscall(SYS_pread64, file, content, info.st_size, 0) == info.st_size)
+        record(R_WRITE, info.st_ino, NULL, 0, 0, content, info.st_size);
+    free(content);
+}
+
+/* --- syncs ------------------------------------------------------------------------------------- */
+
 static int sync_below(int file, int (*real)(int)) {
     __sync_add_and_fetch(&control->syncs_begun, 1);
     while (control->hold_syncs) usleep(1000);
     if (control->sync_delay_us) usleep(control->sync_delay_us);
     int failed = fails(SYNC);
+    record_mapped(file);
     int result = failed ? -1 : real(file);
     record(failed ? R_SYNC_FAILED : R_SYNC, inode_of(file), NULL, 0, 0, NULL, 0);
     __sync_add_and_fetch(&control->syncs_done, 1);
@@ -332,9 +389,4 @@ int fsync(int file) {
 
 int fdatasync(int file) {
     return file_below(file) ? sync_below(file, REAL(fdatasync)) : REAL(fdatasync)(file);
-}
-
-void *mmap64(void *at, size_t length, int access, int flags, int file, off64_t offset) {
-    if (!(flags & MAP_ANONYMOUS) && file_below(file) && fails(MAP)) return MAP_FAILED;
-    return (void *)syscall(SYS_mmap, at, length, access, flags, file, offset);
 }

@@ -160,6 +160,8 @@ class LostPower:
             if file is not None:
                 file.settle(self._became)
                 target.write_bytes(file.durable)
+                # Modes are not recorded: of all that is looked at none is for others.
+                target.chmod(0o600)
 
     def _apply_name(self, names: dict[str, _File | None], record: Record) -> None:
         if record.kind == _CREATE:

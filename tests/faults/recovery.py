@@ -5,33 +5,60 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
+from structlog.testing import capture_logs
 
 from contract.builders import EVERYTHING, NOW, PLENTY, found_by_vector
-from contract.cases import find_case
+from contract.cases import ENCRYPTED, KEY, find_case
 from contract.invariants import assert_consistent
 from faults.store_workload import CASE, NAMESPACES, SCRATCH, Operation, item, state, vector_of
 from memory_service.records import TextPart
 from memory_service.stores.base import Store
+from memory_service.stores.sqlite import open_unchanged
 
 
-async def look_at(data_dir: Path, operations: list[Operation]) -> tuple[dict[str, str], list[bool]]:
-    """Open a data directory; return all subjects in it, and which operations it knows by their request.
+class Held(NamedTuple):
+    """What a data directory holds."""
 
-    All that it holds has to be consistent.
-    """
-    store = find_case(CASE).make(data_dir)
-    await store.open()
-    try:
-        found = await _read_all(store)
-    finally:
-        await store.close()
-    # Another SQLite than the store's.
-    with closing(sqlite3.connect(data_dir / "records.db")) as database:
+    found: dict[str, str]
+    """Its subjects."""
+    known: list[bool]
+    """Which operations it knows by their request."""
+    damaged: list[str]
+    """Snapshots of indexes that its records tell of and that are not as they were when that was written."""
+
+
+async def look_at(data_dir: Path, operations: list[Operation], case: str = CASE) -> Held:
+    """Open a data directory and look at everything. All that it holds has to be consistent."""
+    store = find_case(case).make(data_dir)
+    with capture_logs() as logged:
+        await store.open()
+        try:
+            found = await _read_all(store)
+        finally:
+            await store.close()
+    with closing(_database(data_dir / "records.db", case)) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         requests = set(database.execute("SELECT name, id FROM requests JOIN namespaces USING (uid)"))
-    return found, [(_namespace(operation), operation.request) in requests for operation in operations]
+    known = [(_namespace(operation), operation.request) in requests for operation in operations]
+    return Held(found, known, [str(entry) for entry in logged if _tells_of_damage(entry)])
+
+
+def _database(records: Path, case: str) -> Any:
+    if case == ENCRYPTED.name:
+        return open_unchanged(records, KEY.derive("records"))
+    # Another SQLite than the store's.
+    return sqlite3.connect(records)
+
+
+def _tells_of_damage(entry: Any) -> bool:
+    # Columns that are behind the records by much are left aside, too.
+    event = entry["event"]
+    return event == "index_snapshot_refused" or (
+        event == "index_columns_refused" and entry["reason"] == "damaged"
+    )
 
 
 async def _read_all(store: Store) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """A process that works a store on a recorded disk, and tells what was acknowledged when.
 
-Usage: python -m faults.store_workload DATA_DIR REPORT NUMBER [--normal]; its environment is that of a `Disk`.
+Usage: python -m faults.store_workload DATA_DIR REPORT NUMBER CASE [--normal]; its environment is that of a
+`Disk`.
 """
 
 from __future__ import annotations
@@ -66,6 +67,11 @@ class Plan:
         self._chance = chance
         self._count = 0
         self._there: dict[str, set[str]] = {name: set() for name in (*NAMESPACES, SCRATCH)}
+
+    def fill(self, namespace: str) -> tuple[Operation, Call]:
+        """Return a write of so many items that there is a graph, whose snapshot is saved."""
+        self._count += 1
+        return self._items(namespace, [f"i{n}" for n in range(_IDS)])
 
     def round(self) -> list[tuple[Operation, Call]]:
         """Return writes to be made at the same time."""
@@ -146,12 +152,14 @@ async def _make(disk: Disk, store: HnswStore, operation: Operation, call: Call) 
     operation.acknowledged = disk["records"]
 
 
-async def work(data_dir: Path, disk: Disk, chance: random.Random, *, normal: bool) -> list[Operation]:
+async def work(
+    data_dir: Path, disk: Disk, chance: random.Random, case: str, *, normal: bool
+) -> list[Operation]:
     """Write, flush and reopen; return what was written."""
     plan, made = Plan(chance), list[Operation]()
-    store = await _open(data_dir, normal=normal)
+    store = await _open(data_dir, case, normal=normal)
     while len(made) < _OPERATIONS:
-        drawn = plan.round()
+        drawn = plan.round() if made else [plan.fill(NAMESPACES[0])]
         made += (operation for operation, _ in drawn)
         calls = [_make(disk, store, operation, call) for operation, call in drawn]
         if chance.random() < 0.1:
@@ -159,13 +167,13 @@ async def work(data_dir: Path, disk: Disk, chance: random.Random, *, normal: boo
         await asyncio.gather(*calls)
         if chance.random() < 0.03:
             await store.close()
-            store = await _open(data_dir, normal=normal)
+            store = await _open(data_dir, case, normal=normal)
     await store.close()
     return made
 
 
-async def _open(data_dir: Path, *, normal: bool) -> HnswStore:
-    store = find_case(CASE).make(data_dir)
+async def _open(data_dir: Path, case: str, *, normal: bool) -> HnswStore:
+    store = find_case(case).make(data_dir)
     assert isinstance(store, HnswStore)
     await store.open()
     if normal:
@@ -174,6 +182,7 @@ async def _open(data_dir: Path, *, normal: bool) -> HnswStore:
 
 
 if __name__ == "__main__":
-    folder, report, number, *rest = sys.argv[1:]
-    operations = asyncio.run(work(Path(folder), Disk.present(), random.Random(number), normal=bool(rest)))
+    folder, report, number, case, *rest = sys.argv[1:]
+    chance = random.Random(number)
+    operations = asyncio.run(work(Path(folder), Disk.present(), chance, case, normal=bool(rest)))
     Path(report).write_bytes(msgspec.json.encode(operations))

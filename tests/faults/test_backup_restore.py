@@ -10,10 +10,13 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
 from faults.canaries import contents
+from faults.folder_workload import Span
+from faults.recorded import RecordedDisk
 from faults.scale import drawn, rounds
 from grpc_api import METHODS, Api, Connect, valid_request
 from memory_service.cli import main
@@ -149,6 +152,19 @@ def test_a_restore_that_is_killed_leaves_nothing_that_looks_whole(copied: Path, 
     command(*arguments)
     assert {path.name for path in (tmp_path / "new").iterdir()} == {"records.db"}
     assert not list(tmp_path.glob(".*"))
+
+
+def test_a_restore_that_loses_power_leaves_nothing_or_everything(copied: Path, tmp_path: Path) -> None:
+    recorded = RecordedDisk(tmp_path / "new")
+    recorded.run("faults.folder_workload", "restore", copied, recorded.data_dir, tmp_path / "report")
+    span = msgspec.json.decode((tmp_path / "report").read_bytes(), type=Span)
+    restored = contents(recorded.data_dir)
+    assert restored == {"records.db": (copied / "records.db").read_bytes()}
+    chance = drawn("restore power")
+    for _ in range(rounds(40, 1000)):
+        cut = recorded.lose_power(tmp_path / "image", chance)
+        found = contents(tmp_path / "image")
+        assert found == restored or (not found and cut < span.done), f"cut after {cut}"
 
 
 def _fill(api: Api, namespace: str) -> None:

@@ -73,7 +73,7 @@ class Worked:
 
 def check(told: Told, data_dir: Path) -> None:
     """Open what is on the disk: all that was acknowledged is there, and all else wholly or not at all."""
-    found, known = asyncio.run(look_at(data_dir, told.operations))
+    found, known, _ = asyncio.run(look_at(data_dir, told.operations))
     assert losses(told.operations, 0, found, known) == []
     applied = {o.request for o, is_known in zip(told.operations, known, strict=True) if is_known}
     assert applied.isdisjoint(told.full), "a write that was said not to be written is there"

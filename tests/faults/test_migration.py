@@ -13,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from contract.builders import (
@@ -27,6 +28,8 @@ from contract.builders import (
 from contract.cases import GRAPH
 from contract.invariants import assert_consistent
 from contract.older_formats import make_older
+from faults.folder_workload import Span
+from faults.recorded import RecordedDisk
 from faults.scale import drawn, rounds
 from memory_service.data_key import DataKey
 from memory_service.stores.base import CannotOpen
@@ -181,6 +184,35 @@ async def test_a_crash_at_any_step_leaves_records_that_open(tmp_path: Path) -> N
         assert shape(data_dir / COPY) == before and not list(data_dir.glob(".*"))
         shutil.rmtree(data_dir)
     assert before in seen
+
+
+async def test_a_loss_of_power_at_any_time_leaves_records_that_open(tmp_path: Path) -> None:
+    await fill(tmp_path / "older", 1)
+    before = shape(tmp_path / "older" / "records.db")
+    recorded = RecordedDisk(tmp_path / "new")
+    recorded.run(
+        "faults.folder_workload", "migrate", tmp_path / "older", recorded.data_dir, tmp_path / "report"
+    )
+    span = msgspec.json.decode((tmp_path / "report").read_bytes(), type=Span)
+    after = shape(recorded.data_dir / "records.db")
+    assert after[0] == FORMAT
+    chance = drawn("migration power")
+    seen = set()
+    cuts = [chance.randint(span.begun, span.done) for _ in range(rounds(12, 1000))]
+    for cut in (span.begun, span.done, *cuts):
+        recorded.lose_power(image := tmp_path / "image", chance, cut, cut)
+        # As an earlier release would find it, which knows of no copy.
+        shutil.copytree(image, tmp_path / "look")
+        found = shape(tmp_path / "look" / "records.db")
+        shutil.rmtree(tmp_path / "look")
+        assert found in (before, after), f"cut after {cut}"
+        if found == after:
+            assert shape(image / COPY) == before, f"cut after {cut}"
+        assert cut < span.done or found == after
+        seen.add(found)
+        await check(image)
+        assert shape(image / COPY) == before
+    assert seen == {before, after}
 
 
 async def test_without_room_for_the_copy_nothing_is_changed(tmp_path: Path) -> None:

@@ -1,0 +1,75 @@
+"""A process that writes an audit log on a recorded disk, and tells which entries were promised when.
+
+Usage: python -m faults.audit_workload FOLDER REPORT NUMBER plain|sealed [--unsynced]; its environment is that
+of a `Disk`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+from pathlib import Path
+
+import msgspec
+
+from contract.cases import KEY
+from faults.disk import Disk, sync_names_only
+from memory_service.audit.entries import Entry
+from memory_service.audit.log import AuditLog
+from memory_service.data_key import DataKey
+from memory_service.files import make_folder
+
+_LIVES = 3
+_ROUNDS = 12
+# Some ten files.
+_FILE_BYTES_MAX = 4_000
+
+
+class Promised(msgspec.Struct):
+    """An entry that was written ahead, and its place in the disk's record."""
+
+    id: str
+    acknowledged: int
+
+
+def open_log(folder: Path, key: DataKey | None) -> AuditLog:
+    """Go on with the log in a folder, or begin one."""
+    log = AuditLog(folder, "1", _FILE_BYTES_MAX, key)
+    log.open()
+    return log
+
+
+async def work(folder: Path, disk: Disk, chance: random.Random, key: DataKey | None) -> list[Promised]:
+    """Write entries ahead, and others among them, and open the log again; return what was promised."""
+    promised: list[Promised] = []
+
+    async def promise(log: AuditLog) -> None:
+        made = Promised(f"id-{chance.randrange(1 << 40)}", 0)
+        await log.write_ahead(Entry(event="intent", rpc="/s/Delete", ids=[made.id]))
+        made.acknowledged = disk["records"]
+        promised.append(made)
+
+    make_folder(folder.parent)
+    for _ in range(_LIVES):
+        log = open_log(folder, key)
+        for _ in range(_ROUNDS):
+            for number in range(chance.randrange(6)):
+                before = disk["records"]
+                # Many sectors or a part of one.
+                log.append(Entry(event="call", rpc="/s/Add", ids=["x" * chance.randrange(900)], count=number))
+                # Each in a write of its own.
+                while disk["records"] == before:  # noqa: ASYNC110 - the shim counts
+                    await asyncio.sleep(0)
+            await asyncio.gather(*(promise(log) for _ in range(chance.randrange(3))))
+        await log.close()
+    return promised
+
+
+if __name__ == "__main__":
+    folder, report, number, kind, *rest = sys.argv[1:]
+    if rest:
+        sync_names_only()
+    key = KEY if kind == "sealed" else None
+    entries = asyncio.run(work(Path(folder), Disk.present(), random.Random(number), key))
+    Path(report).write_bytes(msgspec.json.encode(entries))

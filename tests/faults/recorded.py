@@ -1,0 +1,54 @@
+"""Processes that run on a recorded disk, and what that may hold after a loss of power at some time."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from functools import cached_property
+from pathlib import Path
+
+from faults.disk import Disk
+from faults.power_loss import FATES, LostPower, Record, read_trace
+
+
+class RecordedDisk:
+    """All that comes to the folder `data_dir`, which is not there yet."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data_dir = folder / "disk" / "data"
+        self.data_dir.parent.mkdir(parents=True)
+        self._trace = folder / "trace"
+        self.disk = Disk(self.data_dir.parent, folder / "control", trace=self._trace)
+
+    def run(self, module: str, *arguments: object) -> None:
+        """Run a module on the disk."""
+        ended = subprocess.run(
+            [sys.executable, "-m", module, *map(str, arguments)],
+            cwd=Path(__file__).parents[1],
+            env={**os.environ, **self.disk.env},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stderr
+
+    @cached_property
+    def records(self) -> list[Record]:
+        """All that came to the disk; to be asked for at the end."""
+        return read_trace(self._trace)
+
+    def lose_power(
+        self, into: Path, chance: random.Random, first: int = 0, last: int | None = None, became: str = ""
+    ) -> int:
+        """Write what the disk may hold after a loss of power; return after how many records it was.
+
+        That is at any time, or between two; `became` is a name of a fate, any if not given.
+        """
+        shutil.rmtree(into, ignore_errors=True)
+        cut = chance.randint(first, len(self.records) if last is None else last)
+        became = became or chance.choice(FATES)
+        LostPower(self.records[:cut], self.data_dir, became, chance).write_image(into)
+        return cut
