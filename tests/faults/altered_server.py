@@ -10,6 +10,7 @@ import copy
 import gc
 import itertools
 import os
+import shutil
 import signal
 import sys
 import time
@@ -23,10 +24,11 @@ from jwt import api_jwt
 
 from memory_service import clock
 from memory_service.cli import main
+from memory_service.domain.change_feed import ChangeFeed
 from memory_service.server import server
 from memory_service.server.access import access
 from memory_service.stores import sqlite
-from memory_service.stores.hnsw import commit_queue, state_writes
+from memory_service.stores.hnsw import commit_queue, state_writes, store
 from memory_service.stores.hnsw.store import HnswStore
 
 
@@ -73,6 +75,61 @@ def lost_write() -> None:
     commit_queue.commit = wrong  # type: ignore[attr-defined]
 
 
+def stale_view() -> None:
+    """What List goes by lacks the last write of the namespace."""
+    right, last = HnswStore._publish, dict[str, Any]()
+
+    def wrong(self: HnswStore, outcome: Any) -> None:
+        if outcome.info is None:
+            return
+        if (before := last.get(outcome.info.name)) is not None:
+            right(self, before)
+        last[outcome.info.name] = outcome
+
+    HnswStore._publish = wrong  # type: ignore[method-assign]
+
+
+def skipped_event() -> None:
+    """Watch leaves out the tenth change of a namespace."""
+    right = ChangeFeed.watch
+
+    async def wrong(self: ChangeFeed, *asked: Any) -> Any:
+        async for event in right(self, *asked):
+            if event.change is None or event.revision != 10:
+                yield event
+
+    ChangeFeed.watch = wrong  # type: ignore[method-assign]
+
+
+def late_commit() -> None:
+    """All goes on in a copy of the records, and every fiftieth commit brings that to where they belong."""
+    right_connect, right_commit, commits = store.connect, commit_queue.commit, 0  # type: ignore[attr-defined]
+    records = Path()
+
+    def wrong_connect(path: Path, *, writer: bool = False, key: bytes | None = None) -> Any:
+        nonlocal records
+        records, copied = path, path.with_name("copy.db")
+        if writer:
+            # What a server before has acknowledged and not committed is gone with it.
+            for left in path.parent.glob("copy.db*"):
+                left.unlink()
+            if path.exists():
+                shutil.copy(path, copied)
+        return right_connect(copied, writer=writer, key=key)
+
+    def wrong_commit(connection: Any) -> None:
+        nonlocal commits
+        right_commit(connection)
+        commits += 1
+        if commits % 50 == 0:
+            new = records.with_name("new.db")
+            sqlite.copy_database(connection, new, lambda *_: None)
+            new.replace(records)
+
+    store.connect = wrong_connect  # type: ignore[attr-defined]
+    commit_queue.commit = wrong_commit  # type: ignore[attr-defined]
+
+
 def settable_clock() -> None:
     """The machine's clock goes ahead by the seconds in a file, as the server's own sees it, and what looks at
     credentials."""
@@ -109,8 +166,12 @@ def observed() -> None:
 
 
 ALTERATIONS: dict[str, Callable[[], None]] = {
-    each.__name__: each for each in (broken_compare_and_set, stale_read, lost_write, settable_clock, observed)
-}
+    each.__name__: each
+    for each in (
+        broken_compare_and_set, stale_read, lost_write, stale_view, skipped_event, late_commit,
+        settable_clock, observed,
+    )
+}  # fmt: skip
 
 
 def command(alteration: str) -> Sequence[str]:
