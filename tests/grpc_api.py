@@ -115,9 +115,12 @@ class Api:
     admin: Any
 
     @classmethod
-    def connect(cls, address: str) -> Api:
+    def connect(cls, address: str, credentials: grpc.ChannelCredentials | None = None) -> Api:
         """Stubs for the server at `address`, with the limits that a client has by default."""
-        channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
+        if credentials is None:
+            channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
+        else:
+            channel = grpc.secure_channel(address, credentials, options=_CHANNEL_OPTIONS)
         return cls(
             channel,
             memory_pb2_grpc.MemoryServiceStub(channel),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import struct
 from collections.abc import Iterable
 
@@ -78,11 +79,13 @@ def call(stream: int, headers: bytes, data: bytes) -> bytes:
 
 
 class Connection:
-    """A socket that speaks HTTP/2, or whatever bytes it is given."""
+    """A socket that speaks HTTP/2, or whatever bytes it is given; with `tls` inside of that."""
 
-    def __init__(self, address: str, *, greeting: bytes = b"") -> None:
+    def __init__(self, address: str, *, greeting: bytes = b"", tls: ssl.SSLContext | None = None) -> None:
         host, _, port = address.rpartition(":")
         self.socket = socket.create_connection((host, int(port)), timeout=30)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname=host)
         self._unread = bytearray()
         # The other side may hang up in the middle of what is no greeting; reading tells.
         with contextlib.suppress(OSError):
@@ -91,6 +94,11 @@ class Connection:
     def send(self, data: bytes) -> None:
         """Sends all of it; raises OSError when the other side has hung up."""
         self.socket.sendall(data)
+
+    def send_no_more(self) -> None:
+        """Sends nothing from here on, and goes on reading."""
+        # Not that of a socket with TLS, which would read what is encrypted from here on.
+        socket.socket.shutdown(self.socket, socket.SHUT_WR)
 
     def frames(self) -> Iterable[tuple[int, int, int, bytes]]:
         """Kind, flags, stream and payload of each frame that comes, until the other side hangs up."""

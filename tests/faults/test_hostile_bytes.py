@@ -7,14 +7,15 @@ import gzip
 import socket
 import ssl
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
 import raw_http2 as h2
+from faults.attacked import KINDS, Attacked, attacked
 from faults.scale import drawn, rounds
 from grpc_api import Api
 from memory_service.v1 import memory_pb2 as pb
-from server_process import ServerProcess
 
 MIB = 1 << 20
 ADD = "/memory_service.v1.MemoryService/Add"
@@ -23,30 +24,42 @@ EXPORT = "/memory_service.v1.MemoryService/Export"
 GROWTH_MAX = 400 * MIB
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path_factory.mktemp("data"), flags=["--embedder", "none"]) as process:
-        yield process
+@pytest.fixture(scope="module", params=KINDS)
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
+    with attacked(request.param, tmp_path_factory.mktemp(request.param)) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
-def api(server: ServerProcess) -> Iterator[Api]:
-    api = Api.connect(server.address)
+def api(server: Attacked) -> Iterator[Api]:
+    api = server.api()
     yield api
     api.channel.close()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def stalled(server: Attacked) -> Iterator[list[socket.socket]]:
+    """Connections that are never set up: from the beginning, so that nobody waits for their end."""
+    connections = [server.tcp() for _ in range(4)]
+    connections[0].sendall(tls_hello()[:100])
+    connections[1].sendall(h2.PREFACE[:12])
+    yield connections
+    for each in connections:
+        each.close()
+
+
 @pytest.fixture(autouse=True)
-def lives_on(server: ServerProcess, api: Api) -> Iterator[None]:
+def lives_on(server: Attacked, api: Api) -> Iterator[None]:
     """After each attack a write and a read go well, nothing was written by it, and memory is bounded."""
+    process = server.process
     api.add("honest", text="before")
-    before, resident = len(api.items("honest")), server.resident_bytes()
+    before, resident = len(api.items("honest")), process.resident_bytes()
     yield
-    assert server.process.poll() is None
+    assert process.process.poll() is None
     api.add("honest", text="after")
     assert len(api.items("honest")) == before + 1
     assert api.items("attacked") == []
-    assert server.resident_bytes() - resident < GROWTH_MAX
+    assert process.resident_bytes() - resident < GROWTH_MAX
 
 
 def add_request(text: str = "x") -> bytes:
@@ -66,14 +79,14 @@ def read_to_the_end(connection: h2.Connection) -> list[int]:
     return kinds
 
 
-def attack(address: str, data: bytes, greeting: bytes = b"") -> list[int]:
+def attack(server: Attacked, data: bytes, greeting: bytes = b"") -> list[int]:
     """Sends bytes and returns the kinds of frames that answer them."""
-    connection = h2.Connection(address, greeting=greeting)
+    connection = server.connection(greeting)
     try:
         # The server may hang up in the middle.
         with contextlib.suppress(OSError):
             connection.send(data)
-            connection.socket.shutdown(socket.SHUT_WR)
+            connection.send_no_more()
         return read_to_the_end(connection)
     finally:
         connection.close()
@@ -103,33 +116,35 @@ NO_HTTP2: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("name", NO_HTTP2)
-def test_bytes_that_are_no_http2_end_their_connection(server: ServerProcess, name: str) -> None:
-    attack(server.address, b"", greeting=NO_HTTP2[name]())
+def test_bytes_that_are_no_http2_end_their_connection(server: Attacked, name: str) -> None:
+    attack(server, b"", greeting=NO_HTTP2[name]())
+    # In the place of the handshake, where there is one.
+    attack(replace(server, tls=None), b"", greeting=NO_HTTP2[name]())
 
 
-def test_random_bytes_end_their_connection(server: ServerProcess) -> None:
+def test_random_bytes_end_their_connection(server: Attacked) -> None:
     random = drawn("random bytes")
     for _ in range(rounds(30, 1000)):
         data = random.randbytes(random.randrange(1, 4096))
-        attack(server.address, b"", greeting=data)
-        attack(server.address, data)
+        attack(server, b"", greeting=data)
+        attack(server, data)
 
 
-def test_frames_with_bits_turned_end_no_more_than_their_connection(server: ServerProcess) -> None:
+def test_frames_with_bits_turned_end_no_more_than_their_connection(server: Attacked) -> None:
     random = drawn("turned bits")
-    whole = h2.call(1, h2.call_headers("/memory_service.v1.MemoryService/List"), h2.message(b"\x0a\x02ns"))
+    whole = h2.call(1, server.headers("/memory_service.v1.MemoryService/List"), h2.message(b"\x0a\x02ns"))
     for _ in range(rounds(60, 2000)):
         damaged = bytearray(whole)
         for _ in range(random.randrange(1, 4)):
             damaged[random.randrange(len(damaged))] ^= 1 << random.randrange(8)
         cut = random.randrange(len(damaged)) if random.random() < 0.3 else len(damaged)
-        attack(server.address, bytes(damaged[:cut]))
+        attack(server, bytes(damaged[:cut]))
 
 
-def test_a_storm_of_resets_is_survived(server: ServerProcess) -> None:
+def test_a_storm_of_resets_is_survived(server: Attacked) -> None:
     """CVE-2023-44487: calls that are made and cancelled in one breath."""
-    headers, data = h2.call_headers(ADD), h2.message(add_request())
-    connection = h2.Connection(server.address)
+    headers, data = server.headers(ADD), h2.message(add_request())
+    connection = server.connection()
     try:
         with contextlib.suppress(OSError):
             for start in range(0, rounds(20_000, 200_000), 500):
@@ -145,60 +160,60 @@ def test_a_storm_of_resets_is_survived(server: ServerProcess) -> None:
         connection.close()
 
 
-def test_headers_of_8_mib_are_refused(server: ServerProcess) -> None:
-    block = h2.call_headers(ADD, (b"x-large", b"x" * (8 * MIB)))
+def test_headers_of_8_mib_are_refused(server: Attacked) -> None:
+    block = server.headers(ADD, (b"x-large", b"x" * (8 * MIB)))
     frames = [h2.frame(h2.HEADERS, 0, 1, block[:16_384])]
     parts = [block[at : at + 16_384] for at in range(16_384, len(block), 16_384)]
     frames += [h2.frame(h2.CONTINUATION, 0, 1, part) for part in parts[:-1]]
     frames.append(h2.frame(h2.CONTINUATION, h2.END_HEADERS, 1, parts[-1]))
     frames.append(h2.frame(h2.DATA, 1, 1, h2.message(add_request())))
-    answered = attack(server.address, b"".join(frames))
+    answered = attack(server, b"".join(frames))
     assert h2.DATA not in answered
 
 
-def test_headers_that_never_end_are_refused(server: ServerProcess) -> None:
+def test_headers_that_never_end_are_refused(server: Attacked) -> None:
     """CVE-2024-27316: CONTINUATION frames without end."""
     small = h2.header_block([(b"x-more", b"x" * 1000)])
-    flood = h2.frame(h2.HEADERS, 0, 1, h2.call_headers(ADD)) + h2.frame(h2.CONTINUATION, 0, 1, small) * 20_000
-    assert h2.DATA not in attack(server.address, flood)
+    flood = h2.frame(h2.HEADERS, 0, 1, server.headers(ADD)) + h2.frame(h2.CONTINUATION, 0, 1, small) * 20_000
+    assert h2.DATA not in attack(server, flood)
 
 
-def test_headers_that_unpack_to_much_are_refused(server: ServerProcess) -> None:
+def test_headers_that_unpack_to_much_are_refused(server: Attacked) -> None:
     """An HPACK bomb: one entry of the table, named a hundred thousand times."""
     entry = b"\x40" + b"\x04bomb" + b"\x7f" + b"\xe1\x1e" + b"x" * 4064
-    block = h2.call_headers(ADD) + entry + b"\xbe" * 10_000
+    block = server.headers(ADD) + entry + b"\xbe" * 10_000
     frames = h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block) + h2.frame(
         h2.DATA, 1, 1, h2.message(add_request())
     )
-    assert h2.DATA not in attack(server.address, frames)
+    assert h2.DATA not in attack(server, frames)
 
 
 @pytest.mark.parametrize("size_mib", [17, rounds(64, 512)])
-def test_a_message_that_unpacks_to_much_is_refused(server: ServerProcess, size_mib: int) -> None:
+def test_a_message_that_unpacks_to_much_is_refused(server: Attacked, size_mib: int) -> None:
     packed = gzip.compress(add_request("x" * (size_mib * MIB)), compresslevel=1)
-    headers = h2.call_headers(ADD, (b"grpc-encoding", b"gzip"))
+    headers = server.headers(ADD, (b"grpc-encoding", b"gzip"))
     body = h2.message(packed, compressed=True)
     parts = [body[at : at + 16_384] for at in range(0, len(body), 16_384)]
     frames = h2.frame(h2.HEADERS, h2.END_HEADERS, 1, headers)
     frames += b"".join(h2.frame(h2.DATA, part is parts[-1], 1, part) for part in parts)
-    assert h2.DATA not in attack(server.address, frames)
+    assert h2.DATA not in attack(server, frames)
 
 
-def test_a_message_that_is_shorter_than_it_says_is_never_answered(server: ServerProcess) -> None:
-    headers, data = h2.call_headers(ADD), h2.message(add_request())
+def test_a_message_that_is_shorter_than_it_says_is_never_answered(server: Attacked) -> None:
+    headers, data = server.headers(ADD), h2.message(add_request())
     frames = h2.frame(h2.HEADERS, h2.END_HEADERS, 1, headers) + h2.frame(h2.DATA, 1, 1, data[:-3])
-    assert h2.DATA not in attack(server.address, frames)
+    assert h2.DATA not in attack(server, frames)
 
 
-def test_streams_that_are_not_read_hold_up_nobody(server: ServerProcess, api: Api) -> None:
+def test_streams_that_are_not_read_hold_up_nobody(server: Attacked, api: Api) -> None:
     """Watchers and exports whose window stays shut keep the memory of a page, not of a namespace."""
     for _ in range(5):
         api.add_texts("large", *("y" * 60_000 for _ in range(40)))
     request = pb.ExportRequest(namespace="large").SerializeToString()
-    connection = h2.Connection(server.address, greeting=h2.PREFACE + h2.settings(initial_window_size=1))
+    connection = server.connection(h2.PREFACE + h2.settings(initial_window_size=1))
     try:
         for number in range(50):
-            connection.send(h2.call(2 * number + 1, h2.call_headers(EXPORT), h2.message(request)))
+            connection.send(h2.call(2 * number + 1, server.headers(EXPORT), h2.message(request)))
         for _ in range(20):
             api.add("meanwhile", text="x")
             assert len(api.retrieve("meanwhile", limit=1).results) == 1
@@ -208,19 +223,21 @@ def test_streams_that_are_not_read_hold_up_nobody(server: ServerProcess, api: Ap
         assert len(item.text) == 60_000
 
 
-def test_connections_that_say_nothing_hold_up_nobody(server: ServerProcess, api: Api) -> None:
-    host, _, port = server.address.rpartition(":")
-    silent = [socket.create_connection((host, int(port))) for _ in range(rounds(300, 900))]
+def test_connections_that_say_nothing_hold_up_nobody(server: Attacked, api: Api) -> None:
+    silent = [server.tcp() for _ in range(rounds(300, 900))]
+    newcomer = server.api()
     try:
         for _ in range(20):
             api.add("meanwhile", text="x")
+            newcomer.add("meanwhile", text="x")
     finally:
+        newcomer.channel.close()
         for each in silent:
             each.close()
 
 
 @pytest.mark.parametrize("kind", ["labels", "items", "values"])
-def test_a_million_entries_are_refused(server: ServerProcess, api: Api, kind: str) -> None:
+def test_a_million_entries_are_refused(server: Attacked, api: Api, kind: str) -> None:
     """As bytes: no library would be so quick to write them."""
     million = {
         # BatchAddRequest.items, MemoryItem.labels and Embedding.values, empty or of one byte each.
@@ -232,6 +249,15 @@ def test_a_million_entries_are_refused(server: ServerProcess, api: Api, kind: st
     remote = api.channel.unary_unary(method, request_serializer=None, response_deserializer=None)
     with pytest.raises(Exception, match="INVALID_ARGUMENT|RESOURCE_EXHAUSTED"):
         remote(field(1, b"attacked") + million[1])
+
+
+def test_connections_that_are_never_set_up_are_closed(server: Attacked, stalled: list[socket.socket]) -> None:
+    """`grpc.server_handshake_timeout_ms`, of TLS and of HTTP/2."""
+    for each in stalled:
+        # What comes before the end is the server's half of what is never answered.
+        with contextlib.suppress(ConnectionError):
+            while each.recv(1 << 16):
+                pass
 
 
 def field(number: int, data: bytes) -> bytes:

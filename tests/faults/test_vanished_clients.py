@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 from faults.altered_server import command
 from faults.cutting_proxy import CuttingProxy
 from faults.load import facts
+from faults.observed import tasks
 from faults.scale import SOAK, drawn, rounds
 from grpc_api import SMALL_GRAPHS, Api, eventually, outcome
 from memory_service.v1 import admin_pb2, user_memory_pb2
@@ -54,18 +54,6 @@ def watched(data_dir: Path) -> Iterator[ServerProcess]:
         api.admin.Flush(admin_pb2.FlushRequest())
         api.channel.close()
         yield process
-
-
-def tasks(server: ServerProcess) -> int:
-    """How many tasks there are: each answer of the server is numbered."""
-
-    def told() -> list[str]:
-        return [line for line in list(server.log) if line.startswith("tasks ")][-1:] or ["tasks 0 0"]
-
-    before = told()
-    os.kill(server.process.pid, signal.SIGUSR1)
-    eventually(lambda: told() != before, "the server to tell")
-    return int(told()[0].split()[2])
 
 
 def files(server: ServerProcess) -> int:
