@@ -40,15 +40,12 @@ class RecordedDisk:
         """All that came to the disk; to be asked for at the end."""
         return read_trace(self._trace)
 
-    def lose_power(
-        self, into: Path, chance: random.Random, first: int = 0, last: int | None = None, became: str = ""
-    ) -> int:
-        """Write what the disk may hold after a loss of power; return after how many records it was.
+    def lose_power(self, into: Path, chance: random.Random, cut: int | None = None) -> int:
+        """Write what the disk may hold after a loss of power after so many records; return how many.
 
-        That is at any time, or between two; `became` is a name of a fate, any if not given.
+        None: at any time.
         """
         shutil.rmtree(into, ignore_errors=True)
-        cut = chance.randint(first, len(self.records) if last is None else last)
-        became = became or chance.choice(FATES)
-        LostPower(self.records[:cut], self.data_dir, became, chance).write_image(into)
+        cut = chance.randint(0, len(self.records)) if cut is None else cut
+        LostPower(self.records[:cut], self.data_dir, chance.choice(FATES), chance).write_image(into)
         return cut

@@ -200,7 +200,7 @@ async def test_a_loss_of_power_at_any_time_leaves_records_that_open(tmp_path: Pa
     seen = set()
     cuts = [chance.randint(span.begun, span.done) for _ in range(rounds(12, 1000))]
     for cut in (span.begun, span.done, *cuts):
-        recorded.lose_power(image := tmp_path / "image", chance, cut, cut)
+        recorded.lose_power(image := tmp_path / "image", chance, cut)
         # As an earlier release would find it, which knows of no copy.
         shutil.copytree(image, tmp_path / "look")
         found = shape(tmp_path / "look" / "records.db")

@@ -131,7 +131,8 @@ def test_after_a_loss_of_power_nothing_is_gone_without_an_entry(tmp_path: Path) 
         api.channel.close()
         server.kill()
     for _ in range(rounds(20, 500)):
-        cut = recorded.lose_power(image := tmp_path / "image", chance, there)
+        cut = chance.randint(there, len(recorded.records))
+        recorded.lose_power(image := tmp_path / "image", chance, cut)
         left = asyncio.run(ids_in(image))
         intents = {line.ids[0] for line in entries(image / "audit") if line.event == "intent"}
         assert [each for each in ids if each not in left | intents] == [], f"cut after {cut}"

@@ -10,6 +10,7 @@ graph and columns do not need each other.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,8 +81,8 @@ class Snapshots:
 
         Raises StorageFull and OSError; then there are no files.
         """
-        # Vectors are filled in without a new revision: the number of slots tells one from the other.
-        name = f"{uid}-{revision}-{len(snapshot.slot_keys)}"
+        # Never that of files that the records tell of: a crash would leave those half written over.
+        name = f"{uid}-{revision}-{len(snapshot.slot_keys)}-{secrets.token_hex(4)}"
         paths = [self._folder / f"{name}.{part}" for part in ("graph", "slots", "columns")]
         frozen = snapshot.view.freeze() if snapshot.view else None
         more = frozen.nbytes if frozen else 0
