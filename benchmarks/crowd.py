@@ -1,8 +1,8 @@
 """More calls than a server can answer, and health asked meanwhile; each from a process of its own.
 
 They come at a rate, however they fare, or from callers who wait for each answer before they ask again.
-`python -m benchmarks.crowd rate|callers|health ADDRESS NUMBER SECONDS`, the request on stdin, the outcome on
-stdout: so what is timed is the server, and not the event loop that also makes ten thousand calls.
+`python -m benchmarks.crowd rate|callers|health ADDRESS NUMBER SECONDS METHOD`, the request on stdin, the
+outcome on stdout: so what is timed is the server, and not the event loop that also makes ten thousand calls.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ import uvloop
 
 from benchmarks.settings import OVERLOAD_CONNECTIONS, OVERLOAD_DEADLINE_S, OVERLOAD_PROCESSES
 
-_RETRIEVE, _HEALTH = "/memory_service.v1.MemoryService/Retrieve", "/grpc.health.v1.Health/Check"
+RETRIEVE = "/memory_service.v1.MemoryService/Retrieve"
+BATCH_ADD = "/memory_service.v1.MemoryService/BatchAdd"
+_HEALTH = "/grpc.health.v1.Health/Check"
 _HEALTH_RATE = 20.0
 
 Call = Any
@@ -38,7 +40,7 @@ class Outcome(msgspec.Struct):
 
 
 async def overload(
-    address: str, request: bytes, how: str, number: float, seconds: float
+    address: str, request: bytes, how: str, number: float, seconds: float, method: str = RETRIEVE
 ) -> tuple[Outcome, Outcome]:
     """Makes so many calls a second (`how` is "rate") or has so many callers ("callers"), in some processes.
 
@@ -46,8 +48,8 @@ async def overload(
     """
     share = number / OVERLOAD_PROCESSES
     *parts, health = await asyncio.gather(
-        *(_outcome(how, address, share, seconds, request) for _ in range(OVERLOAD_PROCESSES)),
-        _outcome("health", address, _HEALTH_RATE, seconds, b""),
+        *(_outcome(how, address, share, seconds, method, request) for _ in range(OVERLOAD_PROCESSES)),
+        _outcome("health", address, _HEALTH_RATE, seconds, _HEALTH, b""),
     )
     codes: Counter[str] = Counter()
     for part in parts:
@@ -57,15 +59,17 @@ async def overload(
     return Outcome(made, good, codes, latencies_s), health
 
 
-async def _outcome(how: str, address: str, number: float, seconds: float, request: bytes) -> Outcome:
-    command = (sys.executable, "-m", "benchmarks.crowd", how, address, str(number), str(seconds))
+async def _outcome(
+    how: str, address: str, number: float, seconds: float, method: str, request: bytes
+) -> Outcome:
+    command = (sys.executable, "-m", "benchmarks.crowd", how, address, str(number), str(seconds), method)
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
     written, _ = await process.communicate(request)
     return msgspec.json.decode(written, type=Outcome)
 
 
-async def _run(how: str, address: str, number: float, seconds: float, request: bytes) -> Outcome:
+async def _run(how: str, address: str, number: float, seconds: float, method: str, request: bytes) -> Outcome:
     outcome = Outcome()
     connections = 1 if how == "health" else OVERLOAD_CONNECTIONS // OVERLOAD_PROCESSES
     async with AsyncExitStack() as stack:
@@ -74,7 +78,7 @@ async def _run(how: str, address: str, number: float, seconds: float, request: b
             channel = grpc.aio.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
             await stack.enter_async_context(channel)
             await channel.channel_ready()
-            calls.append(channel.unary_unary(_HEALTH if how == "health" else _RETRIEVE))
+            calls.append(channel.unary_unary(method))
         until = time.perf_counter() + seconds
         if how == "callers":
             await asyncio.gather(
@@ -119,8 +123,8 @@ async def _one(call: Call, request: bytes, outcome: Outcome, until: float) -> No
 
 def main() -> None:
     """What a process does."""
-    how, address, number, seconds = sys.argv[1:]
-    outcome = uvloop.run(_run(how, address, float(number), float(seconds), sys.stdin.buffer.read()))
+    how, address, number, seconds, method = sys.argv[1:]
+    outcome = uvloop.run(_run(how, address, float(number), float(seconds), method, sys.stdin.buffer.read()))
     sys.stdout.buffer.write(msgspec.json.encode(outcome))
 
 

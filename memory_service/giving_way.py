@@ -19,6 +19,7 @@ _PART_S = 0.0005
 # For so many turns of the loop a part waits at most: a short call takes about as many, and if there are some
 # still, they wait for something else than the loop.
 _TURNS = 10
+_ARRIVAL_S = 0.0005
 # A look at the clock takes about as long as a tenth of what is done for an item.
 _BETWEEN_LOOKS = 4
 
@@ -34,6 +35,13 @@ class Stay:
 
 _STAY: ContextVar[Stay | None] = ContextVar("stay", default=None)
 _short_calls = 0
+_arriving_until = 0.0
+
+
+def arrive() -> None:
+    """Note that a call has begun to arrive: gRPC brings it in two or three turns of the loop."""
+    global _arriving_until
+    _arriving_until = time.perf_counter() + _ARRIVAL_S
 
 
 def enter() -> Stay:
@@ -57,48 +65,22 @@ def _lengthen(stay: Stay | None) -> None:
         _short_calls -= 1
 
 
-def short_calls() -> int:
-    """Return how many calls are inside that long work gives way to."""
-    return _short_calls
-
-
-def waits(turns: int) -> bool:
-    """Whether long work that has given way for so many turns of the loop should do so for another one."""
-    return _short_calls > 0 and turns < _TURNS
-
-
-class Part:
-    """A part of long work: over when it has taken its time."""
-
-    __slots__ = ("_until",)
-
-    def __init__(self) -> None:
-        self._until = time.perf_counter() + _PART_S
-
-    @property
-    def over(self) -> bool:
-        """Whether others should come first now."""
-        return time.perf_counter() > self._until
-
-
 async def give_way() -> None:
-    """Let the calls that are inside come first; the present one is none of the short ones any more."""
+    """Let the short calls that are inside come first; the present one is none of them any more."""
     _lengthen(_STAY.get())
-    turns = 0
-    while True:
+    for _ in range(_TURNS):
         await asyncio.sleep(0)
-        turns += 1
-        if not waits(turns):
+        if not _short_calls and time.perf_counter() > _arriving_until:
             return
 
 
 async def each(do: Callable[[T], R], things: Iterable[T]) -> list[R]:
     """Return what `do` returns for each thing, in order. Raises what it raises."""
     done: list[R] = []
-    part = Part()
+    until = time.perf_counter() + _PART_S
     for number, thing in enumerate(things, 1):
         done.append(do(thing))
-        if number % _BETWEEN_LOOKS == 0 and part.over:
+        if number % _BETWEEN_LOOKS == 0 and time.perf_counter() > until:
             await give_way()
-            part = Part()
+            until = time.perf_counter() + _PART_S
     return done

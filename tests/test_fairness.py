@@ -103,16 +103,27 @@ async def test_callers_take_turns_and_so_do_the_namespaces_of_each(tmp_path: Pat
     assert groups[0][:6] == ["busy tenant", "other", "quiet tenant", "other", "busy tenant", "other"]
 
 
-async def test_few_heavy_writes_make_a_group_full(tmp_path: Path) -> None:
+async def test_a_heavy_write_is_a_group_by_itself(tmp_path: Path) -> None:
     commits = Commits(tmp_path)
     await commits.begin()
     for _ in range(20):
         commits.write("greedy", heavy=True)
-    commits.write("modest")
+    for _ in range(3):
+        commits.write("modest")
     groups = await commits.finish()
-    assert "modest" in groups[0]
-    assert max(group.count("greedy") for group in groups) < 10
-    assert sum(map(len, groups)) == 21
+    assert groups[:6] == [["greedy"], ["modest"]] * 3
+    assert groups[6:] == [["greedy"]] * 17
+
+
+async def test_writes_that_are_not_heavy_share_a_group_up_to_one_that_is(tmp_path: Path) -> None:
+    commits = Commits(tmp_path)
+    await commits.begin()
+    for name in "abc":
+        commits.write(name)
+    commits.write("heavy", heavy=True)
+    for name in "ab":
+        commits.write(name)
+    assert await commits.finish() == [["a", "b", "c"], ["heavy"], ["a", "b"]]
 
 
 @pytest.fixture(scope="module")

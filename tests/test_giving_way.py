@@ -9,7 +9,7 @@ from contextvars import copy_context
 import pytest
 
 from memory_service import giving_way
-from memory_service.giving_way import each, enter, leave, short_calls
+from memory_service.giving_way import each, enter, leave
 
 # As many turns of the loop as a short call takes.
 TURNS = 8
@@ -48,7 +48,7 @@ async def test_a_short_call_waits_for_one_part_alone() -> None:
     await asyncio.gather(start(long_call(done)), start(short_call(done)))
     assert done.index("short") == 4
     assert len(done) == 41
-    assert short_calls() == 0
+    assert giving_way._short_calls == 0
 
 
 async def test_long_work_goes_on_where_a_call_waits_for_something_else() -> None:
@@ -76,7 +76,27 @@ async def test_long_calls_do_not_wait_for_each_other() -> None:
     assert len(done) == 120
     # Ten parts of each, side by side; were they to wait for each other, it were ten times as many.
     assert turns < 40
-    assert short_calls() == 0
+    assert giving_way._short_calls == 0
+
+
+async def test_a_call_that_arrives_is_let_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count_turns())
+    monkeypatch.setattr(giving_way, "_ARRIVAL_S", 3600.0)
+    await each(str, range(4))
+    assert turns == 1
+    giving_way.arrive()
+    await each(str, range(4))
+    assert turns > 5
+    counting.cancel()
+    monkeypatch.setattr(giving_way, "_arriving_until", 0.0)
 
 
 async def test_what_it_does_may_fail() -> None:

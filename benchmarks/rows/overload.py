@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 import grpc.aio
 
 from benchmarks.bench import Bench, progress, settle
 from benchmarks.client import Client, Load, drive
-from benchmarks.crowd import Outcome, overload
+from benchmarks.crowd import BATCH_ADD, RETRIEVE, Outcome, overload
 from benchmarks.items import import_messages, text
 from benchmarks.processes import ServerProcess, memory_server
 from benchmarks.settings import (
@@ -24,6 +25,8 @@ from memory_service.v1 import memory_pb2
 
 _GREEDY, _MODEST = "greedy", "modest"
 _GREEDY_IN_FLIGHT = 64
+_BATCHES_IN_FLIGHT = 16
+_BATCH_ITEMS = 100
 _MODEST_ITEMS = 100
 _LONG_LIMIT = 500
 _MODEST_CALLS = 1000
@@ -53,13 +56,26 @@ async def run(bench: Bench) -> list[Measurement]:
             *await _overloaded(bench, server, "long", long, "rate"),
             # More than the bare server could take in on this machine: reported.
             *await _overloaded(bench, server, "ordinary", ordinary, "rate", has_bar=False),
-            *await _fairness(bench, server, {"dear": dear, "ordinary": _request(_GREEDY, _QUESTION)}),
+            *await _fairness(
+                bench,
+                server,
+                {
+                    "dear": Greedy(dear),
+                    "ordinary": Greedy(_request(_GREEDY, _QUESTION)),
+                    "batches": Greedy(_batch(_GREEDY), BATCH_ADD, _BATCHES_IN_FLIGHT, has_bar=False),
+                },
+            ),
         ]
 
 
 def _request(namespace: str, text: str, limit: int = LIMIT) -> bytes:
     options = memory_pb2.RetrieveOptions(query_text=text, limit=limit)
     return memory_pb2.RetrieveRequest(namespace=namespace, options=options).SerializeToString()
+
+
+def _batch(namespace: str) -> bytes:
+    items = [memory_pb2.MemoryItem(text=text(number)) for number in range(_BATCH_ITEMS)]
+    return memory_pb2.BatchAddRequest(namespace=namespace, items=items).SerializeToString()
 
 
 async def _overloaded(
@@ -125,19 +141,29 @@ async def _peak(server: ServerProcess, request: bytes, seconds: float) -> float:
     return sum(load.rate for load in loads)
 
 
-async def _fairness(bench: Bench, server: ServerProcess, greedy: dict[str, bytes]) -> list[Measurement]:
+@dataclass(frozen=True)
+class Greedy:
+    """What a tenant asks all the time. Batches make graphs to be built, which takes both cores: no bar."""
+
+    request: bytes
+    method: str = RETRIEVE
+    in_flight: int = _GREEDY_IN_FLIGHT
+    has_bar: bool = True
+
+
+async def _fairness(bench: Bench, server: ServerProcess, kinds: dict[str, Greedy]) -> list[Measurement]:
     """The latency of one call at a time, alone and while another namespace keeps the server busy."""
     lines = []
     with memory_server(bench.new_folder()) as apart:
         async with Client(server.address) as client, Client(apart.address) as client_apart:
             await client_apart.import_all(list(import_messages(_MODEST, _MODEST_ITEMS, None)))
-            for kind, request in greedy.items():
+            for kind, greedy in kinds.items():
                 progress(f"overload: a modest tenant beside a greedy one, {kind}")
                 alone = await _modest(client)
-                beside, crowd = await _beside(client, server, request)
+                beside, crowd = await _beside(client, server, greedy)
                 # What the crowd takes from the machine, and not from the server.
-                with_its_own, _ = await _beside(client_apart, server, request)
-                lines.append(_fairness_line(kind, alone, beside, with_its_own, crowd))
+                with_its_own, _ = await _beside(client_apart, server, greedy)
+                lines.append(_fairness_line(kind, greedy, alone, beside, with_its_own, crowd))
     return lines
 
 
@@ -146,26 +172,30 @@ async def _modest(client: Client) -> Load:
     return await drive(client.retrieve, [request], calls=_MODEST_CALLS, in_flight=1, limit_s=_CROWD_S - 1)
 
 
-async def _beside(client: Client, server: ServerProcess, greedy: bytes) -> tuple[Load, Outcome]:
+async def _beside(client: Client, server: ServerProcess, greedy: Greedy) -> tuple[Load, Outcome]:
     """What a modest tenant's calls take while a crowd keeps this server busy, and how the crowd fared."""
     # In processes of their own: the answers of a crowd would keep a loop that has to time one call.
-    crowd = asyncio.create_task(overload(server.address, greedy, "callers", _GREEDY_IN_FLIGHT, _CROWD_S))
+    crowd = asyncio.create_task(
+        overload(server.address, greedy.request, "callers", greedy.in_flight, _CROWD_S, greedy.method)
+    )
     await asyncio.sleep(_CROWD_STARTS_S)
     beside = await _modest(client)
     ends, _ = await crowd
     return beside, ends
 
 
-def _fairness_line(kind: str, alone: Load, beside: Load, with_its_own: Load, crowd: Outcome) -> Measurement:
+def _fairness_line(
+    kind: str, greedy: Greedy, alone: Load, beside: Load, with_its_own: Load, crowd: Outcome
+) -> Measurement:
     latencies = sorted(crowd.latencies_s)
     return Measurement(
         row="overload",
-        what=f"p99 of a tenant with one call at a time, beside one with {_GREEDY_IN_FLIGHT} {kind} ones",
+        what=f"p99 of a tenant with one call at a time, beside one with {greedy.in_flight} {kind}",
         measured=beside.percentile(0.99) * 1e3,
         unit="ms",
         reference=alone.percentile(0.99) * 1e3,
         reference_name="alone",
-        bar=Bar(2, "lower"),
+        bar=Bar(2, "lower") if greedy.has_bar else None,
         details={
             "p99 ms with a server of its own": with_its_own.percentile(0.99) * 1e3,
             "p50 ms": beside.percentile(0.5) * 1e3,

@@ -15,10 +15,12 @@ import numpy as np
 
 from memory_service.embedders.base import Embedder
 from memory_service.embedders.token_sums import unit_sum
+from memory_service.giving_way import each
 from memory_service.records import Vector
 
 _DIMENSION = 256
-_INLINE_CHARS_MAX = 20_000
+_INLINE_CHARS_MAX = 8000
+_TOGETHER_CHARS_MAX = 4000
 _MARK = "\N{LOWER ONE EIGHTH BLOCK}"
 _KNOWN_WORDS_MAX = 65_536
 _KNOWN_WORD_CHARS_MAX = 32
@@ -52,10 +54,12 @@ class LocalEmbedder(Embedder):
         self._waiting: list[tuple[Sequence[str], asyncio.Future[list[Vector | None]]]] = []
 
     async def embed(self, texts: Sequence[str], *, background: bool = False) -> list[Vector | None]:
-        if not background and sum(map(len, texts)) <= _INLINE_CHARS_MAX:
+        # A long text would hold up everything else on the loop.
+        if background or max(map(len, texts), default=0) > _INLINE_CHARS_MAX:
+            return await asyncio.to_thread(self._embed, texts)
+        if sum(map(len, texts)) <= _TOGETHER_CHARS_MAX:
             return await self._embed_together(texts)
-        # Long or many texts would hold up everything else on the loop.
-        return await asyncio.to_thread(self._embed, texts)
+        return await each(self._embed_one, texts)
 
     def _embed_together(self, texts: Sequence[str]) -> asyncio.Future[list[Vector | None]]:
         """Embed together with what else is asked for in this turn of the loop.
@@ -72,7 +76,7 @@ class LocalEmbedder(Embedder):
     def _answer(self) -> None:
         waiting, self._waiting = self._waiting, []
         count = chars = 0
-        while count < len(waiting) and chars <= _INLINE_CHARS_MAX:
+        while count < len(waiting) and chars <= _TOGETHER_CHARS_MAX:
             chars += sum(map(len, waiting[count][0]))
             count += 1
         if rest := waiting[count:]:
@@ -90,7 +94,10 @@ class LocalEmbedder(Embedder):
             answer.set_result([next(vectors) for _ in texts])
 
     def _embed(self, texts: Sequence[str]) -> list[Vector | None]:
-        return [unit_sum(self._vectors, self._tokens(text)) for text in texts]
+        return [self._embed_one(text) for text in texts]
+
+    def _embed_one(self, text: str) -> Vector | None:
+        return unit_sum(self._vectors, self._tokens(text))
 
     def _tokens(self, text: str) -> list[list[int]]:
         """Return the tokens of a text: those of each of its words.

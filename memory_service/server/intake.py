@@ -15,6 +15,8 @@ import grpc
 from grpc._cython import cygrpc
 from grpc.aio._server import Server
 
+from memory_service.giving_way import arrive
+
 _ASKED_FOR = 64
 
 
@@ -50,5 +52,6 @@ class _IntakeServer(Server):
                 if server.is_running():
                     raise
                 return
+            arrive()
             answer = cygrpc._handle_rpc(handlers, (), call, loop, False)
             loop.create_task(cygrpc._schedule_rpc_coro(answer, call, loop))

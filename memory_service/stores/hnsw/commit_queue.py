@@ -2,8 +2,8 @@
 
 Small writes are applied on the event loop, where a statement costs a few microseconds; the commit,
 which waits for the disk, runs in a thread of its own. Writes that come meanwhile, or at about the same
-time, make up the next group. A heavy write is applied in that thread too, so that the loop stays free.
-Owners take turns in a group, and few heavy writes make one full: so who writes much waits for itself.
+time, make up the next group. A heavy write is applied in that thread too, so that the loop stays free, and
+is a group by itself. Owners take turns: so who writes much waits for itself.
 
 On a full disk the group is undone, and those of its writes that make the records smaller are made once
 more, with the room of the ballast.
@@ -27,7 +27,6 @@ from memory_service.caller import present_caller
 from memory_service.errors import MemoryServiceError, Overloaded, StorageFull, Unavailable
 from memory_service.failpoints import reach
 from memory_service.fair_queue import FairQueue
-from memory_service.giving_way import Part, waits
 from memory_service.limits import Limits
 from memory_service.log_causes import cause_of
 from memory_service.stores.hnsw.disk_space import DiskSpace
@@ -51,8 +50,6 @@ GROUP_WRITES_MAX = 256
 # A commit costs as much as several writes do: few of them wait for those that the loop is about to bring.
 _TOGETHER = 16
 _QUIET_TURNS = 3
-# Some thousand records.
-_GROUP_HEAVY_MAX = 4
 QUEUED_WRITES_MAX = Limits.queued_writes_max
 # On a full disk the log must stay within what the ballast left.
 _TIGHT_CHECKPOINT_PAGES = 256
@@ -203,18 +200,14 @@ class CommitQueue:
         return self._first.popleft() if self._first else self._turns.take()
 
     def _take_group(self) -> list[_Write[Any]]:
-        """Return the writes that are next; one that has to be alone is."""
+        """Return the writes that are next: a heavy one, or what is not heavy up to the next that is."""
         group: list[_Write[Any]] = []
-        heavy = 0
-        while len(group) < GROUP_WRITES_MAX and heavy < _GROUP_HEAVY_MAX:
-            if (write := self._take()) is None:
-                break
-            if write.alone and group:
+        while len(group) < GROUP_WRITES_MAX and (write := self._take()) is not None:
+            if write.heavy and group:
                 self._first.appendleft(write)
                 break
             group.append(write)
-            heavy += write.heavy
-            if write.alone:
+            if write.heavy:
                 break
         return group
 
@@ -225,7 +218,7 @@ class CommitQueue:
                 write.done.set_exception(StorageFailed())
 
     def _prepare_group(self) -> Callable[[], None]:
-        if any(write.heavy for write in self._group):
+        if self._group[0].heavy:
             return self._apply_and_commit
         self._attempt(self._apply_group)
         return self._commit_group
@@ -330,26 +323,21 @@ class CommitQueue:
         self._shrink_log |= bool(self._again)
 
     def _committed(self) -> None:
+        group, self._group = self._group, []
         for write in self._again:
-            self._group.remove(write)
+            group.remove(write)
             write.error = None
-        heavy = any(write.heavy for write in self._group)
-        self._publish(deque(self._group), 0 if heavy else None)
+        for write in group:
+            self._publish(write)
+        self._first.extendleft(reversed(self._again))
+        self._again = []
+        # One that failed, for want of room, is not repeated before another write was tried.
+        if not any(write is self._checkpoint and write.error is not None for write in group):
+            self._care_for_log()
+        self._look_from_time_to_time()
+        self._gather(len(self._turns), 0)
 
-    def _publish(self, writes: deque[_Write[Any]], turns: int | None) -> None:
-        """Publish the rest of a group. One with heavy writes has given way for so many turns of the loop."""
-        if turns and waits(turns):
-            self._loop.call_soon(self._publish, writes, turns + 1)
-            return
-        part = Part()
-        while writes and (turns is None or not part.over):
-            self._publish_one(writes.popleft())
-        if writes:
-            self._loop.call_soon(self._publish, writes, 1)
-        else:
-            self._finish_group()
-
-    def _publish_one(self, write: _Write[Any]) -> None:
+    def _publish(self, write: _Write[Any]) -> None:
         if write.error is None:
             try:
                 write.publish(write.result)
@@ -364,16 +352,6 @@ class CommitQueue:
             write.done.set_exception(write.error)
         else:
             write.done.set_result(write.result)
-
-    def _finish_group(self) -> None:
-        group, self._group = self._group, []
-        self._first.extendleft(reversed(self._again))
-        self._again = []
-        # One that failed, for want of room, is not repeated before another write was tried.
-        if not any(write is self._checkpoint and write.error is not None for write in group):
-            self._care_for_log()
-        self._look_from_time_to_time()
-        self._gather(len(self._turns), 0)
 
     def _care_for_log(self) -> None:
         """Put a checkpoint before the writes that wait, if one is due."""
