@@ -177,7 +177,8 @@ async def test_a_view_made_of_a_snapshot_says_what_the_records_say(
                 await getattr(writer, step)()
             print(steps)  # shown when the test fails
             used.update(steps if compare(data_dir, tmp_path / "copy", key) else ())
-            if chance.random() < 0.2:
+            # Often: vectors that are given up take the snapshot with them.
+            if chance.random() < 0.5:
                 # Of a view that is changed in place, and has what is dead in it.
                 await found_by_vector(store, VECTORS[0])
                 await store.flush()
