@@ -14,6 +14,7 @@ import shutil
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -48,14 +49,13 @@ def broken_compare_and_set() -> None:
 
 
 def stale_read() -> None:
-    """Every third load of a state is answered like the load before."""
-    right, before, calls = HnswStore.load_states, {}, 0
+    """Every second load of the same states is answered like the load before."""
+    right, before, calls = HnswStore.load_states, {}, Counter[Any]()
 
     async def wrong(self: HnswStore, namespace: str, keys: Sequence[str]) -> Any:
-        nonlocal calls
-        calls += 1
         asked = (namespace, *keys)
-        if calls % 3 == 0 and asked in before:
+        calls[asked] += 1
+        if calls[asked] % 2 == 0 and asked in before:
             return before[asked]
         before[asked] = await right(self, namespace, keys)
         return before[asked]
