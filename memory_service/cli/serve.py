@@ -292,11 +292,11 @@ def _names(text: str, none: str = "") -> tuple[str, ...]:
 def _calm_garbage_collection() -> None:
     """Look for cycles less often: what a call makes has none, and what is loaded here stays.
 
-    Not so seldom that there is much to look at: everything else waits for it, a millisecond for ten thousand.
+    At what has outlived that not so seldom: everything waits, a millisecond for ten thousand objects.
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000, 2, 2500)
+    gc.set_threshold(50_000, 2, 500)
 
 
 def _quiet_libraries() -> None:
