@@ -290,13 +290,10 @@ def _names(text: str, none: str = "") -> tuple[str, ...]:
 
 
 def _calm_garbage_collection() -> None:
-    """Look for cycles less often: what a call makes has none, and what is loaded here stays.
-
-    At what has outlived that not so seldom: everything waits, a millisecond for ten thousand objects.
-    """
+    """Look for cycles less often: what a call makes has none, and what is loaded here stays."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 2, 500)
+    gc.set_threshold(50_000, 20, 50)
 
 
 def _quiet_libraries() -> None:
