@@ -53,12 +53,8 @@ def enter() -> Stay:
     return stay
 
 
-def leave(stay: Stay) -> None:
-    """Note that a call is answered."""
-    _lengthen(stay)
-
-
-def _lengthen(stay: Stay | None) -> None:
+def leave(stay: Stay | None) -> None:
+    """Note that nobody gives way to a call any more: it is answered, or long. None: there is none."""
     global _short_calls
     if stay is not None and stay.short:
         stay.short = False
@@ -67,7 +63,7 @@ def _lengthen(stay: Stay | None) -> None:
 
 async def give_way() -> None:
     """Let the short calls that are inside come first; the present one is none of them any more."""
-    _lengthen(_STAY.get())
+    leave(_STAY.get())
     for _ in range(_TURNS):
         await asyncio.sleep(0)
         if not _short_calls and time.perf_counter() > _arriving_until:

@@ -78,6 +78,15 @@ class Calls:
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
 
+async def four_under_way(**limits: int) -> Calls:
+    """Calls of four namespaces that take all places there are."""
+    calls = Calls(replace(LIMITS, concurrent_calls_max=4, **limits))
+    for n in range(4):
+        calls.arrive(f"first{n}-")
+    await calls.until_started(4)
+    return calls
+
+
 async def test_a_call_that_is_alone_does_not_wait() -> None:
     admission = Admission(LIMITS)
     ticket = admission.arrive(request("a"), None)
@@ -157,10 +166,7 @@ async def test_one_owner_does_not_take_all_places() -> None:
 
 
 async def test_owners_take_turns() -> None:
-    calls = Calls(replace(LIMITS, concurrent_calls_max=4))
-    for n in range(4):
-        calls.arrive(f"first{n}-")
-    await calls.until_started(4)
+    calls = await four_under_way()
     for n in range(9):
         calls.arrive(f"greedy-{n}")
     for n in range(3):
@@ -174,10 +180,7 @@ async def test_owners_take_turns() -> None:
 
 
 async def test_callers_take_turns_and_so_do_the_namespaces_of_each() -> None:
-    calls = Calls(replace(LIMITS, concurrent_calls_max=4))
-    for n in range(4):
-        calls.arrive(f"first{n}-")
-    await calls.until_started(4)
+    calls = await four_under_way()
     for n in range(6):
         calls.arrive(f"busy-{n}", caller="gateway")
     calls.arrive("quiet-0", caller="gateway")
@@ -219,10 +222,7 @@ async def test_a_tenant_of_a_gateway_goes_past_those_of_it_who_have_much_but_pas
 
 
 async def test_the_caller_with_most_gives_way_however_many_namespaces_it_has() -> None:
-    calls = Calls(replace(LIMITS, concurrent_calls_max=4, waiting_calls_max=8))
-    for n in range(4):
-        calls.arrive(f"first{n}-")
-    await calls.until_started(4)
+    calls = await four_under_way(waiting_calls_max=8)
     for n in range(8):
         calls.arrive(f"tenant {n}", caller="greedy")
     for _ in range(4):
@@ -316,10 +316,7 @@ async def test_who_has_nothing_here_goes_past_those_who_have_much() -> None:
 
 
 async def test_where_too_many_wait_the_longest_queue_gives_way() -> None:
-    calls = Calls(replace(LIMITS, concurrent_calls_max=4, waiting_calls_max=8))
-    for n in range(4):
-        calls.arrive(f"first{n}-")
-    await calls.until_started(4)
+    calls = await four_under_way(waiting_calls_max=8)
     for n in range(20):
         calls.arrive(f"greedy-{n}")
     await calls.until_started(16)
@@ -334,10 +331,7 @@ async def test_where_too_many_wait_the_longest_queue_gives_way() -> None:
 
 
 async def test_calls_whose_callers_have_gone_make_room() -> None:
-    calls = Calls(replace(LIMITS, concurrent_calls_max=4, waiting_calls_max=4))
-    for n in range(4):
-        calls.arrive(f"first{n}-")
-    await calls.until_started(4)
+    calls = await four_under_way(waiting_calls_max=4)
     waiting = [calls.arrive(f"gone-{n}") for n in range(4)]
     for _ in range(10):
         await asyncio.sleep(0)

@@ -43,6 +43,22 @@ async def short_call(done: list[str], turns: int = TURNS) -> None:
         leave(stay)
 
 
+class Turns:
+    """Counts the turns of the loop."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._counting = asyncio.create_task(self._go_on())
+
+    async def _go_on(self) -> None:
+        while True:
+            self.count += 1
+            await asyncio.sleep(0)
+
+    def stop(self) -> None:
+        self._counting.cancel()
+
+
 async def test_a_short_call_waits_for_one_part_alone() -> None:
     done: list[str] = []
     await asyncio.gather(start(long_call(done)), start(short_call(done)))
@@ -62,40 +78,24 @@ async def test_long_work_goes_on_where_a_call_waits_for_something_else() -> None
 
 async def test_long_calls_do_not_wait_for_each_other() -> None:
     done: list[str] = []
-    turns = 0
-
-    async def count_turns() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    counting = asyncio.create_task(count_turns())
+    turns = Turns()
     await asyncio.gather(*(start(long_call(done, str(number))) for number in range(3)))
-    counting.cancel()
+    turns.stop()
     assert len(done) == 120
     # Ten parts of each, side by side; were they to wait for each other, it were ten times as many.
-    assert turns < 40
+    assert turns.count < 40
     assert giving_way._short_calls == 0
 
 
 async def test_a_call_that_arrives_is_let_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = 0
-
-    async def count_turns() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    counting = asyncio.create_task(count_turns())
+    turns = Turns()
     monkeypatch.setattr(giving_way, "_ARRIVAL_S", 3600.0)
     await each(str, range(4))
-    assert turns == 1
+    assert turns.count == 1
     giving_way.arrive()
     await each(str, range(4))
-    assert turns > 5
-    counting.cancel()
+    assert turns.count > 5
+    turns.stop()
     monkeypatch.setattr(giving_way, "_arriving_until", 0.0)
 
 

@@ -143,18 +143,6 @@ def test_a_message_comes_with_those_answers_alone_that_are_trusted(writers: Writ
     assert answers(min_trust=0.25, sources=[USER, AGENT]) == answers()
 
 
-@pytest.mark.parametrize("name", LISTS)
-def test_wrong_trust_and_unknown_sources_are_refused(writers: Writers, name: str) -> None:
-    for fields, field in (
-        ({"min_trust": 1.1}, "min_trust"),
-        ({"min_trust": -0.1}, "min_trust"),
-        ({"min_trust": float("nan")}, "min_trust"),
-        ({"sources": [99]}, "sources"),
-    ):
-        refusal = writers.ada.refused(name, namespace="ns", **fields)
-        assert (refusal.reason, refusal.fields) == ("INVALID_FIELD", (field,))
-
-
 @pytest.mark.parametrize("name", PAGED)
 def test_a_page_token_is_good_for_the_same_trust_only(writers: Writers, name: str) -> None:
     token = writers.ada.call(name, namespace="ns", page_size=1, min_trust=0.25).next_page_token

@@ -12,6 +12,7 @@ import pytest
 from credentials import Client, connect, keys_in
 from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
+from test_trusted_lists import LISTS
 
 FACT = {"category": 2, "reasoning": "A lasting preference", "keep_wording": True}
 SEARCHES = {
@@ -109,15 +110,16 @@ def test_an_answer_comes_without_the_message_that_is_not_trusted(writers: Writer
     assert originals(sources=[AGENT, USER]) == ["herons like cold tea"]
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("name", [*SEARCHES, *LISTS])
 def test_wrong_trust_and_unknown_sources_are_refused(writers: Writers, name: str) -> None:
+    asked = {"query": "x"} if name in SEARCHES else {}
     for fields, field in (
         ({"min_trust": 1.1}, "min_trust"),
         ({"min_trust": -0.1}, "min_trust"),
         ({"min_trust": float("nan")}, "min_trust"),
         ({"sources": [99]}, "sources"),
     ):
-        refusal = writers.ada.refused(name, namespace="ns", query="x", **fields)
+        refusal = writers.ada.refused(name, namespace="ns", **asked, **fields)
         assert (refusal.reason, refusal.fields) == ("INVALID_FIELD", (field,))
 
 

@@ -128,8 +128,7 @@ class CallGuard:
                 answered = not isinstance(error, Overloaded)
                 await _abort(context, expected(error, method))
             finally:
-                if stay is not None:
-                    leave(stay)
+                leave(stay)
                 if ticket is not None:
                     admission.leave(ticket, answered=answered)
                 self._calls -= 1

@@ -35,6 +35,7 @@ from grpc_api import (
 from memory_service.server.access.permissions import PERMISSIONS, Reach
 from memory_service.v1 import admin_pb2
 from server_process import ServerProcess
+from wire_format import field_of
 
 BY_NAME = {method.name: method for method in METHODS}
 ADD = BY_NAME["Add"]
@@ -82,21 +83,12 @@ def test_bytes_that_are_no_message_are_refused_by_every_rpc(
     assert api.items(namespace) == []
 
 
-def field(number: int, data: bytes) -> bytes:
-    """A field of bytes on the wire, by hand."""
-    length, head = len(data), bytearray([number << 3 | 2])
-    while length > 127:
-        head.append(length & 127 | 128)
-        length >>= 7
-    return bytes([*head, length]) + data
-
-
 def test_json_deeper_than_any_parser_goes_is_refused(api: Api, namespace: str) -> None:
     # Struct.fields, its entry's value, Value.struct_value, Struct.fields ... as no library would write it.
     data = b""
     for _ in range(10_000):
-        data = field(1, field(1, b"a") + field(2, field(5, data)))
-    request = field(1, namespace.encode()) + field(2, field(6, data))
+        data = field_of(1, field_of(1, b"a") + field_of(2, field_of(5, data)))
+    request = field_of(1, namespace.encode()) + field_of(2, field_of(6, data))
     error = refusal(partial(api.call, ADD), request)
     assert error.code in {grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED}
     assert api.items(namespace) == []

@@ -16,6 +16,7 @@ from faults.attacked import KINDS, Attacked, attacked
 from faults.scale import drawn, rounds
 from grpc_api import Api
 from memory_service.v1 import memory_pb2 as pb
+from wire_format import field_of
 
 MIB = 1 << 20
 ADD = "/memory_service.v1.MemoryService/Add"
@@ -242,13 +243,13 @@ def test_a_million_entries_are_refused(server: Attacked, api: Api, kind: str) ->
     million = {
         # BatchAddRequest.items, MemoryItem.labels and Embedding.values, empty or of one byte each.
         "items": ("BatchAdd", b"\x12\x00" * 1_000_000),
-        "labels": ("Add", field(2, b"\x52\x00" * 1_000_000)),
-        "values": ("Add", field(2, field(12, field(1, bytes(4_000_000))))),
+        "labels": ("Add", field_of(2, b"\x52\x00" * 1_000_000)),
+        "values": ("Add", field_of(2, field_of(12, field_of(1, bytes(4_000_000))))),
     }[kind]
     method = "/memory_service.v1.MemoryService/" + million[0]
     remote = api.channel.unary_unary(method, request_serializer=None, response_deserializer=None)
     with pytest.raises(Exception, match="INVALID_ARGUMENT|RESOURCE_EXHAUSTED"):
-        remote(field(1, b"attacked") + million[1])
+        remote(field_of(1, b"attacked") + million[1])
 
 
 def test_connections_that_are_never_set_up_are_closed(server: Attacked, stalled: list[socket.socket]) -> None:
@@ -258,12 +259,3 @@ def test_connections_that_are_never_set_up_are_closed(server: Attacked, stalled:
         with contextlib.suppress(ConnectionError):
             while each.recv(1 << 16):
                 pass
-
-
-def field(number: int, data: bytes) -> bytes:
-    """A field of bytes on the wire."""
-    length, head = len(data), bytearray([number << 3 | 2])
-    while length > 127:
-        head.append(length & 127 | 128)
-        length >>= 7
-    return bytes([*head, length]) + data
