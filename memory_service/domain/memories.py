@@ -134,6 +134,11 @@ class Memories:
         added.degraded = [*added.degraded, *quarantined]
         return added
 
+    async def provenance_of(self, namespace: str, draft: ItemDraft) -> Provenance | None:
+        """Return the provenance that an item would have, if it were added now. Raises InvalidArgument."""
+        (provenance,) = await self._attribution.of_drafts(namespace, [draft], ["item"], None)
+        return provenance
+
     async def _put_aside(self, namespace: str, intended: Intended, reason: str) -> Added:
         """Put a write into quarantine; what is told of its items is what they would be."""
         items, degradation = await self._screening.quarantine.put(namespace, intended, reason)

@@ -140,16 +140,19 @@ class FactConsolidating:
     async def _groups(
         self, namespace: str, memories: Sequence[Memory], threshold: float | None, done: Consolidated
     ) -> list[Group]:
-        """Return groups of similar memories of one category, the most similar first."""
+        """Return groups of similar memories of one category and trust, the most similar first.
+
+        What is trusted less neither ends what is trusted more, nor takes its trust from it by a merger.
+        """
         by_id = {memory.id: memory for memory in memories}
         links: list[tuple[float, str, str]] = []
         for memory in memories:
             near, done.degraded = await self._judging.neighbours(namespace, memory.content, at_us=now_us())
             for neighbour in near:
                 other = by_id.get(neighbour.memory.id)
-                if other is None or other.id == memory.id or other.fact.category != memory.fact.category:
+                if other is None or other.id == memory.id or other.trust != memory.trust:
                     continue
-                if self._alike(memory, neighbour, threshold):
+                if other.fact.category == memory.fact.category and self._alike(memory, neighbour, threshold):
                     links.append((neighbour.similarity or 0.0, memory.id, other.id))
         links.sort(reverse=True)
         return linked(links, by_id)

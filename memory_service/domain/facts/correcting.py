@@ -142,7 +142,7 @@ class FactCorrecting:
         saved = Saved(Outcome.SAVED, "corrected", decided_by=DecidedBy.UNSPECIFIED)
         if "content" in correction.fields and content != current.content:
             judgement = await self._judging.judge(
-                namespace, content, deciding, at_us=now_us(), leave_out=[current.id]
+                namespace, content, deciding, at_us=now_us(), trust=current.trust, leave_out=[current.id]
             )
             saved.decided_by = DecidedBy.LLM if judgement.by_model else DecidedBy.RULES
             if judgement.duplicate is not None:

@@ -146,7 +146,7 @@ class FactExtracting:
             pending = [p.saved.memory for _, p in plans if p.saved.memory is not None]
             ended = {memory.id for _, p in plans for memory in p.ended}
             planned = await self._saving.plan(
-                namespace, fact.draft, fact.content, deciding, pending, leave_out=ended
+                namespace, fact.draft, fact.content, deciding, pending, ended, recalled
             )
             saved = planned.saved
             if saved.outcome is Outcome.DUPLICATE and saved.existing and saved.existing.id in recalled:

@@ -27,9 +27,13 @@ _COMMON_WORDS_MIN = 0.8
 
 
 class Judgement(msgspec.Struct):
-    """What is known of a fact's neighbours: the one that says the same, those that it contradicts."""
+    """What is known of a fact's neighbours: the one that says the same, those that it contradicts.
+
+    `weaker` say the same, and are trusted less than the fact.
+    """
 
     duplicate: Memory | None = None
+    weaker: list[Memory] = []
     contradicted: list[Memory] = []
     reason: str = "no known memory says this or the contrary"
     similarity: float | None = None
@@ -65,12 +69,16 @@ class Judging:
         deciding: Deciding,
         *,
         at_us: int,
+        trust: float,
         pending: Sequence[Memory] = (),
         leave_out: Collection[str] = (),
+        recalled: Collection[str] = (),
     ) -> Judgement:
         """Return what a fact is to the memories that hold at a time, and to those that are about to be saved.
 
-        `leave_out` are the ids of memories that are not compared with, such as the one that changes.
+        What is trusted less than the fact does not make it known, but where it was recalled: then the fact
+        may be an echo of it. `leave_out` are the ids of memories that are not compared with, such as the one
+        that changes.
         """
         near, degraded = await self.neighbours(namespace, content, at_us=at_us)
         near += await self._pending(namespace, content, pending)
@@ -81,12 +89,19 @@ class Judging:
         judgement = Judgement(similarity=near[0].similarity if near else None, by_model=by_model)
         judgement.degraded = degraded
         for neighbour, verdict in zip(near, verdicts, strict=True):
-            if verdict.relation is Relation.DUPLICATE and judgement.duplicate is None:
-                judgement.duplicate, judgement.reason = neighbour.memory, verdict.reason
-            elif verdict.relation is Relation.CONTRADICTION:
-                if judgement.duplicate is None and not judgement.contradicted:
-                    judgement.reason = verdict.reason
-                judgement.contradicted.append(neighbour.memory)
+            memory = neighbour.memory
+            if verdict.relation is Relation.DIFFERENT:
+                continue
+            if verdict.relation is Relation.CONTRADICTION:
+                others = judgement.contradicted
+            elif memory.trust < trust and memory.id not in recalled:
+                others = judgement.weaker
+            else:
+                judgement.duplicate, judgement.reason = memory, verdict.reason
+                break
+            if not judgement.contradicted and not judgement.weaker:
+                judgement.reason = verdict.reason
+            others.append(memory)
         return judgement
 
     def compare(self, content: str, neighbour: Neighbour, threshold: float | None = None) -> Verdict:

@@ -11,6 +11,7 @@ from memory_service.decisions import DecidedBy
 from memory_service.domain.facts.categories import Category
 from memory_service.domain.facts.importance import Importance
 from memory_service.records import (
+    UNATTRIBUTED,
     Facet,
     Item,
     ItemDraft,
@@ -87,7 +88,12 @@ class Memory(msgspec.Struct):
     expire_us: int | None = None
     revision: int = 0
     provenance: Provenance | None = None
-    """As it is stored; None also of one that is not stored yet."""
+    """As it is stored, or is to be stored; None also of one of which that is not told yet."""
+
+    @property
+    def trust(self) -> float:
+        """How far it is trusted, 0 to 1."""
+        return (self.provenance or UNATTRIBUTED).trust
 
     def holds_at(self, time_us: int) -> bool:
         """Whether it held at a time, as far as is known now."""

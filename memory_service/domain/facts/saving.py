@@ -1,4 +1,4 @@
-"""Saving facts: each once, and what it contradicts ends where it begins."""
+"""Saving facts: each once, and what it contradicts ends where it begins, unless that is trusted more."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from memory_service.clock import now_us
 from memory_service.decisions import DecidedBy
 from memory_service.domain.checks import Checks
 from memory_service.domain.deciding import Deciding
+from memory_service.domain.facts.comparison import REASON_CHARS_MAX
 from memory_service.domain.facts.importance import importance
-from memory_service.domain.facts.judging import Judgement, Judging
+from memory_service.domain.facts.judging import Judging
 from memory_service.domain.facts.memory import Fact, Memory, draft_of
 from memory_service.domain.facts.outcomes import FactDraft, OnContradiction, Outcome, Planned, Saved
 from memory_service.domain.facts.reading import MemoryReading
@@ -118,28 +119,30 @@ class FactSaving:
         deciding: Deciding,
         pending: Sequence[Memory] = (),
         leave_out: Collection[str] = (),
+        recalled: Collection[str] = (),
     ) -> Planned:
         """Judge a fact, and return what is to be written for it; see `Judging.judge`."""
         now = now_us()
         begins = now if draft.valid_from_us is None else draft.valid_from_us
+        new = self.new_memory(draft, content, now, begins)
+        new.provenance = await self._memories.provenance_of(namespace, draft_of(new))
         judgement = await self._judging.judge(
-            namespace, content, deciding, at_us=max(begins, now), pending=pending, leave_out=leave_out
-        )
+            namespace, content, deciding,
+            at_us=max(begins, now), trust=new.trust, pending=pending, leave_out=leave_out, recalled=recalled,
+        )  # fmt: skip
         saved = Saved(Outcome.SAVED, judgement.reason, similarity=judgement.similarity)
         saved.decided_by = DecidedBy.LLM if judgement.by_model else DecidedBy.RULES
         saved.degraded = judgement.degraded
         if judgement.duplicate is not None:
             saved.outcome, saved.existing = Outcome.DUPLICATE, judgement.duplicate
             return Planned(saved)
-        if judgement.contradicted:
-            saved.existing = judgement.contradicted[0]
-            if draft.on_contradiction is OnContradiction.REFUSE:
-                saved.outcome = Outcome.CONTRADICTION
-                return Planned(saved)
-        saved.memory = self.new_memory(draft, content, now, begins)
-        if draft.on_contradiction is OnContradiction.SUPERSEDE:
-            return self._supersede(saved, judgement)
-        return Planned(saved)
+        saved.existing = next(iter((*judgement.contradicted, *judgement.weaker)), None)
+        if judgement.contradicted and draft.on_contradiction is OnContradiction.REFUSE:
+            saved.outcome = Outcome.CONTRADICTION
+            return Planned(saved)
+        saved.memory = new
+        contradicted = judgement.contradicted if draft.on_contradiction is OnContradiction.SUPERSEDE else []
+        return self._supersede(saved, contradicted, judgement.weaker)
 
     @staticmethod
     def new_memory(draft: FactDraft, content: str, now: int, begins: int) -> Memory:
@@ -161,25 +164,35 @@ class FactSaving:
         )  # fmt: skip
 
     @staticmethod
-    def _supersede(saved: Saved, judgement: Judgement) -> Planned:
-        """End what the new memory contradicts where it begins; or end it, if it began earlier."""
+    def _supersede(saved: Saved, contradicted: Sequence[Memory], weaker: Sequence[Memory]) -> Planned:
+        """End what the new memory contradicts where it begins; or end it, if it began earlier.
+
+        Neither ends by the other that is trusted less: or whoever may write would make the trusted be
+        forgotten. `weaker` say the same and are trusted less: the new one takes their place.
+        """
         new = saved.memory
         assert new is not None
         begins = new.fact.valid_from_us
-        older = [m for m in judgement.contradicted if m.fact.valid_from_us <= begins]
-        later = [m for m in judgement.contradicted if m.fact.valid_from_us > begins]
+        older = [m for m in contradicted if m.fact.valid_from_us <= begins and m.trust <= new.trust]
+        later = [m for m in contradicted if m.fact.valid_from_us > begins and m.trust >= new.trust]
+        if firm := next((m for m in contradicted if m.trust > new.trust), None):
+            saved.existing = firm
+            saved.reason = f"a memory that is trusted more goes on holding: {saved.reason}"[:REASON_CHARS_MAX]
         if later:
             first = min(later, key=lambda m: m.fact.valid_from_us)
             new.fact.superseded_by = first.id
             new.fact.valid_until_us = first.fact.valid_from_us
             new = saved.memory = new.settled(now_us())
-        for known in older:
-            ended = known.changed(valid_until_us=begins, superseded_by=new.id).settled(now_us())
-            saved.superseded.append(ended)
+        ended = [*older, *weaker]
+        for known in ended:
+            until = max(begins, known.fact.valid_from_us + (known in weaker))
+            saved.superseded.append(
+                known.changed(valid_until_us=until, superseded_by=new.id).settled(now_us())
+            )
             new.fact.supersedes.append(known.id)
-        if older:
+        if ended:
             saved.outcome = Outcome.SUPERSEDED
-        return Planned(saved, older)
+        return Planned(saved, ended)
 
     async def _write(self, namespace: str, planned: Planned, request: RequestKey | None) -> Saved:
         saved = planned.saved

@@ -212,7 +212,8 @@ type OnContradiction int32
 const (
 	// Like ON_CONTRADICTION_SUPERSEDE.
 	OnContradiction_ON_CONTRADICTION_UNSPECIFIED OnContradiction = 0
-	// The new fact is saved, and the known one ends where the new one begins.
+	// The new fact is saved, and the known one ends where the new one begins. Neither ends by the other
+	// if that is trusted less: then both hold. See Provenance.
 	OnContradiction_ON_CONTRADICTION_SUPERSEDE OnContradiction = 1
 	// The new fact is saved, and the known one goes on holding.
 	OnContradiction_ON_CONTRADICTION_KEEP_BOTH OnContradiction = 2
@@ -271,9 +272,10 @@ const (
 	MemoryOutcome_MEMORY_OUTCOME_UNSPECIFIED MemoryOutcome = 0
 	// It was saved, and no other memory changed.
 	MemoryOutcome_MEMORY_OUTCOME_SAVED MemoryOutcome = 1
-	// It is known already: `existing` says it. Nothing was written.
+	// It is known already: `existing` says it, and is trusted no less. Nothing was written.
 	MemoryOutcome_MEMORY_OUTCOME_DUPLICATE MemoryOutcome = 2
-	// It was saved, and superseded the memories that it contradicts: they are in `superseded`.
+	// It was saved, and superseded the memories that it contradicts, or that say the same and are
+	// trusted less: they are in `superseded`.
 	MemoryOutcome_MEMORY_OUTCOME_SUPERSEDED MemoryOutcome = 3
 	// It contradicts `existing`, and was not to be saved then. Nothing was written.
 	MemoryOutcome_MEMORY_OUTCOME_CONTRADICTION MemoryOutcome = 4
@@ -1056,7 +1058,8 @@ type SaveMemoryResponse struct {
 	// memory as saved. Unset: nothing was saved.
 	Memory *UserMemory `protobuf:"bytes,2,opt,name=memory,proto3" json:"memory,omitempty"`
 	// existing is the known memory that decided the outcome: the duplicate, or the first one
-	// contradicted, as it was before. Unset: the fact is like no other.
+	// contradicted, as it was before; before those one that goes on holding because it is trusted more.
+	// Unset: the fact is like no other.
 	Existing *UserMemory `protobuf:"bytes,3,opt,name=existing,proto3" json:"existing,omitempty"`
 	// superseded are the memories that ended with this one, as they now stand. Empty: none.
 	Superseded []*UserMemory `protobuf:"bytes,4,rep,name=superseded,proto3" json:"superseded,omitempty"`
@@ -2758,7 +2761,8 @@ type ConsolidateMemoriesRequest struct {
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// dry_run tells what would be done, and writes nothing. False: it is done.
 	DryRun bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// categories of the memories to look at. Empty: all. Memories of two categories are never merged.
+	// categories of the memories to look at. Empty: all. Memories of two categories, or that
+	// are not trusted alike, are never put together.
 	Categories []MemoryCategory `protobuf:"varint,3,rep,packed,name=categories,proto3,enum=memory_service.v1.MemoryCategory" json:"categories,omitempty"`
 	// memory_ids of the memories to look at, such as those of a dry run that were approved. Empty: all
 	// that hold. At most 1000.

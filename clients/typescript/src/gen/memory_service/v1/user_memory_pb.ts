@@ -480,7 +480,8 @@ export type SaveMemoryResponse = Message<"memory_service.v1.SaveMemoryResponse">
 
   /**
    * existing is the known memory that decided the outcome: the duplicate, or the first one
-   * contradicted, as it was before. Unset: the fact is like no other.
+   * contradicted, as it was before; before those one that goes on holding because it is trusted more.
+   * Unset: the fact is like no other.
    *
    * @generated from field: memory_service.v1.UserMemory existing = 3;
    */
@@ -1589,7 +1590,8 @@ export type ConsolidateMemoriesRequest = Message<"memory_service.v1.ConsolidateM
   dryRun: boolean;
 
   /**
-   * categories of the memories to look at. Empty: all. Memories of two categories are never merged.
+   * categories of the memories to look at. Empty: all. Memories of two categories, or that
+   * are not trusted alike, are never put together.
    *
    * @generated from field: repeated memory_service.v1.MemoryCategory categories = 3;
    */
@@ -1936,7 +1938,8 @@ export enum OnContradiction {
   UNSPECIFIED = 0,
 
   /**
-   * The new fact is saved, and the known one ends where the new one begins.
+   * The new fact is saved, and the known one ends where the new one begins. Neither ends by the other
+   * if that is trusted less: then both hold. See Provenance.
    *
    * @generated from enum value: ON_CONTRADICTION_SUPERSEDE = 1;
    */
@@ -1984,14 +1987,15 @@ export enum MemoryOutcome {
   SAVED = 1,
 
   /**
-   * It is known already: `existing` says it. Nothing was written.
+   * It is known already: `existing` says it, and is trusted no less. Nothing was written.
    *
    * @generated from enum value: MEMORY_OUTCOME_DUPLICATE = 2;
    */
   DUPLICATE = 2,
 
   /**
-   * It was saved, and superseded the memories that it contradicts: they are in `superseded`.
+   * It was saved, and superseded the memories that it contradicts, or that say the same and are
+   * trusted less: they are in `superseded`.
    *
    * @generated from enum value: MEMORY_OUTCOME_SUPERSEDED = 3;
    */
