@@ -182,7 +182,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     _PACKAGE + "ToolCall": _plain(ToolCall, name=""),
     _PACKAGE + "ToolCallResult": _plain(ToolCallResult),
     _PACKAGE + "MemorySource": _plain(MemorySource, "session_id", "item_ids", "quote", "actor"),
-    _PACKAGE + "OriginalMessage": _plain(OriginalMessage, content=""),
+    _PACKAGE + "OriginalMessage": _plain(OriginalMessage, "content", "sender", "create_time", content=""),
     _PACKAGE + "ScoreWeights": _plain(ScoreWeights),
     _PACKAGE + "Provenance": _plain(Provenance),
 }

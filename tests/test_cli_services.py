@@ -203,6 +203,9 @@ def test_facts_that_are_not_trusted_are_neither_listed_nor_preloaded(
         assert "obeys" in run("memories", command, "--min-trust", "0.25").stdout
         trusted = run("memories", command, "--min-trust", "0.5").stdout
         assert "green tea" in trusted and "obeys" not in trusted
+    known, made = (memory.get("provenance") for memory in json_lines(run("memories", "list", "--json")))
+    assert known is None
+    assert (made["trust"], made["source"], made["parent_ids"]) == (0.25, "derived", [page.id])
     assert "min_trust" in run("memories", "preload", "--min-trust", "2", exit_code=1).stderr
 
 

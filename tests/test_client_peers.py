@@ -41,7 +41,9 @@ _SET_BY_THE_SERVER = {
         "originalContent",
         "source",
         "importance",
+        "provenance",
     },
+    "StoreResponseRequest.originalMessage": {"provenance"},
     "AddDocumentRequest.document": {
         "updateTime",
         "version",
@@ -50,6 +52,7 @@ _SET_BY_THE_SERVER = {
         "sizeBytes",
         "preview",
         "sourceItemId",
+        "provenance",
     },
 }
 """Fields that a request has no use for, and that no method has a parameter for."""

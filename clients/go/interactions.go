@@ -23,6 +23,9 @@ type OriginalMessage struct {
 	Sender string
 	// CreateTime of the message. In requests, zero: any.
 	CreateTime time.Time
+	// Provenance tells who wrote the message, and how far it is trusted. Set by the server; it is not
+	// sent.
+	Provenance *Provenance
 }
 
 // Interaction is a message, a response or a reflection, as stored. It is an item of the namespace:
@@ -58,6 +61,9 @@ type Interaction struct {
 	Metadata map[string]any
 	// Revision of the namespace at which it was last written.
 	Revision int64
+	// Provenance tells who wrote it, out of what, and how far it is trusted. Nil: nobody with a name
+	// wrote it, so that it is trusted.
+	Provenance *Provenance
 	// Degraded names what the server could not do when this client wrote it, such as embedding its
 	// text. Empty: nothing.
 	Degraded []Degradation

@@ -21,6 +21,7 @@ func originalMessageTo(original *memoryv1.OriginalMessage) *OriginalMessage {
 		Content:    original.GetContent(),
 		Sender:     original.GetSender(),
 		CreateTime: timeTo(original.GetCreateTime()),
+		Provenance: provenanceTo(original.GetProvenance()),
 	}
 }
 
@@ -56,6 +57,7 @@ func interactionTo(interaction *memoryv1.Interaction) *Interaction {
 		Labels:          interaction.GetLabels(),
 		Metadata:        structTo(interaction.GetMetadata()),
 		Revision:        interaction.GetRevision(),
+		Provenance:      provenanceTo(interaction.GetProvenance()),
 	}
 }
 

@@ -63,6 +63,9 @@ type Document struct {
 	Preview string
 	// Revision of the namespace at which this version was written. Set by the server.
 	Revision int64
+	// Provenance tells who wrote it, out of what, and how far it is trusted. Set by the server. Nil:
+	// nobody with a name wrote it, so that it is trusted.
+	Provenance *Provenance
 	// Degraded names what the server could not do when this client wrote it, such as embedding its
 	// fragments. Empty: nothing.
 	Degraded []Degradation
@@ -90,6 +93,9 @@ type Fragment struct {
 	EndByte int
 	// CreateTime is when it was made. UTC.
 	CreateTime time.Time
+	// Provenance tells who wrote it, and how far it is trusted. Nil: nobody with a name wrote it, so that
+	// it is trusted.
+	Provenance *Provenance
 }
 
 // SplitOptions tell how a text is split into fragments.

@@ -47,6 +47,7 @@ func documentTo(document *memoryv1.Document) *Document {
 		SizeBytes:     document.GetSizeBytes(),
 		Preview:       document.GetPreview(),
 		Revision:      document.GetRevision(),
+		Provenance:    provenanceTo(document.GetProvenance()),
 	}
 }
 
@@ -78,6 +79,7 @@ func fragmentTo(fragment *memoryv1.Fragment) *Fragment {
 		StartByte:       int(fragment.GetStartByte()),
 		EndByte:         int(fragment.GetEndByte()),
 		CreateTime:      timeTo(fragment.GetCreateTime()),
+		Provenance:      provenanceTo(fragment.GetProvenance()),
 	}
 }
 

@@ -183,6 +183,9 @@ type UserMemory struct {
 	Metadata map[string]any
 	// Revision of the namespace at which this version was written.
 	Revision int64
+	// Provenance tells who wrote it, out of what, and how far it is trusted. Nil: nobody with a name
+	// wrote it, so that it is trusted.
+	Provenance *Provenance
 }
 
 // SavedMemory tells what became of a fact that was to be saved. Of its Decision, DecidedBy is who

@@ -115,6 +115,7 @@ func userMemoryTo(memory *memoryv1.UserMemory) *UserMemory {
 		Labels:          memory.GetLabels(),
 		Metadata:        structTo(memory.GetMetadata()),
 		Revision:        memory.GetRevision(),
+		Provenance:      provenanceTo(memory.GetProvenance()),
 	}
 }
 

@@ -18,6 +18,7 @@ from memory_service.records import (
     ItemKind,
     ItemStamp,
     Json,
+    Provenance,
     ProvenanceDraft,
     TextPart,
 )
@@ -182,7 +183,9 @@ def _said_of(draft: DocumentDraft) -> ProvenanceDraft | None:
     return ProvenanceDraft(parent_ids=(draft.source_item_id,), lenient=True)
 
 
-def document_of_stamps(draft: DocumentDraft, stamps: Sequence[ItemStamp]) -> Document:
+def document_of_stamps(
+    draft: DocumentDraft, stamps: Sequence[ItemStamp], provenance: Provenance | None
+) -> Document:
     """Return the document that an earlier, equal request wrote, as its receipt tells."""
     stamp = stamps[0]
     prefix, _, _ = stamps[1].id.rpartition(".")
@@ -191,6 +194,6 @@ def document_of_stamps(draft: DocumentDraft, stamps: Sequence[ItemStamp]) -> Doc
     item = Item(
         stamp.id, draft.session_id, TextPart(draft.text), stamp.create_us, stamp.update_us, stamp.expire_us,
         draft.labels, draft.metadata, facet=Facet(ItemKind.DOCUMENT, attributes=msgspec.to_builtins(kept)),
-        revision=stamp.revision, position=stamp.position,
+        provenance=provenance, revision=stamp.revision, position=stamp.position,
     )  # fmt: skip
     return Document(item, kept)

@@ -201,6 +201,8 @@ class Interactions:
         if added.receipt.replayed and (stored := await self._stored(namespace, item.id)) is not None:
             # What it was linked to then, which need not be what would be found now.
             item = dataclasses.replace(item, session_id=stored.session_id, facet=stored.facet)
+            if stored.revision == item.revision:
+                item.provenance = stored.provenance
         return Kept(Interaction(item), added.receipt.revision, added.degraded)
 
     async def _stored(self, namespace: str, item_id: str) -> Item | None:

@@ -23,6 +23,7 @@ from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.ids import new_id
 from memory_service.domain.memories import Memories
 from memory_service.domain.page_tokens import PageTokens
+from memory_service.domain.provenance import provenance_bytes, provenance_of_caller
 from memory_service.domain.retrieval import Retrieval, Selection
 from memory_service.domain.screening import Screening
 from memory_service.domain.splitting import Piece, Split, split_text
@@ -218,8 +219,18 @@ class Knowledge:
         return WrittenDocument(document, [f for f in fragments if f], added.receipt, added.degraded)
 
     async def _repeated(self, namespace: str, draft: DocumentDraft, receipt: Receipt) -> WrittenDocument:
-        document = document_of_stamps(draft, receipt.items)
+        document = await self.as_told(namespace, draft, receipt)
         return WrittenDocument(document, [], receipt, await self.obstacles(namespace))
+
+    async def as_told(self, namespace: str, draft: DocumentDraft, receipt: Receipt) -> Document:
+        """Return the document that an earlier, equal request wrote, with what its receipt tells of it."""
+        stamp = receipt.items[0]
+        stored = (await self._store.get_items(namespace, [stamp.id])).get(stamp.id)
+        # Of a version that is gone: who asks again is who wrote it.
+        provenance = provenance_of_caller()
+        if stored is not None and stored.revision == stamp.revision:
+            provenance = stored.provenance
+        return document_of_stamps(draft, receipt.items, provenance)
 
     async def obstacles(self, namespace: str) -> list[Degradation]:
         """Return what keeps the fragments of a namespace from being embedded."""
@@ -332,4 +343,5 @@ class Knowledge:
 
 def fragment_bytes(fragment: Fragment) -> int:
     """Return about how many bytes a fragment takes in an answer."""
-    return len(fragment.text.encode()) + _FRAGMENT_BYTES + len(fragment.kept.document_id)
+    kept = len(fragment.kept.document_id) + provenance_bytes(fragment.item.provenance)
+    return len(fragment.text.encode()) + _FRAGMENT_BYTES + kept

@@ -23,6 +23,8 @@ from memory_service.records import (
 from memory_service.stores.base import Store
 
 _PARENTS_KEPT_MAX = 100
+_PROVENANCE_BYTES = 48
+"""About how many bytes a provenance takes in an answer, without its texts and parents."""
 
 
 def provenance_of_caller() -> Provenance | None:
@@ -38,6 +40,15 @@ def _of_caller(caller: Caller) -> Provenance | None:
 def _kept(provenance: Provenance) -> Provenance | None:
     """Return a provenance as it is kept: what says nothing takes no space."""
     return None if provenance == UNATTRIBUTED else provenance
+
+
+def provenance_bytes(provenance: Provenance | None) -> int:
+    """Return about how many bytes a provenance takes in an answer."""
+    if provenance is None:
+        return 0
+    known = provenance
+    texts = (known.writer, known.credential_id, known.source_uri, known.model, *known.parent_ids)
+    return _PROVENANCE_BYTES + sum(len(text.encode()) + 3 for text in texts)
 
 
 def attribute_states(states: Sequence[StateWrite]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from memory_service.domain.checks import Checks
-from memory_service.domain.documents import Document, DocumentDraft, Fragment, document_of_stamps
+from memory_service.domain.documents import Document, DocumentDraft, Fragment
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.knowledge import Knowledge, WrittenDocument
 from memory_service.domain.memories import Memories
@@ -258,7 +258,8 @@ class SaveCommand:
             document = None
         if document is None or document.item.revision != stamp.revision:
             # What was deleted or replaced does not come back: the answer has its particulars alone.
-            gone = document_of_stamps(DocumentDraft("", session_id=spoken.session_id), receipt.items)
+            draft = DocumentDraft("", session_id=spoken.session_id)
+            gone = await self._knowledge.as_told(namespace, draft, receipt)
             return _saved(decided, WrittenDocument(gone, [], receipt))
         fragments = await self._knowledge.fragments(namespace, document.fragment_ids())
         degraded = await self._knowledge.obstacles(namespace)

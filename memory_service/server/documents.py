@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memory_service.domain.documents import Document, DocumentDraft, Fragment
 from memory_service.domain.splitting import Split
+from memory_service.server.provenance import fill_provenance
 from memory_service.server.values import fill_struct, fill_time, to_dict, to_us, ttl_us
 from memory_service.v1 import knowledge_pb2 as pb
 
@@ -59,6 +60,7 @@ def fill_document(
         target.text = document.text
     if with_preview:
         target.preview = document.preview
+    fill_provenance(target.provenance, item)
 
 
 def document_bytes(document: Document) -> int:
@@ -77,3 +79,4 @@ def fill_fragment(target: pb.Fragment, fragment: Fragment) -> None:
     target.start_offset, target.end_offset = kept.start, kept.end
     target.start_byte, target.end_byte = kept.start_byte, kept.end_byte
     fill_time(target.create_time, fragment.item.update_us)
+    fill_provenance(target.provenance, fragment.item)

@@ -20,7 +20,7 @@ from memory_service.errors import InvalidArgument
 from memory_service.records import Item, RetrieveMode
 from memory_service.server.decisions import degradations, fill_explanation
 from memory_service.server.memory_servicer import request_key
-from memory_service.server.provenance import to_trust
+from memory_service.server.provenance import fill_provenance, to_trust
 from memory_service.server.values import fill_struct, fill_time, to_dict, to_us, ttl_us
 from memory_service.v1 import interaction_pb2 as pb
 from memory_service.v1 import interaction_pb2_grpc
@@ -184,6 +184,7 @@ def _fill(target: pb.Interaction, interaction: Interaction) -> None:
         target.original_message.sender = sender_of(original)
         target.original_message.content = text_of(original)
         fill_time(target.original_message.create_time, original.create_us)
+        fill_provenance(target.original_message.provenance, original)
 
 
 def _fill_item(target: pb.Interaction, item: Item) -> None:
@@ -199,3 +200,4 @@ def _fill_item(target: pb.Interaction, item: Item) -> None:
     target.labels.update(item.labels)
     if item.metadata is not None:
         fill_struct(target.metadata, item.metadata)
+    fill_provenance(target.provenance, item)

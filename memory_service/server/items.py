@@ -296,8 +296,7 @@ def _fill(target: pb.MemoryItem, item: Item) -> None:
         target.importance = item.importance
     if item.facet is not None:
         target.kind = int(item.facet.kind)  # type: ignore[assignment]
-    if item.provenance is not None:
-        fill_provenance(target.provenance, item, item.provenance)
+    fill_provenance(target.provenance, item)
 
 
 def _fill_content(target: pb.MemoryItem, content: Content) -> None:

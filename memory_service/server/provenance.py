@@ -60,10 +60,16 @@ def to_claimed(field: str, item: pb.MemoryItem) -> ProvenanceDraft:
     return ProvenanceDraft(imported=True, claimed=claimed)
 
 
-def fill_provenance(target: pb.Provenance, item: Item, known: Provenance) -> None:
-    """Set the provenance of an item."""
+def fill_provenance(target: pb.Provenance, item: Item) -> None:
+    """Set the provenance of an item. Of one that has none it stays unset."""
+    if item.provenance is not None:
+        fill_known(target, item.provenance, item.source, item.update_us)
+
+
+def fill_known(target: pb.Provenance, known: Provenance, source: SourceKind, update_us: int) -> None:
+    """Set a provenance of a version that was written then and whose content comes from there."""
     target.writer, target.credential_id = known.writer, known.credential_id
-    target.source = int(item.source)  # type: ignore[assignment]
+    target.source = int(source)  # type: ignore[assignment]
     target.source_uri, target.model, target.trust = known.source_uri, known.model, known.trust
     target.parent_ids.extend(known.parent_ids)
-    fill_time(target.write_time, item.update_us if known.write_us is None else known.write_us)
+    fill_time(target.write_time, update_us if known.write_us is None else known.write_us)

@@ -10,8 +10,9 @@ from memory_service.domain.facts.importance import Importance
 from memory_service.domain.facts.memory import Fact, Memory, Source
 from memory_service.domain.facts.outcomes import FactDraft, OnContradiction
 from memory_service.domain.facts.reading import MemoryReading, Wanted
+from memory_service.domain.provenance import provenance_bytes
 from memory_service.errors import InvalidArgument
-from memory_service.server.provenance import to_trust
+from memory_service.server.provenance import fill_known, to_trust
 from memory_service.server.values import fill_struct, fill_time, to_dict, to_us, ttl_us
 from memory_service.v1 import user_memory_pb2 as pb
 
@@ -108,7 +109,8 @@ def memory_bytes(memory: Memory) -> int:
     ids = (*fact.supersedes, *fact.source.item_ids, *fact.source.memory_ids)
     pairs = sum(len(key) + len(value) + 8 for key, value in memory.labels.items())
     metadata = len(repr(memory.metadata)) if memory.metadata else 0
-    return _OVERHEAD_BYTES + 4 * sum(map(len, texts)) + sum(len(i) + 4 for i in ids) + 4 * (pairs + metadata)
+    known = provenance_bytes(memory.provenance) + sum(len(i) + 4 for i in ids)
+    return _OVERHEAD_BYTES + 4 * sum(map(len, texts)) + known + 4 * (pairs + metadata)
 
 
 class MemoryFilling:
@@ -132,6 +134,8 @@ class MemoryFilling:
         if memory.metadata is not None:
             fill_struct(target.metadata, memory.metadata)
         _fill_source(target.source, memory)
+        if (known := memory.provenance) is not None:
+            fill_known(target.provenance, known, known.source, memory.update_us)
         self._fill_importance(target.importance, memory)
 
     def fill_all(self, targets: Iterable[pb.UserMemory], memories: Sequence[Memory]) -> None:

@@ -22,7 +22,7 @@ INTERACTION_KIND_RESPONSE: InteractionKind
 INTERACTION_KIND_REFLECTION: InteractionKind
 
 class Interaction(_message.Message):
-    __slots__ = ("id", "kind", "content", "sender", "session_id", "in_response_to", "original_message", "interaction_ids", "create_time", "update_time", "expire_time", "labels", "metadata", "revision")
+    __slots__ = ("id", "kind", "content", "sender", "session_id", "in_response_to", "original_message", "interaction_ids", "create_time", "update_time", "expire_time", "labels", "metadata", "revision", "provenance")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -44,6 +44,7 @@ class Interaction(_message.Message):
     LABELS_FIELD_NUMBER: _ClassVar[int]
     METADATA_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
+    PROVENANCE_FIELD_NUMBER: _ClassVar[int]
     id: str
     kind: InteractionKind
     content: str
@@ -58,17 +59,20 @@ class Interaction(_message.Message):
     labels: _containers.ScalarMap[str, str]
     metadata: _struct_pb2.Struct
     revision: int
-    def __init__(self, id: _Optional[str] = ..., kind: _Optional[_Union[InteractionKind, str]] = ..., content: _Optional[str] = ..., sender: _Optional[str] = ..., session_id: _Optional[str] = ..., in_response_to: _Optional[str] = ..., original_message: _Optional[_Union[OriginalMessage, _Mapping]] = ..., interaction_ids: _Optional[_Iterable[str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., revision: _Optional[int] = ...) -> None: ...
+    provenance: _memory_pb2.Provenance
+    def __init__(self, id: _Optional[str] = ..., kind: _Optional[_Union[InteractionKind, str]] = ..., content: _Optional[str] = ..., sender: _Optional[str] = ..., session_id: _Optional[str] = ..., in_response_to: _Optional[str] = ..., original_message: _Optional[_Union[OriginalMessage, _Mapping]] = ..., interaction_ids: _Optional[_Iterable[str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., revision: _Optional[int] = ..., provenance: _Optional[_Union[_memory_pb2.Provenance, _Mapping]] = ...) -> None: ...
 
 class OriginalMessage(_message.Message):
-    __slots__ = ("sender", "content", "create_time")
+    __slots__ = ("sender", "content", "create_time", "provenance")
     SENDER_FIELD_NUMBER: _ClassVar[int]
     CONTENT_FIELD_NUMBER: _ClassVar[int]
     CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    PROVENANCE_FIELD_NUMBER: _ClassVar[int]
     sender: str
     content: str
     create_time: _timestamp_pb2.Timestamp
-    def __init__(self, sender: _Optional[str] = ..., content: _Optional[str] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    provenance: _memory_pb2.Provenance
+    def __init__(self, sender: _Optional[str] = ..., content: _Optional[str] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., provenance: _Optional[_Union[_memory_pb2.Provenance, _Mapping]] = ...) -> None: ...
 
 class StoreInteractionRequest(_message.Message):
     __slots__ = ("namespace", "sender", "content", "create_time", "session_id", "id", "labels", "metadata", "ttl", "request_id")

@@ -26,7 +26,7 @@ HANDLE_MESSAGE_OUTCOME_NO_MESSAGE: HandleMessageOutcome
 HANDLE_MESSAGE_OUTCOME_INVALID_STATE: HandleMessageOutcome
 
 class Document(_message.Message):
-    __slots__ = ("id", "text", "title", "source", "source_item_id", "session_id", "labels", "metadata", "create_time", "update_time", "expire_time", "ttl", "version", "fragment_count", "size_bytes", "preview", "revision")
+    __slots__ = ("id", "text", "title", "source", "source_item_id", "session_id", "labels", "metadata", "create_time", "update_time", "expire_time", "ttl", "version", "fragment_count", "size_bytes", "preview", "revision", "provenance")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -51,6 +51,7 @@ class Document(_message.Message):
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
     PREVIEW_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
+    PROVENANCE_FIELD_NUMBER: _ClassVar[int]
     id: str
     text: str
     title: str
@@ -68,10 +69,11 @@ class Document(_message.Message):
     size_bytes: int
     preview: str
     revision: int
-    def __init__(self, id: _Optional[str] = ..., text: _Optional[str] = ..., title: _Optional[str] = ..., source: _Optional[str] = ..., source_item_id: _Optional[str] = ..., session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., version: _Optional[int] = ..., fragment_count: _Optional[int] = ..., size_bytes: _Optional[int] = ..., preview: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
+    provenance: _memory_pb2.Provenance
+    def __init__(self, id: _Optional[str] = ..., text: _Optional[str] = ..., title: _Optional[str] = ..., source: _Optional[str] = ..., source_item_id: _Optional[str] = ..., session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., version: _Optional[int] = ..., fragment_count: _Optional[int] = ..., size_bytes: _Optional[int] = ..., preview: _Optional[str] = ..., revision: _Optional[int] = ..., provenance: _Optional[_Union[_memory_pb2.Provenance, _Mapping]] = ...) -> None: ...
 
 class Fragment(_message.Message):
-    __slots__ = ("id", "document_id", "document_version", "index", "text", "start_offset", "end_offset", "start_byte", "end_byte", "create_time")
+    __slots__ = ("id", "document_id", "document_version", "index", "text", "start_offset", "end_offset", "start_byte", "end_byte", "create_time", "provenance")
     ID_FIELD_NUMBER: _ClassVar[int]
     DOCUMENT_ID_FIELD_NUMBER: _ClassVar[int]
     DOCUMENT_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -82,6 +84,7 @@ class Fragment(_message.Message):
     START_BYTE_FIELD_NUMBER: _ClassVar[int]
     END_BYTE_FIELD_NUMBER: _ClassVar[int]
     CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    PROVENANCE_FIELD_NUMBER: _ClassVar[int]
     id: str
     document_id: str
     document_version: int
@@ -92,7 +95,8 @@ class Fragment(_message.Message):
     start_byte: int
     end_byte: int
     create_time: _timestamp_pb2.Timestamp
-    def __init__(self, id: _Optional[str] = ..., document_id: _Optional[str] = ..., document_version: _Optional[int] = ..., index: _Optional[int] = ..., text: _Optional[str] = ..., start_offset: _Optional[int] = ..., end_offset: _Optional[int] = ..., start_byte: _Optional[int] = ..., end_byte: _Optional[int] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    provenance: _memory_pb2.Provenance
+    def __init__(self, id: _Optional[str] = ..., document_id: _Optional[str] = ..., document_version: _Optional[int] = ..., index: _Optional[int] = ..., text: _Optional[str] = ..., start_offset: _Optional[int] = ..., end_offset: _Optional[int] = ..., start_byte: _Optional[int] = ..., end_byte: _Optional[int] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., provenance: _Optional[_Union[_memory_pb2.Provenance, _Mapping]] = ...) -> None: ...
 
 class SplitOptions(_message.Message):
     __slots__ = ("max_characters", "overlap_characters")

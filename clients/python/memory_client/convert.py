@@ -169,7 +169,11 @@ def _provenance_from(provenance: Provenance) -> memory_pb2.Provenance:
     return message
 
 
-def _provenance_to(message: memory_pb2.Provenance) -> Provenance:
+def provenance_to(holder: Any) -> Provenance | None:
+    """Convert the provenance of what a message stands for; None where it is unset."""
+    if not holder.HasField("provenance"):
+        return None
+    message: memory_pb2.Provenance = holder.provenance
     return Provenance(
         source=enum_to(
             memory_pb2.SourceKind, "SOURCE_KIND_", message.source, SourceKind, SourceKind.UNSPECIFIED
@@ -217,7 +221,7 @@ def item_to(message: memory_pb2.MemoryItem, degraded: Iterable[memory_pb2.Degrad
         kind=kind_to(message.kind),
         facet_json=message.facet_json,
         importance=message.importance if message.HasField("importance") else None,
-        provenance=_provenance_to(message.provenance) if message.HasField("provenance") else None,
+        provenance=provenance_to(message),
         degraded=degraded_to(degraded),
     )
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from memory_client.found import Found
-from memory_client.models import Contribution, Degradation
+from memory_client.models import Contribution, Degradation, Provenance
 
 
 class InteractionKind(StrEnum):
@@ -35,6 +35,8 @@ class OriginalMessage:
     """Empty in requests: any."""
     create_time: datetime | None = None
     """None in requests: any."""
+    provenance: Provenance | None = None
+    """Who wrote the message, and how far it is trusted. From the server; it is not sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,9 @@ class Interaction:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     revision: int = 0
     """Revision of the namespace at which it was last written."""
+    provenance: Provenance | None = None
+    """Who wrote it, out of what, and how far it is trusted. None: nobody with a name wrote it, so that it is
+    trusted."""
     degraded: tuple[Degradation, ...] = field(default=(), compare=False)
     """What the server could not do when this client wrote it, such as embedding its text."""
 

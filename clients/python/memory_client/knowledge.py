@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from memory_client.models import Contribution, Degradation, MemoryItem
+from memory_client.models import Contribution, Degradation, MemoryItem, Provenance
 
 
 class HandleMessageOutcome(StrEnum):
@@ -50,6 +50,8 @@ class Fragment:
     """The first byte that is not in it."""
     create_time: datetime | None
     """When it was made."""
+    provenance: Provenance | None = None
+    """Who wrote it, and how far it is trusted. None: nobody with a name wrote it, so that it is trusted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,9 @@ class Document:
     """The beginning of the text. Only in lists and search results."""
     revision: int
     """Revision of the namespace at which this version was written."""
+    provenance: Provenance | None = None
+    """Who wrote it, out of what, and how far it is trusted. None: nobody with a name wrote it, so that it is
+    trusted."""
     fragments: tuple[Fragment, ...] = ()
     """In their order. Empty unless they were asked for, or the document was made by `handle_message`."""
     degraded: tuple[Degradation, ...] = field(default=(), compare=False)

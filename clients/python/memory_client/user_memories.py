@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from memory_client.decisions import DecidedBy, DecisionFailure, LlmUsage
-from memory_client.models import Contribution, Degradation
+from memory_client.models import Contribution, Degradation, Provenance
 
 
 class MemoryCategory(StrEnum):
@@ -184,6 +184,9 @@ class UserMemory:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     revision: int = 0
     """Revision of the namespace at which this version was written."""
+    provenance: Provenance | None = None
+    """Who wrote it, out of what, and how far it is trusted. None: nobody with a name wrote it, so that it is
+    trusted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

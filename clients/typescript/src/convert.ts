@@ -124,7 +124,7 @@ export function itemTo(item: pb.MemoryItem | undefined, degraded: readonly pb.De
     metadata: objectTo(proto.metadata),
     embedding: proto.embedding?.values,
     importance: proto.importance,
-    provenance: proto.provenance && provenanceTo(proto.provenance),
+    provenance: provenanceTo(proto.provenance),
     revision: Number(proto.revision),
     kind: kindTo(proto.kind),
     facetJson: proto.facetJson,

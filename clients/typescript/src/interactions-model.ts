@@ -18,7 +18,9 @@ import type {
   StoreResponseResponse,
 } from "./gen/memory_service/v1/interaction_pb.js";
 import { InteractionKind as Kinds, InteractionSchema } from "./gen/memory_service/v1/interaction_pb.js";
+import type { Provenance } from "./items.js";
 import type { JsonObject } from "./json.js";
+import { provenanceTo } from "./provenance.js";
 import { given } from "./requests.js";
 import type { Time, TimeInput } from "./times.js";
 import { enumTo, objectTo, optionalTimeTo, timestampFrom } from "./values.js";
@@ -51,6 +53,8 @@ export interface OriginalMessage {
   readonly sender: string;
   /** When it was said. */
   readonly createTime?: Time | undefined;
+  /** Who wrote it, and how far it is trusted. Undefined: nobody with a name wrote it, so that it is trusted. */
+  readonly provenance?: Provenance | undefined;
 }
 
 /** A message, a response or a reflection, as stored. */
@@ -83,6 +87,11 @@ export interface Interaction {
   readonly metadata: JsonObject;
   /** Revision of the namespace at which it was last written. */
   readonly revision: number;
+  /**
+   * Who wrote it, out of what, and how far it is trusted. Undefined: nobody with a name wrote it, so that it is
+   * trusted.
+   */
+  readonly provenance?: Provenance | undefined;
 }
 
 /** An interaction that this client wrote. */
@@ -139,6 +148,7 @@ export function interactionTo(interaction: ProtoInteraction | undefined): Intera
       content: proto.originalMessage.content,
       sender: proto.originalMessage.sender,
       createTime: optionalTimeTo(proto.originalMessage.createTime),
+      provenance: provenanceTo(proto.originalMessage.provenance),
     },
     interactionIds: proto.interactionIds,
     createTime: optionalTimeTo(proto.createTime),
@@ -147,6 +157,7 @@ export function interactionTo(interaction: ProtoInteraction | undefined): Intera
     labels: proto.labels,
     metadata: objectTo(proto.metadata),
     revision: Number(proto.revision),
+    provenance: provenanceTo(proto.provenance),
   };
 }
 

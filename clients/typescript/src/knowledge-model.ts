@@ -19,8 +19,9 @@ import {
   FragmentSchema,
   HandleMessageOutcome as Outcomes,
 } from "./gen/memory_service/v1/knowledge_pb.js";
-import type { MemoryItem } from "./items.js";
+import type { MemoryItem, Provenance } from "./items.js";
 import type { JsonObject } from "./json.js";
+import { provenanceTo } from "./provenance.js";
 import type { Time } from "./times.js";
 import { enumTo, objectTo, optionalTimeTo } from "./values.js";
 
@@ -67,6 +68,8 @@ export interface Fragment {
   readonly endByte: number;
   /** When it was made. */
   readonly createTime?: Time | undefined;
+  /** Who wrote it, and how far it is trusted. Undefined: nobody with a name wrote it, so that it is trusted. */
+  readonly provenance?: Provenance | undefined;
 }
 
 /** A text that is kept whole and searched by its fragments. */
@@ -103,6 +106,11 @@ export interface Document {
   readonly preview: string;
   /** Revision of the namespace at which this version was written. */
   readonly revision: number;
+  /**
+   * Who wrote it, out of what, and how far it is trusted. Undefined: nobody with a name wrote it, so that it is
+   * trusted.
+   */
+  readonly provenance?: Provenance | undefined;
 }
 
 /** A document that this client wrote, without its text. */
@@ -177,6 +185,7 @@ export function fragmentTo(fragment: ProtoFragment | undefined): Fragment {
     startByte: proto.startByte,
     endByte: proto.endByte,
     createTime: optionalTimeTo(proto.createTime),
+    provenance: provenanceTo(proto.provenance),
   };
 }
 
@@ -200,6 +209,7 @@ export function documentTo(document: ProtoDocument | undefined): Document {
     sizeBytes: Number(proto.sizeBytes),
     preview: proto.preview,
     revision: Number(proto.revision),
+    provenance: provenanceTo(proto.provenance),
   };
 }
 

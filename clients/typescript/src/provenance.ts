@@ -39,8 +39,11 @@ export function provenanceFrom(provenance: Provenance, where: string): MessageIn
   };
 }
 
-/** Converts to a provenance. */
-export function provenanceTo(provenance: Proto): Provenance {
+/** Converts to a provenance; undefined stays undefined. */
+export function provenanceTo(provenance: Proto | undefined): Provenance | undefined {
+  if (provenance === undefined) {
+    return undefined;
+  }
   const { writer, credentialId, sourceUri, parentIds, model, trust } = provenance;
   return {
     writer,

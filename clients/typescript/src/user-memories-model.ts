@@ -2,6 +2,7 @@
 
 import type { DecidedBy, Decision } from "./decisions.js";
 import type { Contribution } from "./found.js";
+import type { Provenance } from "./items.js";
 import type { JsonObject } from "./json.js";
 import type { Time } from "./times.js";
 
@@ -172,6 +173,11 @@ export interface UserMemory {
   readonly metadata: JsonObject;
   /** Revision of the namespace at which this version was written. */
   readonly revision: number;
+  /**
+   * Who wrote it, out of what, and how far it is trusted. Undefined: nobody with a name wrote it, so that it is
+   * trusted.
+   */
+  readonly provenance?: Provenance | undefined;
 }
 
 /** What became of a fact that was to be saved. */

@@ -29,6 +29,7 @@ import {
   UserMemorySchema,
 } from "./gen/memory_service/v1/user_memory_pb.js";
 import { explanationTo } from "./found.js";
+import { provenanceTo } from "./provenance.js";
 import { given } from "./requests.js";
 import type {
   Consolidation,
@@ -127,6 +128,7 @@ export function memoryTo(memory: ProtoMemory | undefined): UserMemory {
     labels: proto.labels,
     metadata: objectTo(proto.metadata),
     revision: Number(proto.revision),
+    provenance: provenanceTo(proto.provenance),
   };
 }
 

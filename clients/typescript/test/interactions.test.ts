@@ -56,7 +56,8 @@ describe("interactions", { skip, timeout: 120_000 }, () => {
     for (const response of [byId, byText]) {
       assert.equal(response.inResponseTo, id);
       assert.equal(response.sessionId, "s");
-      assert.deepEqual(response.originalMessage, { content: "Hello", sender: "ada", createTime: TIME });
+      const said = { content: "Hello", sender: "ada", createTime: TIME, provenance: undefined };
+      assert.deepEqual(response.originalMessage, said);
     }
     const [pair] = await agent.retrieveLastInteractions({ sender: "ada" });
     assert.deepEqual(pair?.responses.map(({ content }) => content), ["Hi Ada", "Hi!"]);

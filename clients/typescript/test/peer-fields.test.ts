@@ -33,6 +33,7 @@ const NOT_SENT: Readonly<Record<string, readonly string[]>> = {
     "create_time",
     "update_time",
     "revision",
+    "provenance",
   ],
   Document: [
     "source_item_id",
@@ -42,7 +43,9 @@ const NOT_SENT: Readonly<Record<string, readonly string[]>> = {
     "size_bytes",
     "preview",
     "revision",
+    "provenance",
   ],
+  OriginalMessage: ["provenance"],
 };
 
 /** What the client does not hand on: it fetches all pages, and resumes streams by itself. */

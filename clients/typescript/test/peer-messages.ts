@@ -82,6 +82,7 @@ const SENT: Readonly<Record<string, readonly string[]>> = {
     "expireTime",
     "ttlMs",
   ],
+  OriginalMessage: ["content", "sender", "createTime"],
   MemorySource: ["sessionId", "itemIds", "quote", "actor"],
   StateEntry: ["key", "value", "description", "expireTime"],
 };

@@ -113,7 +113,7 @@ class FactConsolidating:
         if dry_run:
             done.revision = await self._reading.revision(namespace)
             for group in done.groups:
-                _as_would_be(group)
+                await self._as_would_be(namespace, group)
             return done
         await self._settle(namespace, done, request)
         return done
@@ -254,8 +254,14 @@ class FactConsolidating:
             )
             if failure not in done.deciding.failures:
                 done.deciding.failures.append(failure)
-            _as_would_be(group)
+            await self._as_would_be(namespace, group)
         return unchanged
+
+    async def _as_would_be(self, namespace: str, group: Group) -> None:
+        """Tell of a group that is not written: a merged memory that only would be has no id."""
+        if group.action is Action.MERGE and group.memory is not None:
+            await self._saving.attribute(namespace, group.memory)
+            group.memory.id, group.memory.fact.version = "", 0
 
     async def _repeated(self, namespace: str, request: RequestKey | None, done: Consolidated) -> bool:
         """Give the answer to a request that was applied before; return whether it was."""
@@ -275,12 +281,6 @@ class FactConsolidating:
             done.groups.append(group)
         done.examined_count = sum(len(group.sources) for group in done.groups)
         return True
-
-
-def _as_would_be(group: Group) -> None:
-    """Tell of a group that is not written: a merged memory that only would be has no id."""
-    if group.action is Action.MERGE and group.memory is not None:
-        group.memory.id, group.memory.fact.version = "", 0
 
 
 def _problem(answer: GroupAnswer, sources: Sequence[str]) -> str:

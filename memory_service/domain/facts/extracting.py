@@ -180,7 +180,23 @@ class FactExtracting:
             extracted.revision = await self._reading.revision(namespace)
         for fact, planned in plans:
             if asked.dry_run or planned.saved.memory is None:
-                _as_would_be(fact, planned, set(by_id) if asked.dry_run else set())
+                await self._as_would_be(namespace, fact, planned, set(by_id) if asked.dry_run else set())
+
+    async def _as_would_be(self, namespace: str, fact: Found, planned: Planned, pending: set[str]) -> None:
+        """Tell of a fact that was not written: the memory that it would be has no id, what would end is as
+        it is. `pending` are the ids of memories that are not written either.
+        """
+        saved = planned.saved
+        if saved.memory is None:
+            now = now_us()
+            begins = now if fact.draft.valid_from_us is None else fact.draft.valid_from_us
+            saved.memory = FactSaving.new_memory(fact.draft, fact.content, now, begins)
+            await self._saving.attribute(namespace, saved.memory)
+        saved.memory.id, saved.memory.fact.version = "", 0
+        if saved.memory.fact.superseded_by in pending:
+            saved.memory.fact.superseded_by = ""
+        saved.memory.fact.supersedes = [i for i in saved.memory.fact.supersedes if i not in pending]
+        saved.superseded = planned.ended
 
     async def _repeated(
         self, namespace: str, receipt: Receipt, asked: Extraction, extracted: Extracted
@@ -214,20 +230,3 @@ def _said_in(item: Item) -> Said:
     if isinstance(item.content, ChatMessage) and item.content.name:
         text = text.removeprefix(f"{item.content.name}: ")
     return Said(role, text, item.id, min(item.create_us, now_us()))
-
-
-def _as_would_be(fact: Found, planned: Planned, pending: set[str]) -> None:
-    """Tell of a fact that was not written: the memory that it would be has no id, what would end is as it is.
-
-    `pending` are the ids of memories that are not written either.
-    """
-    saved = planned.saved
-    if saved.memory is None:
-        now = now_us()
-        begins = now if fact.draft.valid_from_us is None else fact.draft.valid_from_us
-        saved.memory = FactSaving.new_memory(fact.draft, fact.content, now, begins)
-    saved.memory.id, saved.memory.fact.version = "", 0
-    if saved.memory.fact.superseded_by in pending:
-        saved.memory.fact.superseded_by = ""
-    saved.memory.fact.supersedes = [i for i in saved.memory.fact.supersedes if i not in pending]
-    saved.superseded = planned.ended

@@ -125,7 +125,7 @@ class FactSaving:
         now = now_us()
         begins = now if draft.valid_from_us is None else draft.valid_from_us
         new = self.new_memory(draft, content, now, begins)
-        new.provenance = await self._memories.provenance_of(namespace, draft_of(new))
+        await self.attribute(namespace, new)
         judgement = await self._judging.judge(
             namespace, content, deciding,
             at_us=max(begins, now), trust=new.trust, pending=pending, leave_out=leave_out, recalled=recalled,
@@ -143,6 +143,10 @@ class FactSaving:
         saved.memory = new
         contradicted = judgement.contradicted if draft.on_contradiction is OnContradiction.SUPERSEDE else []
         return self._supersede(saved, contradicted, judgement.weaker)
+
+    async def attribute(self, namespace: str, new: Memory) -> None:
+        """Tell of a memory that is not written yet the provenance that it would have."""
+        new.provenance = await self._memories.provenance_of(namespace, draft_of(new))
 
     @staticmethod
     def new_memory(draft: FactDraft, content: str, now: int, begins: int) -> Memory:
@@ -218,8 +222,8 @@ class FactSaving:
     ) -> Added:
         """Write new memories, and next versions whose content is the same, all or none. Raises Conflict.
 
-        The memories get the revision and time of their write. `corrected` tells that it is a caller who says
-        something else in the next versions.
+        The memories get the revision, time and provenance of their write. `corrected` tells that it is a
+        caller who says something else in the next versions.
         """
         kept = [draft_of(m, keep_vector=True) for m in changed]
         for draft in kept:
@@ -236,6 +240,7 @@ class FactSaving:
         )
         for memory, item in zip((*new, *changed), added.items, strict=True):
             memory.revision, memory.update_us = item.revision, item.update_us
+            memory.provenance = item.provenance
         return added
 
 

@@ -113,7 +113,10 @@ type Interaction struct {
 	// metadata that was stored with it, as in MemoryItem. Unset: none.
 	Metadata *structpb.Struct `protobuf:"bytes,13,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// revision of the namespace at which it was last written.
-	Revision      int64 `protobuf:"varint,14,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision int64 `protobuf:"varint,14,opt,name=revision,proto3" json:"revision,omitempty"`
+	// provenance tells who wrote it, what it was made of, and how far it is trusted. Set by the server.
+	// Unset as in MemoryItem: its trust is 1.
+	Provenance    *Provenance `protobuf:"bytes,15,opt,name=provenance,proto3" json:"provenance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -246,6 +249,13 @@ func (x *Interaction) GetRevision() int64 {
 	return 0
 }
 
+func (x *Interaction) GetProvenance() *Provenance {
+	if x != nil {
+		return x.Provenance
+	}
+	return nil
+}
+
 // OriginalMessage tells which message a response answers, by what it said.
 type OriginalMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -254,7 +264,10 @@ type OriginalMessage struct {
 	// content of the message, to the letter. Required in requests. At most 64 KiB.
 	Content string `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
 	// create_time of the message. In requests, unset: any. UTC, kept to the microsecond.
-	CreateTime    *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// provenance tells who wrote the message, and how far it is trusted. Set by the server, and not looked
+	// at in requests. Unset as in MemoryItem: its trust is 1.
+	Provenance    *Provenance `protobuf:"bytes,4,opt,name=provenance,proto3" json:"provenance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -306,6 +319,13 @@ func (x *OriginalMessage) GetContent() string {
 func (x *OriginalMessage) GetCreateTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.CreateTime
+	}
+	return nil
+}
+
+func (x *OriginalMessage) GetProvenance() *Provenance {
+	if x != nil {
+		return x.Provenance
 	}
 	return nil
 }
@@ -1520,7 +1540,7 @@ var File_memory_service_v1_interaction_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_interaction_proto_rawDesc = "" +
 	"\n" +
-	"#memory_service/v1/interaction.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ememory_service/v1/memory.proto\"\xcb\x05\n" +
+	"#memory_service/v1/interaction.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ememory_service/v1/memory.proto\"\x8a\x06\n" +
 	"\vInteraction\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x126\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\".memory_service.v1.InteractionKindR\x04kind\x12\x18\n" +
@@ -1540,15 +1560,21 @@ const file_memory_service_v1_interaction_proto_rawDesc = "" +
 	"expireTime\x12B\n" +
 	"\x06labels\x18\f \x03(\v2*.memory_service.v1.Interaction.LabelsEntryR\x06labels\x123\n" +
 	"\bmetadata\x18\r \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12\x1a\n" +
-	"\brevision\x18\x0e \x01(\x03R\brevision\x1a9\n" +
+	"\brevision\x18\x0e \x01(\x03R\brevision\x12=\n" +
+	"\n" +
+	"provenance\x18\x0f \x01(\v2\x1d.memory_service.v1.ProvenanceR\n" +
+	"provenance\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x80\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbf\x01\n" +
 	"\x0fOriginalMessage\x12\x16\n" +
 	"\x06sender\x18\x01 \x01(\tR\x06sender\x12\x18\n" +
 	"\acontent\x18\x02 \x01(\tR\acontent\x12;\n" +
 	"\vcreate_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\"\xe1\x03\n" +
+	"createTime\x12=\n" +
+	"\n" +
+	"provenance\x18\x04 \x01(\v2\x1d.memory_service.v1.ProvenanceR\n" +
+	"provenance\"\xe1\x03\n" +
 	"\x17StoreInteractionRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x16\n" +
 	"\x06sender\x18\x02 \x01(\tR\x06sender\x12\x18\n" +
@@ -1741,11 +1767,12 @@ var file_memory_service_v1_interaction_proto_goTypes = []any{
 	nil,                                      // 20: memory_service.v1.RetrieveLastInteractionsRequest.LabelsEntry
 	(*timestamppb.Timestamp)(nil),            // 21: google.protobuf.Timestamp
 	(*structpb.Struct)(nil),                  // 22: google.protobuf.Struct
-	(*durationpb.Duration)(nil),              // 23: google.protobuf.Duration
-	(*Degradation)(nil),                      // 24: memory_service.v1.Degradation
-	(RetrieveMode)(0),                        // 25: memory_service.v1.RetrieveMode
-	(SourceKind)(0),                          // 26: memory_service.v1.SourceKind
-	(*Explanation)(nil),                      // 27: memory_service.v1.Explanation
+	(*Provenance)(nil),                       // 23: memory_service.v1.Provenance
+	(*durationpb.Duration)(nil),              // 24: google.protobuf.Duration
+	(*Degradation)(nil),                      // 25: memory_service.v1.Degradation
+	(RetrieveMode)(0),                        // 26: memory_service.v1.RetrieveMode
+	(SourceKind)(0),                          // 27: memory_service.v1.SourceKind
+	(*Explanation)(nil),                      // 28: memory_service.v1.Explanation
 }
 var file_memory_service_v1_interaction_proto_depIdxs = []int32{
 	0,  // 0: memory_service.v1.Interaction.kind:type_name -> memory_service.v1.InteractionKind
@@ -1755,57 +1782,59 @@ var file_memory_service_v1_interaction_proto_depIdxs = []int32{
 	21, // 4: memory_service.v1.Interaction.expire_time:type_name -> google.protobuf.Timestamp
 	15, // 5: memory_service.v1.Interaction.labels:type_name -> memory_service.v1.Interaction.LabelsEntry
 	22, // 6: memory_service.v1.Interaction.metadata:type_name -> google.protobuf.Struct
-	21, // 7: memory_service.v1.OriginalMessage.create_time:type_name -> google.protobuf.Timestamp
-	21, // 8: memory_service.v1.StoreInteractionRequest.create_time:type_name -> google.protobuf.Timestamp
-	16, // 9: memory_service.v1.StoreInteractionRequest.labels:type_name -> memory_service.v1.StoreInteractionRequest.LabelsEntry
-	22, // 10: memory_service.v1.StoreInteractionRequest.metadata:type_name -> google.protobuf.Struct
-	23, // 11: memory_service.v1.StoreInteractionRequest.ttl:type_name -> google.protobuf.Duration
-	1,  // 12: memory_service.v1.StoreInteractionResponse.interaction:type_name -> memory_service.v1.Interaction
-	24, // 13: memory_service.v1.StoreInteractionResponse.degraded:type_name -> memory_service.v1.Degradation
-	2,  // 14: memory_service.v1.StoreResponseRequest.original_message:type_name -> memory_service.v1.OriginalMessage
-	21, // 15: memory_service.v1.StoreResponseRequest.create_time:type_name -> google.protobuf.Timestamp
-	17, // 16: memory_service.v1.StoreResponseRequest.labels:type_name -> memory_service.v1.StoreResponseRequest.LabelsEntry
-	22, // 17: memory_service.v1.StoreResponseRequest.metadata:type_name -> google.protobuf.Struct
-	23, // 18: memory_service.v1.StoreResponseRequest.ttl:type_name -> google.protobuf.Duration
-	1,  // 19: memory_service.v1.StoreResponseResponse.interaction:type_name -> memory_service.v1.Interaction
-	24, // 20: memory_service.v1.StoreResponseResponse.degraded:type_name -> memory_service.v1.Degradation
-	21, // 21: memory_service.v1.StoreReflectionRequest.create_time:type_name -> google.protobuf.Timestamp
-	18, // 22: memory_service.v1.StoreReflectionRequest.labels:type_name -> memory_service.v1.StoreReflectionRequest.LabelsEntry
-	22, // 23: memory_service.v1.StoreReflectionRequest.metadata:type_name -> google.protobuf.Struct
-	23, // 24: memory_service.v1.StoreReflectionRequest.ttl:type_name -> google.protobuf.Duration
-	1,  // 25: memory_service.v1.StoreReflectionResponse.interaction:type_name -> memory_service.v1.Interaction
-	24, // 26: memory_service.v1.StoreReflectionResponse.degraded:type_name -> memory_service.v1.Degradation
-	19, // 27: memory_service.v1.RetrieveRelevantContextRequest.labels:type_name -> memory_service.v1.RetrieveRelevantContextRequest.LabelsEntry
-	21, // 28: memory_service.v1.RetrieveRelevantContextRequest.start_time:type_name -> google.protobuf.Timestamp
-	21, // 29: memory_service.v1.RetrieveRelevantContextRequest.end_time:type_name -> google.protobuf.Timestamp
-	25, // 30: memory_service.v1.RetrieveRelevantContextRequest.mode:type_name -> memory_service.v1.RetrieveMode
-	26, // 31: memory_service.v1.RetrieveRelevantContextRequest.sources:type_name -> memory_service.v1.SourceKind
-	11, // 32: memory_service.v1.RetrieveRelevantContextResponse.results:type_name -> memory_service.v1.ContextResult
-	24, // 33: memory_service.v1.RetrieveRelevantContextResponse.degraded:type_name -> memory_service.v1.Degradation
-	1,  // 34: memory_service.v1.ContextResult.interaction:type_name -> memory_service.v1.Interaction
-	27, // 35: memory_service.v1.ContextResult.explanation:type_name -> memory_service.v1.Explanation
-	20, // 36: memory_service.v1.RetrieveLastInteractionsRequest.labels:type_name -> memory_service.v1.RetrieveLastInteractionsRequest.LabelsEntry
-	21, // 37: memory_service.v1.RetrieveLastInteractionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	21, // 38: memory_service.v1.RetrieveLastInteractionsRequest.end_time:type_name -> google.protobuf.Timestamp
-	26, // 39: memory_service.v1.RetrieveLastInteractionsRequest.sources:type_name -> memory_service.v1.SourceKind
-	14, // 40: memory_service.v1.RetrieveLastInteractionsResponse.interactions:type_name -> memory_service.v1.InteractionPair
-	1,  // 41: memory_service.v1.InteractionPair.message:type_name -> memory_service.v1.Interaction
-	1,  // 42: memory_service.v1.InteractionPair.responses:type_name -> memory_service.v1.Interaction
-	3,  // 43: memory_service.v1.InteractionService.StoreInteraction:input_type -> memory_service.v1.StoreInteractionRequest
-	5,  // 44: memory_service.v1.InteractionService.StoreResponse:input_type -> memory_service.v1.StoreResponseRequest
-	7,  // 45: memory_service.v1.InteractionService.StoreReflection:input_type -> memory_service.v1.StoreReflectionRequest
-	9,  // 46: memory_service.v1.InteractionService.RetrieveRelevantContext:input_type -> memory_service.v1.RetrieveRelevantContextRequest
-	12, // 47: memory_service.v1.InteractionService.RetrieveLastInteractions:input_type -> memory_service.v1.RetrieveLastInteractionsRequest
-	4,  // 48: memory_service.v1.InteractionService.StoreInteraction:output_type -> memory_service.v1.StoreInteractionResponse
-	6,  // 49: memory_service.v1.InteractionService.StoreResponse:output_type -> memory_service.v1.StoreResponseResponse
-	8,  // 50: memory_service.v1.InteractionService.StoreReflection:output_type -> memory_service.v1.StoreReflectionResponse
-	10, // 51: memory_service.v1.InteractionService.RetrieveRelevantContext:output_type -> memory_service.v1.RetrieveRelevantContextResponse
-	13, // 52: memory_service.v1.InteractionService.RetrieveLastInteractions:output_type -> memory_service.v1.RetrieveLastInteractionsResponse
-	48, // [48:53] is the sub-list for method output_type
-	43, // [43:48] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	23, // 7: memory_service.v1.Interaction.provenance:type_name -> memory_service.v1.Provenance
+	21, // 8: memory_service.v1.OriginalMessage.create_time:type_name -> google.protobuf.Timestamp
+	23, // 9: memory_service.v1.OriginalMessage.provenance:type_name -> memory_service.v1.Provenance
+	21, // 10: memory_service.v1.StoreInteractionRequest.create_time:type_name -> google.protobuf.Timestamp
+	16, // 11: memory_service.v1.StoreInteractionRequest.labels:type_name -> memory_service.v1.StoreInteractionRequest.LabelsEntry
+	22, // 12: memory_service.v1.StoreInteractionRequest.metadata:type_name -> google.protobuf.Struct
+	24, // 13: memory_service.v1.StoreInteractionRequest.ttl:type_name -> google.protobuf.Duration
+	1,  // 14: memory_service.v1.StoreInteractionResponse.interaction:type_name -> memory_service.v1.Interaction
+	25, // 15: memory_service.v1.StoreInteractionResponse.degraded:type_name -> memory_service.v1.Degradation
+	2,  // 16: memory_service.v1.StoreResponseRequest.original_message:type_name -> memory_service.v1.OriginalMessage
+	21, // 17: memory_service.v1.StoreResponseRequest.create_time:type_name -> google.protobuf.Timestamp
+	17, // 18: memory_service.v1.StoreResponseRequest.labels:type_name -> memory_service.v1.StoreResponseRequest.LabelsEntry
+	22, // 19: memory_service.v1.StoreResponseRequest.metadata:type_name -> google.protobuf.Struct
+	24, // 20: memory_service.v1.StoreResponseRequest.ttl:type_name -> google.protobuf.Duration
+	1,  // 21: memory_service.v1.StoreResponseResponse.interaction:type_name -> memory_service.v1.Interaction
+	25, // 22: memory_service.v1.StoreResponseResponse.degraded:type_name -> memory_service.v1.Degradation
+	21, // 23: memory_service.v1.StoreReflectionRequest.create_time:type_name -> google.protobuf.Timestamp
+	18, // 24: memory_service.v1.StoreReflectionRequest.labels:type_name -> memory_service.v1.StoreReflectionRequest.LabelsEntry
+	22, // 25: memory_service.v1.StoreReflectionRequest.metadata:type_name -> google.protobuf.Struct
+	24, // 26: memory_service.v1.StoreReflectionRequest.ttl:type_name -> google.protobuf.Duration
+	1,  // 27: memory_service.v1.StoreReflectionResponse.interaction:type_name -> memory_service.v1.Interaction
+	25, // 28: memory_service.v1.StoreReflectionResponse.degraded:type_name -> memory_service.v1.Degradation
+	19, // 29: memory_service.v1.RetrieveRelevantContextRequest.labels:type_name -> memory_service.v1.RetrieveRelevantContextRequest.LabelsEntry
+	21, // 30: memory_service.v1.RetrieveRelevantContextRequest.start_time:type_name -> google.protobuf.Timestamp
+	21, // 31: memory_service.v1.RetrieveRelevantContextRequest.end_time:type_name -> google.protobuf.Timestamp
+	26, // 32: memory_service.v1.RetrieveRelevantContextRequest.mode:type_name -> memory_service.v1.RetrieveMode
+	27, // 33: memory_service.v1.RetrieveRelevantContextRequest.sources:type_name -> memory_service.v1.SourceKind
+	11, // 34: memory_service.v1.RetrieveRelevantContextResponse.results:type_name -> memory_service.v1.ContextResult
+	25, // 35: memory_service.v1.RetrieveRelevantContextResponse.degraded:type_name -> memory_service.v1.Degradation
+	1,  // 36: memory_service.v1.ContextResult.interaction:type_name -> memory_service.v1.Interaction
+	28, // 37: memory_service.v1.ContextResult.explanation:type_name -> memory_service.v1.Explanation
+	20, // 38: memory_service.v1.RetrieveLastInteractionsRequest.labels:type_name -> memory_service.v1.RetrieveLastInteractionsRequest.LabelsEntry
+	21, // 39: memory_service.v1.RetrieveLastInteractionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	21, // 40: memory_service.v1.RetrieveLastInteractionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	27, // 41: memory_service.v1.RetrieveLastInteractionsRequest.sources:type_name -> memory_service.v1.SourceKind
+	14, // 42: memory_service.v1.RetrieveLastInteractionsResponse.interactions:type_name -> memory_service.v1.InteractionPair
+	1,  // 43: memory_service.v1.InteractionPair.message:type_name -> memory_service.v1.Interaction
+	1,  // 44: memory_service.v1.InteractionPair.responses:type_name -> memory_service.v1.Interaction
+	3,  // 45: memory_service.v1.InteractionService.StoreInteraction:input_type -> memory_service.v1.StoreInteractionRequest
+	5,  // 46: memory_service.v1.InteractionService.StoreResponse:input_type -> memory_service.v1.StoreResponseRequest
+	7,  // 47: memory_service.v1.InteractionService.StoreReflection:input_type -> memory_service.v1.StoreReflectionRequest
+	9,  // 48: memory_service.v1.InteractionService.RetrieveRelevantContext:input_type -> memory_service.v1.RetrieveRelevantContextRequest
+	12, // 49: memory_service.v1.InteractionService.RetrieveLastInteractions:input_type -> memory_service.v1.RetrieveLastInteractionsRequest
+	4,  // 50: memory_service.v1.InteractionService.StoreInteraction:output_type -> memory_service.v1.StoreInteractionResponse
+	6,  // 51: memory_service.v1.InteractionService.StoreResponse:output_type -> memory_service.v1.StoreResponseResponse
+	8,  // 52: memory_service.v1.InteractionService.StoreReflection:output_type -> memory_service.v1.StoreReflectionResponse
+	10, // 53: memory_service.v1.InteractionService.RetrieveRelevantContext:output_type -> memory_service.v1.RetrieveRelevantContextResponse
+	13, // 54: memory_service.v1.InteractionService.RetrieveLastInteractions:output_type -> memory_service.v1.RetrieveLastInteractionsResponse
+	50, // [50:55] is the sub-list for method output_type
+	45, // [45:50] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_interaction_proto_init() }

@@ -131,7 +131,11 @@ type Document struct {
 	// by the server, in lists and search results only.
 	Preview string `protobuf:"bytes,16,opt,name=preview,proto3" json:"preview,omitempty"`
 	// revision of the namespace at which this version was written. Set by the server.
-	Revision      int64 `protobuf:"varint,17,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision int64 `protobuf:"varint,17,opt,name=revision,proto3" json:"revision,omitempty"`
+	// provenance tells who wrote this version of the document, the message that it was saved from, and
+	// how far it is trusted. Set by the server, and not looked at in requests. Unset as in MemoryItem: its
+	// trust is 1.
+	Provenance    *Provenance `protobuf:"bytes,18,opt,name=provenance,proto3" json:"provenance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -285,6 +289,13 @@ func (x *Document) GetRevision() int64 {
 	return 0
 }
 
+func (x *Document) GetProvenance() *Provenance {
+	if x != nil {
+		return x.Provenance
+	}
+	return nil
+}
+
 // Fragment is a piece of a document's text. Neighbours may overlap.
 type Fragment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -307,7 +318,10 @@ type Fragment struct {
 	// end_byte is where the fragment ends, in bytes of UTF-8: the first that is not in it.
 	EndByte int32 `protobuf:"varint,9,opt,name=end_byte,json=endByte,proto3" json:"end_byte,omitempty"`
 	// create_time is when the fragment was made. UTC.
-	CreateTime    *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// provenance tells who wrote the fragment, and how far it is trusted. Unset as in MemoryItem: its
+	// trust is 1.
+	Provenance    *Provenance `protobuf:"bytes,11,opt,name=provenance,proto3" json:"provenance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -408,6 +422,13 @@ func (x *Fragment) GetEndByte() int32 {
 func (x *Fragment) GetCreateTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.CreateTime
+	}
+	return nil
+}
+
+func (x *Fragment) GetProvenance() *Provenance {
+	if x != nil {
+		return x.Provenance
 	}
 	return nil
 }
@@ -1674,7 +1695,7 @@ var File_memory_service_v1_knowledge_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_knowledge_proto_rawDesc = "" +
 	"\n" +
-	"!memory_service/v1/knowledge.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ememory_service/v1/memory.proto\"\xcc\x05\n" +
+	"!memory_service/v1/knowledge.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ememory_service/v1/memory.proto\"\x8b\x06\n" +
 	"\bDocument\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x14\n" +
@@ -1698,10 +1719,13 @@ const file_memory_service_v1_knowledge_proto_rawDesc = "" +
 	"\n" +
 	"size_bytes\x18\x0f \x01(\x03R\tsizeBytes\x12\x18\n" +
 	"\apreview\x18\x10 \x01(\tR\apreview\x12\x1a\n" +
-	"\brevision\x18\x11 \x01(\x03R\brevision\x1a9\n" +
+	"\brevision\x18\x11 \x01(\x03R\brevision\x12=\n" +
+	"\n" +
+	"provenance\x18\x12 \x01(\v2\x1d.memory_service.v1.ProvenanceR\n" +
+	"provenance\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc9\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x88\x03\n" +
 	"\bFragment\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1f\n" +
 	"\vdocument_id\x18\x02 \x01(\tR\n" +
@@ -1717,7 +1741,10 @@ const file_memory_service_v1_knowledge_proto_rawDesc = "" +
 	"\bend_byte\x18\t \x01(\x05R\aendByte\x12;\n" +
 	"\vcreate_time\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\"\x98\x01\n" +
+	"createTime\x12=\n" +
+	"\n" +
+	"provenance\x18\v \x01(\v2\x1d.memory_service.v1.ProvenanceR\n" +
+	"provenance\"\x98\x01\n" +
 	"\fSplitOptions\x12*\n" +
 	"\x0emax_characters\x18\x01 \x01(\x05H\x00R\rmaxCharacters\x88\x01\x01\x122\n" +
 	"\x12overlap_characters\x18\x02 \x01(\x05H\x01R\x11overlapCharacters\x88\x01\x01B\x11\n" +
@@ -1902,11 +1929,12 @@ var file_memory_service_v1_knowledge_proto_goTypes = []any{
 	(*structpb.Struct)(nil),         // 21: google.protobuf.Struct
 	(*timestamppb.Timestamp)(nil),   // 22: google.protobuf.Timestamp
 	(*durationpb.Duration)(nil),     // 23: google.protobuf.Duration
-	(*MemoryItem)(nil),              // 24: memory_service.v1.MemoryItem
-	(*Degradation)(nil),             // 25: memory_service.v1.Degradation
-	(RetrieveMode)(0),               // 26: memory_service.v1.RetrieveMode
-	(SourceKind)(0),                 // 27: memory_service.v1.SourceKind
-	(*Explanation)(nil),             // 28: memory_service.v1.Explanation
+	(*Provenance)(nil),              // 24: memory_service.v1.Provenance
+	(*MemoryItem)(nil),              // 25: memory_service.v1.MemoryItem
+	(*Degradation)(nil),             // 26: memory_service.v1.Degradation
+	(RetrieveMode)(0),               // 27: memory_service.v1.RetrieveMode
+	(SourceKind)(0),                 // 28: memory_service.v1.SourceKind
+	(*Explanation)(nil),             // 29: memory_service.v1.Explanation
 }
 var file_memory_service_v1_knowledge_proto_depIdxs = []int32{
 	17, // 0: memory_service.v1.Document.labels:type_name -> memory_service.v1.Document.LabelsEntry
@@ -1915,52 +1943,54 @@ var file_memory_service_v1_knowledge_proto_depIdxs = []int32{
 	22, // 3: memory_service.v1.Document.update_time:type_name -> google.protobuf.Timestamp
 	22, // 4: memory_service.v1.Document.expire_time:type_name -> google.protobuf.Timestamp
 	23, // 5: memory_service.v1.Document.ttl:type_name -> google.protobuf.Duration
-	22, // 6: memory_service.v1.Fragment.create_time:type_name -> google.protobuf.Timestamp
-	18, // 7: memory_service.v1.HandleMessageRequest.labels:type_name -> memory_service.v1.HandleMessageRequest.LabelsEntry
-	21, // 8: memory_service.v1.HandleMessageRequest.metadata:type_name -> google.protobuf.Struct
-	3,  // 9: memory_service.v1.HandleMessageRequest.split:type_name -> memory_service.v1.SplitOptions
-	0,  // 10: memory_service.v1.HandleMessageResponse.outcome:type_name -> memory_service.v1.HandleMessageOutcome
-	24, // 11: memory_service.v1.HandleMessageResponse.message:type_name -> memory_service.v1.MemoryItem
-	1,  // 12: memory_service.v1.HandleMessageResponse.document:type_name -> memory_service.v1.Document
-	2,  // 13: memory_service.v1.HandleMessageResponse.fragments:type_name -> memory_service.v1.Fragment
-	25, // 14: memory_service.v1.HandleMessageResponse.degraded:type_name -> memory_service.v1.Degradation
-	1,  // 15: memory_service.v1.AddDocumentRequest.document:type_name -> memory_service.v1.Document
-	3,  // 16: memory_service.v1.AddDocumentRequest.split:type_name -> memory_service.v1.SplitOptions
-	1,  // 17: memory_service.v1.AddDocumentResponse.document:type_name -> memory_service.v1.Document
-	25, // 18: memory_service.v1.AddDocumentResponse.degraded:type_name -> memory_service.v1.Degradation
-	1,  // 19: memory_service.v1.GetDocumentResponse.document:type_name -> memory_service.v1.Document
-	2,  // 20: memory_service.v1.GetDocumentResponse.fragments:type_name -> memory_service.v1.Fragment
-	19, // 21: memory_service.v1.ListDocumentsRequest.labels:type_name -> memory_service.v1.ListDocumentsRequest.LabelsEntry
-	22, // 22: memory_service.v1.ListDocumentsRequest.start_time:type_name -> google.protobuf.Timestamp
-	22, // 23: memory_service.v1.ListDocumentsRequest.end_time:type_name -> google.protobuf.Timestamp
-	1,  // 24: memory_service.v1.ListDocumentsResponse.documents:type_name -> memory_service.v1.Document
-	20, // 25: memory_service.v1.SearchFragmentsRequest.labels:type_name -> memory_service.v1.SearchFragmentsRequest.LabelsEntry
-	22, // 26: memory_service.v1.SearchFragmentsRequest.start_time:type_name -> google.protobuf.Timestamp
-	22, // 27: memory_service.v1.SearchFragmentsRequest.end_time:type_name -> google.protobuf.Timestamp
-	26, // 28: memory_service.v1.SearchFragmentsRequest.mode:type_name -> memory_service.v1.RetrieveMode
-	27, // 29: memory_service.v1.SearchFragmentsRequest.sources:type_name -> memory_service.v1.SourceKind
-	16, // 30: memory_service.v1.SearchFragmentsResponse.results:type_name -> memory_service.v1.FragmentResult
-	25, // 31: memory_service.v1.SearchFragmentsResponse.degraded:type_name -> memory_service.v1.Degradation
-	2,  // 32: memory_service.v1.FragmentResult.fragment:type_name -> memory_service.v1.Fragment
-	1,  // 33: memory_service.v1.FragmentResult.document:type_name -> memory_service.v1.Document
-	28, // 34: memory_service.v1.FragmentResult.explanation:type_name -> memory_service.v1.Explanation
-	4,  // 35: memory_service.v1.KnowledgeService.HandleMessage:input_type -> memory_service.v1.HandleMessageRequest
-	6,  // 36: memory_service.v1.KnowledgeService.AddDocument:input_type -> memory_service.v1.AddDocumentRequest
-	8,  // 37: memory_service.v1.KnowledgeService.GetDocument:input_type -> memory_service.v1.GetDocumentRequest
-	10, // 38: memory_service.v1.KnowledgeService.ListDocuments:input_type -> memory_service.v1.ListDocumentsRequest
-	12, // 39: memory_service.v1.KnowledgeService.DeleteDocument:input_type -> memory_service.v1.DeleteDocumentRequest
-	14, // 40: memory_service.v1.KnowledgeService.SearchFragments:input_type -> memory_service.v1.SearchFragmentsRequest
-	5,  // 41: memory_service.v1.KnowledgeService.HandleMessage:output_type -> memory_service.v1.HandleMessageResponse
-	7,  // 42: memory_service.v1.KnowledgeService.AddDocument:output_type -> memory_service.v1.AddDocumentResponse
-	9,  // 43: memory_service.v1.KnowledgeService.GetDocument:output_type -> memory_service.v1.GetDocumentResponse
-	11, // 44: memory_service.v1.KnowledgeService.ListDocuments:output_type -> memory_service.v1.ListDocumentsResponse
-	13, // 45: memory_service.v1.KnowledgeService.DeleteDocument:output_type -> memory_service.v1.DeleteDocumentResponse
-	15, // 46: memory_service.v1.KnowledgeService.SearchFragments:output_type -> memory_service.v1.SearchFragmentsResponse
-	41, // [41:47] is the sub-list for method output_type
-	35, // [35:41] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	24, // 6: memory_service.v1.Document.provenance:type_name -> memory_service.v1.Provenance
+	22, // 7: memory_service.v1.Fragment.create_time:type_name -> google.protobuf.Timestamp
+	24, // 8: memory_service.v1.Fragment.provenance:type_name -> memory_service.v1.Provenance
+	18, // 9: memory_service.v1.HandleMessageRequest.labels:type_name -> memory_service.v1.HandleMessageRequest.LabelsEntry
+	21, // 10: memory_service.v1.HandleMessageRequest.metadata:type_name -> google.protobuf.Struct
+	3,  // 11: memory_service.v1.HandleMessageRequest.split:type_name -> memory_service.v1.SplitOptions
+	0,  // 12: memory_service.v1.HandleMessageResponse.outcome:type_name -> memory_service.v1.HandleMessageOutcome
+	25, // 13: memory_service.v1.HandleMessageResponse.message:type_name -> memory_service.v1.MemoryItem
+	1,  // 14: memory_service.v1.HandleMessageResponse.document:type_name -> memory_service.v1.Document
+	2,  // 15: memory_service.v1.HandleMessageResponse.fragments:type_name -> memory_service.v1.Fragment
+	26, // 16: memory_service.v1.HandleMessageResponse.degraded:type_name -> memory_service.v1.Degradation
+	1,  // 17: memory_service.v1.AddDocumentRequest.document:type_name -> memory_service.v1.Document
+	3,  // 18: memory_service.v1.AddDocumentRequest.split:type_name -> memory_service.v1.SplitOptions
+	1,  // 19: memory_service.v1.AddDocumentResponse.document:type_name -> memory_service.v1.Document
+	26, // 20: memory_service.v1.AddDocumentResponse.degraded:type_name -> memory_service.v1.Degradation
+	1,  // 21: memory_service.v1.GetDocumentResponse.document:type_name -> memory_service.v1.Document
+	2,  // 22: memory_service.v1.GetDocumentResponse.fragments:type_name -> memory_service.v1.Fragment
+	19, // 23: memory_service.v1.ListDocumentsRequest.labels:type_name -> memory_service.v1.ListDocumentsRequest.LabelsEntry
+	22, // 24: memory_service.v1.ListDocumentsRequest.start_time:type_name -> google.protobuf.Timestamp
+	22, // 25: memory_service.v1.ListDocumentsRequest.end_time:type_name -> google.protobuf.Timestamp
+	1,  // 26: memory_service.v1.ListDocumentsResponse.documents:type_name -> memory_service.v1.Document
+	20, // 27: memory_service.v1.SearchFragmentsRequest.labels:type_name -> memory_service.v1.SearchFragmentsRequest.LabelsEntry
+	22, // 28: memory_service.v1.SearchFragmentsRequest.start_time:type_name -> google.protobuf.Timestamp
+	22, // 29: memory_service.v1.SearchFragmentsRequest.end_time:type_name -> google.protobuf.Timestamp
+	27, // 30: memory_service.v1.SearchFragmentsRequest.mode:type_name -> memory_service.v1.RetrieveMode
+	28, // 31: memory_service.v1.SearchFragmentsRequest.sources:type_name -> memory_service.v1.SourceKind
+	16, // 32: memory_service.v1.SearchFragmentsResponse.results:type_name -> memory_service.v1.FragmentResult
+	26, // 33: memory_service.v1.SearchFragmentsResponse.degraded:type_name -> memory_service.v1.Degradation
+	2,  // 34: memory_service.v1.FragmentResult.fragment:type_name -> memory_service.v1.Fragment
+	1,  // 35: memory_service.v1.FragmentResult.document:type_name -> memory_service.v1.Document
+	29, // 36: memory_service.v1.FragmentResult.explanation:type_name -> memory_service.v1.Explanation
+	4,  // 37: memory_service.v1.KnowledgeService.HandleMessage:input_type -> memory_service.v1.HandleMessageRequest
+	6,  // 38: memory_service.v1.KnowledgeService.AddDocument:input_type -> memory_service.v1.AddDocumentRequest
+	8,  // 39: memory_service.v1.KnowledgeService.GetDocument:input_type -> memory_service.v1.GetDocumentRequest
+	10, // 40: memory_service.v1.KnowledgeService.ListDocuments:input_type -> memory_service.v1.ListDocumentsRequest
+	12, // 41: memory_service.v1.KnowledgeService.DeleteDocument:input_type -> memory_service.v1.DeleteDocumentRequest
+	14, // 42: memory_service.v1.KnowledgeService.SearchFragments:input_type -> memory_service.v1.SearchFragmentsRequest
+	5,  // 43: memory_service.v1.KnowledgeService.HandleMessage:output_type -> memory_service.v1.HandleMessageResponse
+	7,  // 44: memory_service.v1.KnowledgeService.AddDocument:output_type -> memory_service.v1.AddDocumentResponse
+	9,  // 45: memory_service.v1.KnowledgeService.GetDocument:output_type -> memory_service.v1.GetDocumentResponse
+	11, // 46: memory_service.v1.KnowledgeService.ListDocuments:output_type -> memory_service.v1.ListDocumentsResponse
+	13, // 47: memory_service.v1.KnowledgeService.DeleteDocument:output_type -> memory_service.v1.DeleteDocumentResponse
+	15, // 48: memory_service.v1.KnowledgeService.SearchFragments:output_type -> memory_service.v1.SearchFragmentsResponse
+	43, // [43:49] is the sub-list for method output_type
+	37, // [37:43] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_knowledge_proto_init() }

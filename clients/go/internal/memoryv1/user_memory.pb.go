@@ -706,7 +706,10 @@ type UserMemory struct {
 	Revision int64 `protobuf:"varint,19,opt,name=revision,proto3" json:"revision,omitempty"`
 	// ttl is an other way to give expire_time: that long from now. Only in UpdateMemoryRequest; not
 	// together with expire_time. Must be positive.
-	Ttl           *durationpb.Duration `protobuf:"bytes,20,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	Ttl *durationpb.Duration `protobuf:"bytes,20,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// provenance tells who wrote this version of the memory, what it was made of, and how far it is
+	// trusted. Set by the server, and not looked at in requests. Unset as in MemoryItem: its trust is 1.
+	Provenance    *Provenance `protobuf:"bytes,21,opt,name=provenance,proto3" json:"provenance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -877,6 +880,13 @@ func (x *UserMemory) GetRevision() int64 {
 func (x *UserMemory) GetTtl() *durationpb.Duration {
 	if x != nil {
 		return x.Ttl
+	}
+	return nil
+}
+
+func (x *UserMemory) GetProvenance() *Provenance {
+	if x != nil {
+		return x.Provenance
 	}
 	return nil
 }
@@ -3117,7 +3127,7 @@ const file_memory_service_v1_user_memory_proto_rawDesc = "" +
 	"\x14ImportanceAdjustment\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06amount\x18\x02 \x01(\x01R\x06amount\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x8b\b\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xca\b\n" +
 	"\n" +
 	"UserMemory\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
@@ -3147,7 +3157,10 @@ const file_memory_service_v1_user_memory_proto_rawDesc = "" +
 	"\x06labels\x18\x11 \x03(\v2).memory_service.v1.UserMemory.LabelsEntryR\x06labels\x123\n" +
 	"\bmetadata\x18\x12 \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12\x1a\n" +
 	"\brevision\x18\x13 \x01(\x03R\brevision\x12+\n" +
-	"\x03ttl\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x1a9\n" +
+	"\x03ttl\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12=\n" +
+	"\n" +
+	"provenance\x18\x15 \x01(\v2\x1d.memory_service.v1.ProvenanceR\n" +
+	"provenance\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x83\x06\n" +
@@ -3523,128 +3536,130 @@ var file_memory_service_v1_user_memory_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil),        // 36: google.protobuf.Timestamp
 	(*structpb.Struct)(nil),              // 37: google.protobuf.Struct
 	(*durationpb.Duration)(nil),          // 38: google.protobuf.Duration
-	(*DecisionFailure)(nil),              // 39: memory_service.v1.DecisionFailure
-	(*LlmUsage)(nil),                     // 40: memory_service.v1.LlmUsage
-	(*Degradation)(nil),                  // 41: memory_service.v1.Degradation
-	(RetrieveMode)(0),                    // 42: memory_service.v1.RetrieveMode
-	(SourceKind)(0),                      // 43: memory_service.v1.SourceKind
-	(*Explanation)(nil),                  // 44: memory_service.v1.Explanation
-	(*fieldmaskpb.FieldMask)(nil),        // 45: google.protobuf.FieldMask
-	(*ChatMessage)(nil),                  // 46: memory_service.v1.ChatMessage
+	(*Provenance)(nil),                   // 39: memory_service.v1.Provenance
+	(*DecisionFailure)(nil),              // 40: memory_service.v1.DecisionFailure
+	(*LlmUsage)(nil),                     // 41: memory_service.v1.LlmUsage
+	(*Degradation)(nil),                  // 42: memory_service.v1.Degradation
+	(RetrieveMode)(0),                    // 43: memory_service.v1.RetrieveMode
+	(SourceKind)(0),                      // 44: memory_service.v1.SourceKind
+	(*Explanation)(nil),                  // 45: memory_service.v1.Explanation
+	(*fieldmaskpb.FieldMask)(nil),        // 46: google.protobuf.FieldMask
+	(*ChatMessage)(nil),                  // 47: memory_service.v1.ChatMessage
 }
 var file_memory_service_v1_user_memory_proto_depIdxs = []int32{
-	2,  // 0: memory_service.v1.MemorySource.origin:type_name -> memory_service.v1.MemoryOrigin
-	8,  // 1: memory_service.v1.Importance.boosts:type_name -> memory_service.v1.ImportanceAdjustment
-	8,  // 2: memory_service.v1.Importance.reductions:type_name -> memory_service.v1.ImportanceAdjustment
-	35, // 3: memory_service.v1.Importance.decided_by:type_name -> memory_service.v1.DecidedBy
-	0,  // 4: memory_service.v1.UserMemory.category:type_name -> memory_service.v1.MemoryCategory
-	7,  // 5: memory_service.v1.UserMemory.importance:type_name -> memory_service.v1.Importance
-	1,  // 6: memory_service.v1.UserMemory.status:type_name -> memory_service.v1.MemoryStatus
-	36, // 7: memory_service.v1.UserMemory.valid_from_time:type_name -> google.protobuf.Timestamp
-	36, // 8: memory_service.v1.UserMemory.valid_until_time:type_name -> google.protobuf.Timestamp
-	6,  // 9: memory_service.v1.UserMemory.source:type_name -> memory_service.v1.MemorySource
-	36, // 10: memory_service.v1.UserMemory.create_time:type_name -> google.protobuf.Timestamp
-	36, // 11: memory_service.v1.UserMemory.update_time:type_name -> google.protobuf.Timestamp
-	36, // 12: memory_service.v1.UserMemory.expire_time:type_name -> google.protobuf.Timestamp
-	29, // 13: memory_service.v1.UserMemory.labels:type_name -> memory_service.v1.UserMemory.LabelsEntry
-	37, // 14: memory_service.v1.UserMemory.metadata:type_name -> google.protobuf.Struct
-	38, // 15: memory_service.v1.UserMemory.ttl:type_name -> google.protobuf.Duration
-	0,  // 16: memory_service.v1.SaveMemoryRequest.category:type_name -> memory_service.v1.MemoryCategory
-	6,  // 17: memory_service.v1.SaveMemoryRequest.source:type_name -> memory_service.v1.MemorySource
-	3,  // 18: memory_service.v1.SaveMemoryRequest.on_contradiction:type_name -> memory_service.v1.OnContradiction
-	36, // 19: memory_service.v1.SaveMemoryRequest.valid_from_time:type_name -> google.protobuf.Timestamp
-	38, // 20: memory_service.v1.SaveMemoryRequest.ttl:type_name -> google.protobuf.Duration
-	30, // 21: memory_service.v1.SaveMemoryRequest.labels:type_name -> memory_service.v1.SaveMemoryRequest.LabelsEntry
-	37, // 22: memory_service.v1.SaveMemoryRequest.metadata:type_name -> google.protobuf.Struct
-	35, // 23: memory_service.v1.SaveMemoryRequest.decide_by:type_name -> memory_service.v1.DecidedBy
-	4,  // 24: memory_service.v1.SaveMemoryResponse.outcome:type_name -> memory_service.v1.MemoryOutcome
-	9,  // 25: memory_service.v1.SaveMemoryResponse.memory:type_name -> memory_service.v1.UserMemory
-	9,  // 26: memory_service.v1.SaveMemoryResponse.existing:type_name -> memory_service.v1.UserMemory
-	9,  // 27: memory_service.v1.SaveMemoryResponse.superseded:type_name -> memory_service.v1.UserMemory
-	35, // 28: memory_service.v1.SaveMemoryResponse.decided_by:type_name -> memory_service.v1.DecidedBy
-	35, // 29: memory_service.v1.SaveMemoryResponse.rephrased_by:type_name -> memory_service.v1.DecidedBy
-	39, // 30: memory_service.v1.SaveMemoryResponse.failures:type_name -> memory_service.v1.DecisionFailure
-	40, // 31: memory_service.v1.SaveMemoryResponse.llm_usage:type_name -> memory_service.v1.LlmUsage
-	41, // 32: memory_service.v1.SaveMemoryResponse.degraded:type_name -> memory_service.v1.Degradation
-	0,  // 33: memory_service.v1.SearchMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
-	36, // 34: memory_service.v1.SearchMemoriesRequest.as_of_time:type_name -> google.protobuf.Timestamp
-	31, // 35: memory_service.v1.SearchMemoriesRequest.labels:type_name -> memory_service.v1.SearchMemoriesRequest.LabelsEntry
-	42, // 36: memory_service.v1.SearchMemoriesRequest.mode:type_name -> memory_service.v1.RetrieveMode
-	43, // 37: memory_service.v1.SearchMemoriesRequest.sources:type_name -> memory_service.v1.SourceKind
-	14, // 38: memory_service.v1.SearchMemoriesResponse.results:type_name -> memory_service.v1.MemoryResult
-	41, // 39: memory_service.v1.SearchMemoriesResponse.degraded:type_name -> memory_service.v1.Degradation
-	9,  // 40: memory_service.v1.MemoryResult.memory:type_name -> memory_service.v1.UserMemory
-	44, // 41: memory_service.v1.MemoryResult.explanation:type_name -> memory_service.v1.Explanation
-	0,  // 42: memory_service.v1.ListMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
-	36, // 43: memory_service.v1.ListMemoriesRequest.as_of_time:type_name -> google.protobuf.Timestamp
-	32, // 44: memory_service.v1.ListMemoriesRequest.labels:type_name -> memory_service.v1.ListMemoriesRequest.LabelsEntry
-	36, // 45: memory_service.v1.ListMemoriesRequest.start_time:type_name -> google.protobuf.Timestamp
-	36, // 46: memory_service.v1.ListMemoriesRequest.end_time:type_name -> google.protobuf.Timestamp
-	43, // 47: memory_service.v1.ListMemoriesRequest.sources:type_name -> memory_service.v1.SourceKind
-	9,  // 48: memory_service.v1.ListMemoriesResponse.memories:type_name -> memory_service.v1.UserMemory
-	9,  // 49: memory_service.v1.UpdateMemoryRequest.memory:type_name -> memory_service.v1.UserMemory
-	45, // 50: memory_service.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
-	35, // 51: memory_service.v1.UpdateMemoryRequest.decide_by:type_name -> memory_service.v1.DecidedBy
-	4,  // 52: memory_service.v1.UpdateMemoryResponse.outcome:type_name -> memory_service.v1.MemoryOutcome
-	9,  // 53: memory_service.v1.UpdateMemoryResponse.memory:type_name -> memory_service.v1.UserMemory
-	9,  // 54: memory_service.v1.UpdateMemoryResponse.existing:type_name -> memory_service.v1.UserMemory
-	35, // 55: memory_service.v1.UpdateMemoryResponse.decided_by:type_name -> memory_service.v1.DecidedBy
-	35, // 56: memory_service.v1.UpdateMemoryResponse.rephrased_by:type_name -> memory_service.v1.DecidedBy
-	39, // 57: memory_service.v1.UpdateMemoryResponse.failures:type_name -> memory_service.v1.DecisionFailure
-	40, // 58: memory_service.v1.UpdateMemoryResponse.llm_usage:type_name -> memory_service.v1.LlmUsage
-	41, // 59: memory_service.v1.UpdateMemoryResponse.degraded:type_name -> memory_service.v1.Degradation
-	0,  // 60: memory_service.v1.GetPreloadedMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
-	36, // 61: memory_service.v1.GetPreloadedMemoriesRequest.as_of_time:type_name -> google.protobuf.Timestamp
-	33, // 62: memory_service.v1.GetPreloadedMemoriesRequest.labels:type_name -> memory_service.v1.GetPreloadedMemoriesRequest.LabelsEntry
-	43, // 63: memory_service.v1.GetPreloadedMemoriesRequest.sources:type_name -> memory_service.v1.SourceKind
-	9,  // 64: memory_service.v1.GetPreloadedMemoriesResponse.memories:type_name -> memory_service.v1.UserMemory
-	46, // 65: memory_service.v1.ExtractMemoriesRequest.messages:type_name -> memory_service.v1.ChatMessage
-	0,  // 66: memory_service.v1.ExtractMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
-	3,  // 67: memory_service.v1.ExtractMemoriesRequest.on_contradiction:type_name -> memory_service.v1.OnContradiction
-	35, // 68: memory_service.v1.ExtractMemoriesRequest.decide_by:type_name -> memory_service.v1.DecidedBy
-	34, // 69: memory_service.v1.ExtractMemoriesRequest.labels:type_name -> memory_service.v1.ExtractMemoriesRequest.LabelsEntry
-	25, // 70: memory_service.v1.ExtractMemoriesResponse.results:type_name -> memory_service.v1.ExtractedMemory
-	35, // 71: memory_service.v1.ExtractMemoriesResponse.decided_by:type_name -> memory_service.v1.DecidedBy
-	39, // 72: memory_service.v1.ExtractMemoriesResponse.failures:type_name -> memory_service.v1.DecisionFailure
-	40, // 73: memory_service.v1.ExtractMemoriesResponse.llm_usage:type_name -> memory_service.v1.LlmUsage
-	41, // 74: memory_service.v1.ExtractMemoriesResponse.degraded:type_name -> memory_service.v1.Degradation
-	4,  // 75: memory_service.v1.ExtractedMemory.outcome:type_name -> memory_service.v1.MemoryOutcome
-	9,  // 76: memory_service.v1.ExtractedMemory.memory:type_name -> memory_service.v1.UserMemory
-	9,  // 77: memory_service.v1.ExtractedMemory.existing:type_name -> memory_service.v1.UserMemory
-	9,  // 78: memory_service.v1.ExtractedMemory.superseded:type_name -> memory_service.v1.UserMemory
-	35, // 79: memory_service.v1.ExtractedMemory.decided_by:type_name -> memory_service.v1.DecidedBy
-	0,  // 80: memory_service.v1.ConsolidateMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
-	35, // 81: memory_service.v1.ConsolidateMemoriesRequest.decide_by:type_name -> memory_service.v1.DecidedBy
-	28, // 82: memory_service.v1.ConsolidateMemoriesResponse.consolidations:type_name -> memory_service.v1.Consolidation
-	35, // 83: memory_service.v1.ConsolidateMemoriesResponse.decided_by:type_name -> memory_service.v1.DecidedBy
-	39, // 84: memory_service.v1.ConsolidateMemoriesResponse.failures:type_name -> memory_service.v1.DecisionFailure
-	40, // 85: memory_service.v1.ConsolidateMemoriesResponse.llm_usage:type_name -> memory_service.v1.LlmUsage
-	41, // 86: memory_service.v1.ConsolidateMemoriesResponse.degraded:type_name -> memory_service.v1.Degradation
-	5,  // 87: memory_service.v1.Consolidation.action:type_name -> memory_service.v1.ConsolidationAction
-	9,  // 88: memory_service.v1.Consolidation.sources:type_name -> memory_service.v1.UserMemory
-	9,  // 89: memory_service.v1.Consolidation.memory:type_name -> memory_service.v1.UserMemory
-	35, // 90: memory_service.v1.Consolidation.decided_by:type_name -> memory_service.v1.DecidedBy
-	10, // 91: memory_service.v1.UserMemoryService.SaveMemory:input_type -> memory_service.v1.SaveMemoryRequest
-	12, // 92: memory_service.v1.UserMemoryService.SearchMemories:input_type -> memory_service.v1.SearchMemoriesRequest
-	15, // 93: memory_service.v1.UserMemoryService.ListMemories:input_type -> memory_service.v1.ListMemoriesRequest
-	17, // 94: memory_service.v1.UserMemoryService.UpdateMemory:input_type -> memory_service.v1.UpdateMemoryRequest
-	19, // 95: memory_service.v1.UserMemoryService.DeleteMemory:input_type -> memory_service.v1.DeleteMemoryRequest
-	21, // 96: memory_service.v1.UserMemoryService.GetPreloadedMemories:input_type -> memory_service.v1.GetPreloadedMemoriesRequest
-	23, // 97: memory_service.v1.UserMemoryService.ExtractMemories:input_type -> memory_service.v1.ExtractMemoriesRequest
-	26, // 98: memory_service.v1.UserMemoryService.ConsolidateMemories:input_type -> memory_service.v1.ConsolidateMemoriesRequest
-	11, // 99: memory_service.v1.UserMemoryService.SaveMemory:output_type -> memory_service.v1.SaveMemoryResponse
-	13, // 100: memory_service.v1.UserMemoryService.SearchMemories:output_type -> memory_service.v1.SearchMemoriesResponse
-	16, // 101: memory_service.v1.UserMemoryService.ListMemories:output_type -> memory_service.v1.ListMemoriesResponse
-	18, // 102: memory_service.v1.UserMemoryService.UpdateMemory:output_type -> memory_service.v1.UpdateMemoryResponse
-	20, // 103: memory_service.v1.UserMemoryService.DeleteMemory:output_type -> memory_service.v1.DeleteMemoryResponse
-	22, // 104: memory_service.v1.UserMemoryService.GetPreloadedMemories:output_type -> memory_service.v1.GetPreloadedMemoriesResponse
-	24, // 105: memory_service.v1.UserMemoryService.ExtractMemories:output_type -> memory_service.v1.ExtractMemoriesResponse
-	27, // 106: memory_service.v1.UserMemoryService.ConsolidateMemories:output_type -> memory_service.v1.ConsolidateMemoriesResponse
-	99, // [99:107] is the sub-list for method output_type
-	91, // [91:99] is the sub-list for method input_type
-	91, // [91:91] is the sub-list for extension type_name
-	91, // [91:91] is the sub-list for extension extendee
-	0,  // [0:91] is the sub-list for field type_name
+	2,   // 0: memory_service.v1.MemorySource.origin:type_name -> memory_service.v1.MemoryOrigin
+	8,   // 1: memory_service.v1.Importance.boosts:type_name -> memory_service.v1.ImportanceAdjustment
+	8,   // 2: memory_service.v1.Importance.reductions:type_name -> memory_service.v1.ImportanceAdjustment
+	35,  // 3: memory_service.v1.Importance.decided_by:type_name -> memory_service.v1.DecidedBy
+	0,   // 4: memory_service.v1.UserMemory.category:type_name -> memory_service.v1.MemoryCategory
+	7,   // 5: memory_service.v1.UserMemory.importance:type_name -> memory_service.v1.Importance
+	1,   // 6: memory_service.v1.UserMemory.status:type_name -> memory_service.v1.MemoryStatus
+	36,  // 7: memory_service.v1.UserMemory.valid_from_time:type_name -> google.protobuf.Timestamp
+	36,  // 8: memory_service.v1.UserMemory.valid_until_time:type_name -> google.protobuf.Timestamp
+	6,   // 9: memory_service.v1.UserMemory.source:type_name -> memory_service.v1.MemorySource
+	36,  // 10: memory_service.v1.UserMemory.create_time:type_name -> google.protobuf.Timestamp
+	36,  // 11: memory_service.v1.UserMemory.update_time:type_name -> google.protobuf.Timestamp
+	36,  // 12: memory_service.v1.UserMemory.expire_time:type_name -> google.protobuf.Timestamp
+	29,  // 13: memory_service.v1.UserMemory.labels:type_name -> memory_service.v1.UserMemory.LabelsEntry
+	37,  // 14: memory_service.v1.UserMemory.metadata:type_name -> google.protobuf.Struct
+	38,  // 15: memory_service.v1.UserMemory.ttl:type_name -> google.protobuf.Duration
+	39,  // 16: memory_service.v1.UserMemory.provenance:type_name -> memory_service.v1.Provenance
+	0,   // 17: memory_service.v1.SaveMemoryRequest.category:type_name -> memory_service.v1.MemoryCategory
+	6,   // 18: memory_service.v1.SaveMemoryRequest.source:type_name -> memory_service.v1.MemorySource
+	3,   // 19: memory_service.v1.SaveMemoryRequest.on_contradiction:type_name -> memory_service.v1.OnContradiction
+	36,  // 20: memory_service.v1.SaveMemoryRequest.valid_from_time:type_name -> google.protobuf.Timestamp
+	38,  // 21: memory_service.v1.SaveMemoryRequest.ttl:type_name -> google.protobuf.Duration
+	30,  // 22: memory_service.v1.SaveMemoryRequest.labels:type_name -> memory_service.v1.SaveMemoryRequest.LabelsEntry
+	37,  // 23: memory_service.v1.SaveMemoryRequest.metadata:type_name -> google.protobuf.Struct
+	35,  // 24: memory_service.v1.SaveMemoryRequest.decide_by:type_name -> memory_service.v1.DecidedBy
+	4,   // 25: memory_service.v1.SaveMemoryResponse.outcome:type_name -> memory_service.v1.MemoryOutcome
+	9,   // 26: memory_service.v1.SaveMemoryResponse.memory:type_name -> memory_service.v1.UserMemory
+	9,   // 27: memory_service.v1.SaveMemoryResponse.existing:type_name -> memory_service.v1.UserMemory
+	9,   // 28: memory_service.v1.SaveMemoryResponse.superseded:type_name -> memory_service.v1.UserMemory
+	35,  // 29: memory_service.v1.SaveMemoryResponse.decided_by:type_name -> memory_service.v1.DecidedBy
+	35,  // 30: memory_service.v1.SaveMemoryResponse.rephrased_by:type_name -> memory_service.v1.DecidedBy
+	40,  // 31: memory_service.v1.SaveMemoryResponse.failures:type_name -> memory_service.v1.DecisionFailure
+	41,  // 32: memory_service.v1.SaveMemoryResponse.llm_usage:type_name -> memory_service.v1.LlmUsage
+	42,  // 33: memory_service.v1.SaveMemoryResponse.degraded:type_name -> memory_service.v1.Degradation
+	0,   // 34: memory_service.v1.SearchMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
+	36,  // 35: memory_service.v1.SearchMemoriesRequest.as_of_time:type_name -> google.protobuf.Timestamp
+	31,  // 36: memory_service.v1.SearchMemoriesRequest.labels:type_name -> memory_service.v1.SearchMemoriesRequest.LabelsEntry
+	43,  // 37: memory_service.v1.SearchMemoriesRequest.mode:type_name -> memory_service.v1.RetrieveMode
+	44,  // 38: memory_service.v1.SearchMemoriesRequest.sources:type_name -> memory_service.v1.SourceKind
+	14,  // 39: memory_service.v1.SearchMemoriesResponse.results:type_name -> memory_service.v1.MemoryResult
+	42,  // 40: memory_service.v1.SearchMemoriesResponse.degraded:type_name -> memory_service.v1.Degradation
+	9,   // 41: memory_service.v1.MemoryResult.memory:type_name -> memory_service.v1.UserMemory
+	45,  // 42: memory_service.v1.MemoryResult.explanation:type_name -> memory_service.v1.Explanation
+	0,   // 43: memory_service.v1.ListMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
+	36,  // 44: memory_service.v1.ListMemoriesRequest.as_of_time:type_name -> google.protobuf.Timestamp
+	32,  // 45: memory_service.v1.ListMemoriesRequest.labels:type_name -> memory_service.v1.ListMemoriesRequest.LabelsEntry
+	36,  // 46: memory_service.v1.ListMemoriesRequest.start_time:type_name -> google.protobuf.Timestamp
+	36,  // 47: memory_service.v1.ListMemoriesRequest.end_time:type_name -> google.protobuf.Timestamp
+	44,  // 48: memory_service.v1.ListMemoriesRequest.sources:type_name -> memory_service.v1.SourceKind
+	9,   // 49: memory_service.v1.ListMemoriesResponse.memories:type_name -> memory_service.v1.UserMemory
+	9,   // 50: memory_service.v1.UpdateMemoryRequest.memory:type_name -> memory_service.v1.UserMemory
+	46,  // 51: memory_service.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
+	35,  // 52: memory_service.v1.UpdateMemoryRequest.decide_by:type_name -> memory_service.v1.DecidedBy
+	4,   // 53: memory_service.v1.UpdateMemoryResponse.outcome:type_name -> memory_service.v1.MemoryOutcome
+	9,   // 54: memory_service.v1.UpdateMemoryResponse.memory:type_name -> memory_service.v1.UserMemory
+	9,   // 55: memory_service.v1.UpdateMemoryResponse.existing:type_name -> memory_service.v1.UserMemory
+	35,  // 56: memory_service.v1.UpdateMemoryResponse.decided_by:type_name -> memory_service.v1.DecidedBy
+	35,  // 57: memory_service.v1.UpdateMemoryResponse.rephrased_by:type_name -> memory_service.v1.DecidedBy
+	40,  // 58: memory_service.v1.UpdateMemoryResponse.failures:type_name -> memory_service.v1.DecisionFailure
+	41,  // 59: memory_service.v1.UpdateMemoryResponse.llm_usage:type_name -> memory_service.v1.LlmUsage
+	42,  // 60: memory_service.v1.UpdateMemoryResponse.degraded:type_name -> memory_service.v1.Degradation
+	0,   // 61: memory_service.v1.GetPreloadedMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
+	36,  // 62: memory_service.v1.GetPreloadedMemoriesRequest.as_of_time:type_name -> google.protobuf.Timestamp
+	33,  // 63: memory_service.v1.GetPreloadedMemoriesRequest.labels:type_name -> memory_service.v1.GetPreloadedMemoriesRequest.LabelsEntry
+	44,  // 64: memory_service.v1.GetPreloadedMemoriesRequest.sources:type_name -> memory_service.v1.SourceKind
+	9,   // 65: memory_service.v1.GetPreloadedMemoriesResponse.memories:type_name -> memory_service.v1.UserMemory
+	47,  // 66: memory_service.v1.ExtractMemoriesRequest.messages:type_name -> memory_service.v1.ChatMessage
+	0,   // 67: memory_service.v1.ExtractMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
+	3,   // 68: memory_service.v1.ExtractMemoriesRequest.on_contradiction:type_name -> memory_service.v1.OnContradiction
+	35,  // 69: memory_service.v1.ExtractMemoriesRequest.decide_by:type_name -> memory_service.v1.DecidedBy
+	34,  // 70: memory_service.v1.ExtractMemoriesRequest.labels:type_name -> memory_service.v1.ExtractMemoriesRequest.LabelsEntry
+	25,  // 71: memory_service.v1.ExtractMemoriesResponse.results:type_name -> memory_service.v1.ExtractedMemory
+	35,  // 72: memory_service.v1.ExtractMemoriesResponse.decided_by:type_name -> memory_service.v1.DecidedBy
+	40,  // 73: memory_service.v1.ExtractMemoriesResponse.failures:type_name -> memory_service.v1.DecisionFailure
+	41,  // 74: memory_service.v1.ExtractMemoriesResponse.llm_usage:type_name -> memory_service.v1.LlmUsage
+	42,  // 75: memory_service.v1.ExtractMemoriesResponse.degraded:type_name -> memory_service.v1.Degradation
+	4,   // 76: memory_service.v1.ExtractedMemory.outcome:type_name -> memory_service.v1.MemoryOutcome
+	9,   // 77: memory_service.v1.ExtractedMemory.memory:type_name -> memory_service.v1.UserMemory
+	9,   // 78: memory_service.v1.ExtractedMemory.existing:type_name -> memory_service.v1.UserMemory
+	9,   // 79: memory_service.v1.ExtractedMemory.superseded:type_name -> memory_service.v1.UserMemory
+	35,  // 80: memory_service.v1.ExtractedMemory.decided_by:type_name -> memory_service.v1.DecidedBy
+	0,   // 81: memory_service.v1.ConsolidateMemoriesRequest.categories:type_name -> memory_service.v1.MemoryCategory
+	35,  // 82: memory_service.v1.ConsolidateMemoriesRequest.decide_by:type_name -> memory_service.v1.DecidedBy
+	28,  // 83: memory_service.v1.ConsolidateMemoriesResponse.consolidations:type_name -> memory_service.v1.Consolidation
+	35,  // 84: memory_service.v1.ConsolidateMemoriesResponse.decided_by:type_name -> memory_service.v1.DecidedBy
+	40,  // 85: memory_service.v1.ConsolidateMemoriesResponse.failures:type_name -> memory_service.v1.DecisionFailure
+	41,  // 86: memory_service.v1.ConsolidateMemoriesResponse.llm_usage:type_name -> memory_service.v1.LlmUsage
+	42,  // 87: memory_service.v1.ConsolidateMemoriesResponse.degraded:type_name -> memory_service.v1.Degradation
+	5,   // 88: memory_service.v1.Consolidation.action:type_name -> memory_service.v1.ConsolidationAction
+	9,   // 89: memory_service.v1.Consolidation.sources:type_name -> memory_service.v1.UserMemory
+	9,   // 90: memory_service.v1.Consolidation.memory:type_name -> memory_service.v1.UserMemory
+	35,  // 91: memory_service.v1.Consolidation.decided_by:type_name -> memory_service.v1.DecidedBy
+	10,  // 92: memory_service.v1.UserMemoryService.SaveMemory:input_type -> memory_service.v1.SaveMemoryRequest
+	12,  // 93: memory_service.v1.UserMemoryService.SearchMemories:input_type -> memory_service.v1.SearchMemoriesRequest
+	15,  // 94: memory_service.v1.UserMemoryService.ListMemories:input_type -> memory_service.v1.ListMemoriesRequest
+	17,  // 95: memory_service.v1.UserMemoryService.UpdateMemory:input_type -> memory_service.v1.UpdateMemoryRequest
+	19,  // 96: memory_service.v1.UserMemoryService.DeleteMemory:input_type -> memory_service.v1.DeleteMemoryRequest
+	21,  // 97: memory_service.v1.UserMemoryService.GetPreloadedMemories:input_type -> memory_service.v1.GetPreloadedMemoriesRequest
+	23,  // 98: memory_service.v1.UserMemoryService.ExtractMemories:input_type -> memory_service.v1.ExtractMemoriesRequest
+	26,  // 99: memory_service.v1.UserMemoryService.ConsolidateMemories:input_type -> memory_service.v1.ConsolidateMemoriesRequest
+	11,  // 100: memory_service.v1.UserMemoryService.SaveMemory:output_type -> memory_service.v1.SaveMemoryResponse
+	13,  // 101: memory_service.v1.UserMemoryService.SearchMemories:output_type -> memory_service.v1.SearchMemoriesResponse
+	16,  // 102: memory_service.v1.UserMemoryService.ListMemories:output_type -> memory_service.v1.ListMemoriesResponse
+	18,  // 103: memory_service.v1.UserMemoryService.UpdateMemory:output_type -> memory_service.v1.UpdateMemoryResponse
+	20,  // 104: memory_service.v1.UserMemoryService.DeleteMemory:output_type -> memory_service.v1.DeleteMemoryResponse
+	22,  // 105: memory_service.v1.UserMemoryService.GetPreloadedMemories:output_type -> memory_service.v1.GetPreloadedMemoriesResponse
+	24,  // 106: memory_service.v1.UserMemoryService.ExtractMemories:output_type -> memory_service.v1.ExtractMemoriesResponse
+	27,  // 107: memory_service.v1.UserMemoryService.ConsolidateMemories:output_type -> memory_service.v1.ConsolidateMemoriesResponse
+	100, // [100:108] is the sub-list for method output_type
+	92,  // [92:100] is the sub-list for method input_type
+	92,  // [92:92] is the sub-list for extension type_name
+	92,  // [92:92] is the sub-list for extension extendee
+	0,   // [0:92] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_user_memory_proto_init() }

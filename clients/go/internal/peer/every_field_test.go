@@ -28,9 +28,10 @@ var notSent = []string{
 	"Importance.current_score", "Importance.decided_by",
 	"UserMemory.version", "UserMemory.status", "UserMemory.superseded_by", "UserMemory.supersedes",
 	"UserMemory.original_content", "UserMemory.source", "UserMemory.create_time",
-	"UserMemory.update_time", "UserMemory.revision",
+	"UserMemory.update_time", "UserMemory.revision", "UserMemory.provenance",
 	"Document.source_item_id", "Document.update_time", "Document.version", "Document.fragment_count",
-	"Document.size_bytes", "Document.preview", "Document.revision",
+	"Document.size_bytes", "Document.preview", "Document.revision", "Document.provenance",
+	"OriginalMessage.provenance",
 }
 
 // notReturned are the fields of responses that the client does not return: those of pages, which it

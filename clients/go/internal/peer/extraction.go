@@ -122,6 +122,7 @@ func userMemoryOf(fact *memory.UserMemory) *memoryv1.UserMemory {
 		Labels:          fact.Labels,
 		Metadata:        objectOf(fact.Metadata),
 		Revision:        fact.Revision,
+		Provenance:      provenanceOf(fact.Provenance),
 	}
 }
 

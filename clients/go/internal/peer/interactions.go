@@ -187,10 +187,14 @@ func interactionOf(interaction *memory.Interaction) *memoryv1.Interaction {
 		Labels:         interaction.Labels,
 		Metadata:       objectOf(interaction.Metadata),
 		Revision:       interaction.Revision,
+		Provenance:     provenanceOf(interaction.Provenance),
 	}
 	if original := interaction.OriginalMessage; original != nil {
 		converted.OriginalMessage = &memoryv1.OriginalMessage{
-			Sender: original.Sender, Content: original.Content, CreateTime: timeOf(original.CreateTime),
+			Sender:     original.Sender,
+			Content:    original.Content,
+			CreateTime: timeOf(original.CreateTime),
+			Provenance: provenanceOf(original.Provenance),
 		}
 	}
 	return converted

@@ -197,6 +197,7 @@ func documentOf(document *memory.Document) *memoryv1.Document {
 		SizeBytes:     document.SizeBytes,
 		Preview:       document.Preview,
 		Revision:      document.Revision,
+		Provenance:    provenanceOf(document.Provenance),
 	}
 }
 
@@ -212,5 +213,6 @@ func fragmentOf(fragment *memory.Fragment) *memoryv1.Fragment {
 		StartByte:       int32(fragment.StartByte),
 		EndByte:         int32(fragment.EndByte),
 		CreateTime:      timeOf(fragment.CreateTime),
+		Provenance:      provenanceOf(fragment.Provenance),
 	}
 }

@@ -17,7 +17,7 @@ from memory_client._calls.fields import (
 )
 from memory_client._gen.memory_service.v1 import interaction_pb2 as pb
 from memory_client._gen.memory_service.v1 import memory_pb2
-from memory_client.convert import degraded_to, enum_to, time_to
+from memory_client.convert import degraded_to, enum_to, provenance_to, time_to
 from memory_client.interactions import (
     ContextResult,
     Interaction,
@@ -49,13 +49,18 @@ def _interaction_to(proto: pb.Interaction, degraded: Iterable[memory_pb2.Degrada
         labels=dict(proto.labels),
         metadata=struct_to(proto.metadata),
         revision=proto.revision,
+        provenance=provenance_to(proto),
         degraded=degraded_to(degraded),
     )
 
 
 def _original_to(proto: pb.OriginalMessage) -> OriginalMessage:
-    create_time = time_to(proto, "create_time")
-    return OriginalMessage(content=proto.content, sender=proto.sender, create_time=create_time)
+    return OriginalMessage(
+        content=proto.content,
+        sender=proto.sender,
+        create_time=time_to(proto, "create_time"),
+        provenance=provenance_to(proto),
+    )
 
 
 def _stored(

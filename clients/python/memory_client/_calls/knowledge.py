@@ -18,7 +18,7 @@ from memory_client._calls.fields import (
 )
 from memory_client._gen.memory_service.v1 import knowledge_pb2 as pb
 from memory_client._gen.memory_service.v1 import memory_pb2
-from memory_client.convert import degraded_to, enum_to, item_to, time_to
+from memory_client.convert import degraded_to, enum_to, item_to, provenance_to, time_to
 from memory_client.knowledge import (
     Document,
     Fragment,
@@ -45,6 +45,7 @@ def _fragment_to(proto: pb.Fragment) -> Fragment:
         start_byte=proto.start_byte,
         end_byte=proto.end_byte,
         create_time=time_to(proto, "create_time"),
+        provenance=provenance_to(proto),
     )
 
 
@@ -70,6 +71,7 @@ def _document_to(
         size_bytes=proto.size_bytes,
         preview=proto.preview,
         revision=proto.revision,
+        provenance=provenance_to(proto),
         fragments=tuple(_fragment_to(fragment) for fragment in fragments),
         degraded=degraded_to(degraded),
     )

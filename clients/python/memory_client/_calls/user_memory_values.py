@@ -7,7 +7,7 @@ from typing import Any
 
 from memory_client._calls.fields import decided_by_to, decision_to, number_of, value_or_none
 from memory_client._gen.memory_service.v1 import user_memory_pb2 as pb
-from memory_client.convert import enum_to, time_to
+from memory_client.convert import enum_to, provenance_to, time_to
 from memory_client.user_memories import (
     Consolidation,
     ConsolidationAction,
@@ -106,6 +106,7 @@ def memory_to(proto: pb.UserMemory) -> UserMemory:
         labels=dict(proto.labels),
         metadata=struct_to(proto.metadata),
         revision=proto.revision,
+        provenance=provenance_to(proto),
     )
 
 

@@ -135,7 +135,7 @@ class ImportanceAdjustment(_message.Message):
     def __init__(self, name: _Optional[str] = ..., amount: _Optional[float] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class UserMemory(_message.Message):
-    __slots__ = ("id", "content", "category", "reasoning", "importance", "version", "status", "valid_from_time", "valid_until_time", "superseded_by", "supersedes", "original_content", "source", "create_time", "update_time", "expire_time", "labels", "metadata", "revision", "ttl")
+    __slots__ = ("id", "content", "category", "reasoning", "importance", "version", "status", "valid_from_time", "valid_until_time", "superseded_by", "supersedes", "original_content", "source", "create_time", "update_time", "expire_time", "labels", "metadata", "revision", "ttl", "provenance")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -163,6 +163,7 @@ class UserMemory(_message.Message):
     METADATA_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     TTL_FIELD_NUMBER: _ClassVar[int]
+    PROVENANCE_FIELD_NUMBER: _ClassVar[int]
     id: str
     content: str
     category: MemoryCategory
@@ -183,7 +184,8 @@ class UserMemory(_message.Message):
     metadata: _struct_pb2.Struct
     revision: int
     ttl: _duration_pb2.Duration
-    def __init__(self, id: _Optional[str] = ..., content: _Optional[str] = ..., category: _Optional[_Union[MemoryCategory, str]] = ..., reasoning: _Optional[str] = ..., importance: _Optional[_Union[Importance, _Mapping]] = ..., version: _Optional[int] = ..., status: _Optional[_Union[MemoryStatus, str]] = ..., valid_from_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., valid_until_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., superseded_by: _Optional[str] = ..., supersedes: _Optional[_Iterable[str]] = ..., original_content: _Optional[str] = ..., source: _Optional[_Union[MemorySource, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., revision: _Optional[int] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    provenance: _memory_pb2.Provenance
+    def __init__(self, id: _Optional[str] = ..., content: _Optional[str] = ..., category: _Optional[_Union[MemoryCategory, str]] = ..., reasoning: _Optional[str] = ..., importance: _Optional[_Union[Importance, _Mapping]] = ..., version: _Optional[int] = ..., status: _Optional[_Union[MemoryStatus, str]] = ..., valid_from_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., valid_until_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., superseded_by: _Optional[str] = ..., supersedes: _Optional[_Iterable[str]] = ..., original_content: _Optional[str] = ..., source: _Optional[_Union[MemorySource, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., revision: _Optional[int] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., provenance: _Optional[_Union[_memory_pb2.Provenance, _Mapping]] = ...) -> None: ...
 
 class SaveMemoryRequest(_message.Message):
     __slots__ = ("namespace", "content", "category", "reasoning", "request_id", "source", "explicit_request", "on_contradiction", "valid_from_time", "ttl", "labels", "metadata", "keep_wording", "decide_by")
