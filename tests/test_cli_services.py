@@ -323,7 +323,8 @@ def test_a_document_of_an_id_is_replaced_only_if_asked_to(run: Run) -> None:
     stale = ("documents", "add", "-", "--id", "d", "--replace", "--expected-version", "2")
     assert "(VERSION_MISMATCH)" in run(*stale, stdin="Second text.", exit_code=1).stderr
     run("documents", "add", "-", "--id", "d", "--replace", stdin="Second text.")
-    (document,) = json_lines(run("documents", "list", "--json"))
+    (document,) = json_lines(run("documents", "list", "--min-trust", "1", "--source", "document", "--json"))
+    assert json_lines(run("documents", "list", "--source", "web", "--json")) == []
     assert (document["version"], document["preview"], document["title"]) == (2, "Second text.", "")
 
 

@@ -17,10 +17,13 @@ LISTS = {
     "ListMemories": "memories",
     "GetPreloadedMemories": "memories",
     "RetrieveLastInteractions": "interactions",
+    "ListDocuments": "documents",
 }
-PAGED = ("ListMemories", "RetrieveLastInteractions")
-USER, AGENT, DERIVED, NONE = (
-    pb.SOURCE_KIND_USER, pb.SOURCE_KIND_AGENT, pb.SOURCE_KIND_DERIVED, pb.SOURCE_KIND_UNSPECIFIED,
+WITH_LIMIT = ("GetPreloadedMemories", "RetrieveLastInteractions")
+PAGED = ("ListMemories", "RetrieveLastInteractions", "ListDocuments")
+USER, AGENT, DERIVED, DOCUMENT, NONE = (
+    pb.SOURCE_KIND_USER, pb.SOURCE_KIND_AGENT, pb.SOURCE_KIND_DERIVED, pb.SOURCE_KIND_DOCUMENT,
+    pb.SOURCE_KIND_UNSPECIFIED,
 )  # fmt: skip
 FACT = {
     "category": user_memory_pb2.MEMORY_CATEGORY_PREFERENCE,
@@ -44,11 +47,17 @@ class Writers:
         while True:
             paged = {"page_token": token} if token else {}
             answer = self.ada.call(name, namespace="ns", **fields, **paged)
-            for each in getattr(answer, LISTS[name]):
-                found.append((each.message if name == "RetrieveLastInteractions" else each).content)
+            found += [_content(each) for each in getattr(answer, LISTS[name])]
             token = getattr(answer, "next_page_token", "")
             if not token:
                 return found
+
+
+def _content(listed: Any) -> str:
+    """What an entry of a list says."""
+    if listed.DESCRIPTOR.name == "Document":
+        return str(listed.preview)
+    return str((listed.message if listed.DESCRIPTOR.name == "InteractionPair" else listed).content)
 
 
 @pytest.fixture(scope="module", params=["hnsw", "memory"])
@@ -64,13 +73,14 @@ def writers(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
             writer.call("SaveMemory", namespace="ns", content=f"{who.title()} enjoys {liked}", **FACT)
             message = {"id": f"m{number}", "sender": who, "content": f"{who.title()} enjoys {liked}"}
             writer.call("StoreInteraction", namespace="ns", **message)
+            writer.call("AddDocument", namespace="ns", document={"text": f"{who.title()} enjoys {liked}"})
         yield writers
         client.channel.close()
 
 
 @pytest.mark.parametrize("name", LISTS)
 def test_what_is_not_trusted_is_left_out(writers: Writers, name: str) -> None:
-    asked = {"limit": 100} if name != "ListMemories" else {}
+    asked = {"limit": 100} if name in WITH_LIMIT else {}
     everything = writers.contents(name, **asked)
     assert len(everything) == len(LIKED)
     trusted = writers.contents(name, min_trust=0.5, **asked)
@@ -101,6 +111,8 @@ def test_a_fact_that_is_not_trusted_is_not_in_the_block_for_a_prompt(writers: Wr
         ("GetPreloadedMemories", [USER, NONE], len(LIKED)),
         ("RetrieveLastInteractions", [USER], 5),
         ("RetrieveLastInteractions", [AGENT], 0),
+        ("ListDocuments", [DOCUMENT], len(LIKED)),
+        ("ListDocuments", [USER, NONE], 0),
     ],
 )
 def test_only_what_comes_from_there_is_listed(
@@ -111,11 +123,16 @@ def test_only_what_comes_from_there_is_listed(
 
 @pytest.mark.parametrize("newest_first", [False, True])
 @pytest.mark.parametrize("page_size", [1, 3])
-def test_pages_of_memories_have_those_that_are_trusted_once_and_in_order(
-    writers: Writers, page_size: int, newest_first: bool
+@pytest.mark.parametrize("name", ["ListMemories", "ListDocuments"])
+def test_pages_have_those_that_are_trusted_once_and_in_order(
+    writers: Writers, name: str, page_size: int, newest_first: bool
 ) -> None:
-    found = writers.contents("ListMemories", page_size=page_size, newest_first=newest_first, min_trust=0.5)
+    found = writers.contents(name, page_size=page_size, newest_first=newest_first, min_trust=0.5)
     assert found == [f"Ada enjoys {liked}" for liked in (LIKED[::-1][1::2] if newest_first else LIKED[::2])]
+
+
+@pytest.mark.parametrize("page_size", [1, 3])
+def test_memories_that_are_named_are_listed_if_they_are_trusted(writers: Writers, page_size: int) -> None:
     ids = [memory.id for memory in writers.ada.call("ListMemories", namespace="ns").memories]
     assert writers.contents("ListMemories", page_size=page_size, ids=ids[:3], min_trust=0.5) == [
         f"Ada enjoys {liked}" for liked in LIKED[:3:2]

@@ -161,6 +161,10 @@ type ListDocumentsOptions struct {
 	NewestFirst bool
 	// PageSize is how many documents are fetched at a time. 0: 100. At most 1000.
 	PageSize int
+	// MinTrust that the documents have, 0 to 1. Nil: any.
+	MinTrust *float64
+	// Sources that the documents have one of. Empty: any.
+	Sources []SourceKind
 }
 
 // SearchFragmentsOptions are what may be left out of [Client.SearchFragments].

@@ -150,6 +150,10 @@ func (c *Client) ListDocuments(
 		if err != nil {
 			return nil, "", err
 		}
+		sources, err := sourcesFrom(wanted.Sources, "sources")
+		if err != nil {
+			return nil, "", err
+		}
 		response, err := invoke(ctx, c, c.knowledge.ListDocuments, &memoryv1.ListDocumentsRequest{
 			Namespace:   c.namespace,
 			PageSize:    pageSize,
@@ -159,6 +163,8 @@ func (c *Client) ListDocuments(
 			StartTime:   timeFrom(wanted.StartTime),
 			EndTime:     timeFrom(wanted.EndTime),
 			NewestFirst: wanted.NewestFirst,
+			MinTrust:    wanted.MinTrust,
+			Sources:     sources,
 		})
 		return each(response.GetDocuments(), documentTo), response.GetNextPageToken(), err
 	})

@@ -105,16 +105,28 @@ def _text(file: str) -> str:
 @session_option
 @_LABELS
 @option("--newest-first", is_flag=True, help="Begin with the newest document.")
+@min_trust_option
+@sources_option
 @client_command
 def list_documents(
-    session: Session, limit: int, session_id: str, labels: tuple[tuple[str, str], ...], newest_first: bool
+    session: Session,
+    limit: int,
+    session_id: str,
+    labels: tuple[tuple[str, str], ...],
+    newest_first: bool,
+    min_trust: float | None,
+    sources: tuple[str, ...],
 ) -> None:
     """Print the documents in the order in which they were added.
 
     Columns: id, time, version, fragments, size, title or else the beginning of the text.
     """
     found = session.client.list_documents(
-        session_id=session_id, labels=dict(labels), newest_first=newest_first
+        session_id=session_id,
+        labels=dict(labels),
+        newest_first=newest_first,
+        min_trust=min_trust,
+        sources=sources,
     )
     for document in itertools.islice(found, limit if limit >= 0 else None):
         session.tell(document, _document_row(document))

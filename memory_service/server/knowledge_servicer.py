@@ -130,11 +130,9 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         mode = _MODES.get(request.mode)
         if mode is None:
             raise InvalidArgument("mode", f"has no value {request.mode}")
-        selection = _selection(request)
-        selection.min_trust, selection.sources = to_trust(request)
         query = FragmentQuery(
             request.query,
-            selection,
+            _selection(request),
             _optional(request, "limit"),
             tuple(request.document_ids),
             request.min_score if request.HasField("min_score") else None,
@@ -158,11 +156,14 @@ def _optional(request: Message, field: str) -> int | None:
 
 
 def _selection(request: pb.ListDocumentsRequest | pb.SearchFragmentsRequest) -> Selection:
+    min_trust, sources = to_trust(request)
     return Selection(
         request.session_id,
         dict(request.labels),
         to_us("start_time", request.start_time) if request.HasField("start_time") else None,
         to_us("end_time", request.end_time) if request.HasField("end_time") else None,
+        min_trust=min_trust,
+        sources=sources,
     )
 
 

@@ -87,7 +87,7 @@ export interface GetDocumentOptions extends CallOptions {
 }
 
 /** Which documents are read. */
-export interface DocumentFilter {
+export interface DocumentFilter extends TrustFilter {
   /** Only documents of this conversation. */
   readonly sessionId?: string | undefined;
   /** Only documents that have all these labels. */
@@ -113,7 +113,7 @@ export interface DeleteDocumentOptions extends WriteOptions {
 }
 
 /** How fragments are searched. */
-export interface SearchFragmentsOptions extends CallOptions, DocumentFilter, TrustFilter {
+export interface SearchFragmentsOptions extends CallOptions, DocumentFilter {
   /** The most fragments wanted. Undefined: 5. -1: all. */
   readonly limit?: number | undefined;
   /** Only of these documents, at most 100. Undefined or empty: of any. */
@@ -253,7 +253,6 @@ export abstract class KnowledgeMethods extends Bound {
   async searchFragments(query: string, options: SearchFragmentsOptions = {}): Promise<Found<FragmentResult>> {
     const request = {
       ...filterFields(options),
-      ...trustFrom(options),
       namespace: this.boundTo,
       query,
       limit: given(options.limit, int32From, "limit"),
@@ -285,5 +284,6 @@ function filterFields(filter: DocumentFilter) {
     labels: filter.labels ?? {},
     startTime: given(filter.startTime, timestampFrom, "startTime"),
     endTime: given(filter.endTime, timestampFrom, "endTime"),
+    ...trustFrom(filter),
   };
 }

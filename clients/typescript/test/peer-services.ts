@@ -241,7 +241,7 @@ export const KNOWLEDGE: Adapters<typeof KnowledgeService> = {
     },
   ),
   listDocuments: adapter<ListDocumentsOptions>(
-    ["pageSize", "sessionId", "labels", "startTime", "endTime", "newestFirst"],
+    ["pageSize", "sessionId", "labels", "startTime", "endTime", "newestFirst", "minTrust", "sources"],
     async (client, options) => ({ documents: await all(client.listDocuments(options)) }),
   ),
   deleteDocument: adapter<DeleteDocumentOptions & Id>(

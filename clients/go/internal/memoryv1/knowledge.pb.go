@@ -1079,7 +1079,11 @@ type ListDocumentsRequest struct {
 	// end_time: documents whose create_time is before it. Unset: no bound.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// newest_first turns the order round. False: oldest first.
-	NewestFirst   bool `protobuf:"varint,8,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
+	NewestFirst bool `protobuf:"varint,8,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
+	// min_trust that the documents have, 0 to 1. Unset: any.
+	MinTrust *float64 `protobuf:"fixed64,9,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
+	// sources that the documents have one of, as in RetrieveOptions. Empty: any.
+	Sources       []SourceKind `protobuf:"varint,10,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1168,6 +1172,20 @@ func (x *ListDocumentsRequest) GetNewestFirst() bool {
 		return x.NewestFirst
 	}
 	return false
+}
+
+func (x *ListDocumentsRequest) GetMinTrust() float64 {
+	if x != nil && x.MinTrust != nil {
+		return *x.MinTrust
+	}
+	return 0
+}
+
+func (x *ListDocumentsRequest) GetSources() []SourceKind {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
 }
 
 // ListDocumentsResponse is one page of documents.
@@ -1804,7 +1822,7 @@ const file_memory_service_v1_knowledge_proto_rawDesc = "" +
 	"\bdocument\x18\x01 \x01(\v2\x1b.memory_service.v1.DocumentR\bdocument\x129\n" +
 	"\tfragments\x18\x02 \x03(\v2\x1b.memory_service.v1.FragmentR\tfragments\x12&\n" +
 	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12\x1a\n" +
-	"\brevision\x18\x04 \x01(\x03R\brevision\"\xac\x03\n" +
+	"\brevision\x18\x04 \x01(\x03R\brevision\"\x95\x04\n" +
 	"\x14ListDocumentsRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -1816,10 +1834,15 @@ const file_memory_service_v1_knowledge_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bend_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12!\n" +
-	"\fnewest_first\x18\b \x01(\bR\vnewestFirst\x1a9\n" +
+	"\fnewest_first\x18\b \x01(\bR\vnewestFirst\x12 \n" +
+	"\tmin_trust\x18\t \x01(\x01H\x00R\bminTrust\x88\x01\x01\x127\n" +
+	"\asources\x18\n" +
+	" \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x96\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
+	"\n" +
+	"_min_trust\"\x96\x01\n" +
 	"\x15ListDocumentsResponse\x129\n" +
 	"\tdocuments\x18\x01 \x03(\v2\x1b.memory_service.v1.DocumentR\tdocuments\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
@@ -1932,8 +1955,8 @@ var file_memory_service_v1_knowledge_proto_goTypes = []any{
 	(*Provenance)(nil),              // 24: memory_service.v1.Provenance
 	(*MemoryItem)(nil),              // 25: memory_service.v1.MemoryItem
 	(*Degradation)(nil),             // 26: memory_service.v1.Degradation
-	(RetrieveMode)(0),               // 27: memory_service.v1.RetrieveMode
-	(SourceKind)(0),                 // 28: memory_service.v1.SourceKind
+	(SourceKind)(0),                 // 27: memory_service.v1.SourceKind
+	(RetrieveMode)(0),               // 28: memory_service.v1.RetrieveMode
 	(*Explanation)(nil),             // 29: memory_service.v1.Explanation
 }
 var file_memory_service_v1_knowledge_proto_depIdxs = []int32{
@@ -1963,34 +1986,35 @@ var file_memory_service_v1_knowledge_proto_depIdxs = []int32{
 	19, // 23: memory_service.v1.ListDocumentsRequest.labels:type_name -> memory_service.v1.ListDocumentsRequest.LabelsEntry
 	22, // 24: memory_service.v1.ListDocumentsRequest.start_time:type_name -> google.protobuf.Timestamp
 	22, // 25: memory_service.v1.ListDocumentsRequest.end_time:type_name -> google.protobuf.Timestamp
-	1,  // 26: memory_service.v1.ListDocumentsResponse.documents:type_name -> memory_service.v1.Document
-	20, // 27: memory_service.v1.SearchFragmentsRequest.labels:type_name -> memory_service.v1.SearchFragmentsRequest.LabelsEntry
-	22, // 28: memory_service.v1.SearchFragmentsRequest.start_time:type_name -> google.protobuf.Timestamp
-	22, // 29: memory_service.v1.SearchFragmentsRequest.end_time:type_name -> google.protobuf.Timestamp
-	27, // 30: memory_service.v1.SearchFragmentsRequest.mode:type_name -> memory_service.v1.RetrieveMode
-	28, // 31: memory_service.v1.SearchFragmentsRequest.sources:type_name -> memory_service.v1.SourceKind
-	16, // 32: memory_service.v1.SearchFragmentsResponse.results:type_name -> memory_service.v1.FragmentResult
-	26, // 33: memory_service.v1.SearchFragmentsResponse.degraded:type_name -> memory_service.v1.Degradation
-	2,  // 34: memory_service.v1.FragmentResult.fragment:type_name -> memory_service.v1.Fragment
-	1,  // 35: memory_service.v1.FragmentResult.document:type_name -> memory_service.v1.Document
-	29, // 36: memory_service.v1.FragmentResult.explanation:type_name -> memory_service.v1.Explanation
-	4,  // 37: memory_service.v1.KnowledgeService.HandleMessage:input_type -> memory_service.v1.HandleMessageRequest
-	6,  // 38: memory_service.v1.KnowledgeService.AddDocument:input_type -> memory_service.v1.AddDocumentRequest
-	8,  // 39: memory_service.v1.KnowledgeService.GetDocument:input_type -> memory_service.v1.GetDocumentRequest
-	10, // 40: memory_service.v1.KnowledgeService.ListDocuments:input_type -> memory_service.v1.ListDocumentsRequest
-	12, // 41: memory_service.v1.KnowledgeService.DeleteDocument:input_type -> memory_service.v1.DeleteDocumentRequest
-	14, // 42: memory_service.v1.KnowledgeService.SearchFragments:input_type -> memory_service.v1.SearchFragmentsRequest
-	5,  // 43: memory_service.v1.KnowledgeService.HandleMessage:output_type -> memory_service.v1.HandleMessageResponse
-	7,  // 44: memory_service.v1.KnowledgeService.AddDocument:output_type -> memory_service.v1.AddDocumentResponse
-	9,  // 45: memory_service.v1.KnowledgeService.GetDocument:output_type -> memory_service.v1.GetDocumentResponse
-	11, // 46: memory_service.v1.KnowledgeService.ListDocuments:output_type -> memory_service.v1.ListDocumentsResponse
-	13, // 47: memory_service.v1.KnowledgeService.DeleteDocument:output_type -> memory_service.v1.DeleteDocumentResponse
-	15, // 48: memory_service.v1.KnowledgeService.SearchFragments:output_type -> memory_service.v1.SearchFragmentsResponse
-	43, // [43:49] is the sub-list for method output_type
-	37, // [37:43] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	27, // 26: memory_service.v1.ListDocumentsRequest.sources:type_name -> memory_service.v1.SourceKind
+	1,  // 27: memory_service.v1.ListDocumentsResponse.documents:type_name -> memory_service.v1.Document
+	20, // 28: memory_service.v1.SearchFragmentsRequest.labels:type_name -> memory_service.v1.SearchFragmentsRequest.LabelsEntry
+	22, // 29: memory_service.v1.SearchFragmentsRequest.start_time:type_name -> google.protobuf.Timestamp
+	22, // 30: memory_service.v1.SearchFragmentsRequest.end_time:type_name -> google.protobuf.Timestamp
+	28, // 31: memory_service.v1.SearchFragmentsRequest.mode:type_name -> memory_service.v1.RetrieveMode
+	27, // 32: memory_service.v1.SearchFragmentsRequest.sources:type_name -> memory_service.v1.SourceKind
+	16, // 33: memory_service.v1.SearchFragmentsResponse.results:type_name -> memory_service.v1.FragmentResult
+	26, // 34: memory_service.v1.SearchFragmentsResponse.degraded:type_name -> memory_service.v1.Degradation
+	2,  // 35: memory_service.v1.FragmentResult.fragment:type_name -> memory_service.v1.Fragment
+	1,  // 36: memory_service.v1.FragmentResult.document:type_name -> memory_service.v1.Document
+	29, // 37: memory_service.v1.FragmentResult.explanation:type_name -> memory_service.v1.Explanation
+	4,  // 38: memory_service.v1.KnowledgeService.HandleMessage:input_type -> memory_service.v1.HandleMessageRequest
+	6,  // 39: memory_service.v1.KnowledgeService.AddDocument:input_type -> memory_service.v1.AddDocumentRequest
+	8,  // 40: memory_service.v1.KnowledgeService.GetDocument:input_type -> memory_service.v1.GetDocumentRequest
+	10, // 41: memory_service.v1.KnowledgeService.ListDocuments:input_type -> memory_service.v1.ListDocumentsRequest
+	12, // 42: memory_service.v1.KnowledgeService.DeleteDocument:input_type -> memory_service.v1.DeleteDocumentRequest
+	14, // 43: memory_service.v1.KnowledgeService.SearchFragments:input_type -> memory_service.v1.SearchFragmentsRequest
+	5,  // 44: memory_service.v1.KnowledgeService.HandleMessage:output_type -> memory_service.v1.HandleMessageResponse
+	7,  // 45: memory_service.v1.KnowledgeService.AddDocument:output_type -> memory_service.v1.AddDocumentResponse
+	9,  // 46: memory_service.v1.KnowledgeService.GetDocument:output_type -> memory_service.v1.GetDocumentResponse
+	11, // 47: memory_service.v1.KnowledgeService.ListDocuments:output_type -> memory_service.v1.ListDocumentsResponse
+	13, // 48: memory_service.v1.KnowledgeService.DeleteDocument:output_type -> memory_service.v1.DeleteDocumentResponse
+	15, // 49: memory_service.v1.KnowledgeService.SearchFragments:output_type -> memory_service.v1.SearchFragmentsResponse
+	44, // [44:50] is the sub-list for method output_type
+	38, // [38:44] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_knowledge_proto_init() }
@@ -2002,6 +2026,7 @@ func file_memory_service_v1_knowledge_proto_init() {
 	file_memory_service_v1_knowledge_proto_msgTypes[2].OneofWrappers = []any{}
 	file_memory_service_v1_knowledge_proto_msgTypes[3].OneofWrappers = []any{}
 	file_memory_service_v1_knowledge_proto_msgTypes[5].OneofWrappers = []any{}
+	file_memory_service_v1_knowledge_proto_msgTypes[9].OneofWrappers = []any{}
 	file_memory_service_v1_knowledge_proto_msgTypes[11].OneofWrappers = []any{}
 	file_memory_service_v1_knowledge_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}

@@ -119,6 +119,8 @@ func listDocuments(client *memory.Client, in *fields) call {
 		EndTime:     in.time("end_time"),
 		NewestFirst: in.flag("newest_first"),
 		PageSize:    in.number("page_size"),
+		MinTrust:    in.optionalFloat("min_trust"),
+		Sources:     in.sources(),
 	}
 	return func(ctx context.Context) (proto.Message, error) {
 		documents, err := collected(client.ListDocuments(ctx, options), documentOf)

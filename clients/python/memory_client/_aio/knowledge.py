@@ -153,6 +153,8 @@ class KnowledgeMethods(Bound):
         end_time: datetime | None = None,
         newest_first: bool = False,
         page_size: int = 0,
+        min_trust: float | None = None,
+        sources: Sequence[SourceKind | str] = (),
     ) -> AsyncIterator[Document]:
         """Yield the documents without their texts, in the order in which they were first added.
 
@@ -163,6 +165,8 @@ class KnowledgeMethods(Bound):
             end_time: Only documents whose create_time is before it.
             newest_first: Turn the order round.
             page_size: How many are fetched at a time; 0: 100.
+            min_trust: Only documents that are trusted at least this much, 0 to 1.
+            sources: Only documents whose content comes from one of these. Empty: from any.
         """
         call = knowledge.list_documents(
             self._namespace,
@@ -172,6 +176,8 @@ class KnowledgeMethods(Bound):
             end_time=end_time,
             newest_first=newest_first,
             page_size=page_size,
+            min_trust=min_trust,
+            sources=sources,
         )
         return self._transport.entries(call)
 

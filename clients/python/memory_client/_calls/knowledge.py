@@ -207,6 +207,8 @@ def list_documents(
     end_time: datetime | None,
     newest_first: bool,
     page_size: int,
+    min_trust: float | None,
+    sources: Sequence[SourceKind | str],
 ) -> Call[Page[Document]]:
     """Call ListDocuments."""
     request = pb.ListDocumentsRequest(
@@ -215,6 +217,8 @@ def list_documents(
         session_id=session_id,
         labels=dict(labels or {}),
         newest_first=newest_first,
+        min_trust=min_trust,
+        sources=source_numbers(sources),
     )
     set_times(request, start_time=start_time, end_time=end_time)
 
