@@ -238,6 +238,7 @@ class Config:
                 (self.index.exact_vectors_max < 1, "exact_vectors_max must be positive"),
                 (self.index.tail_vectors_max < 1, "tail_vectors_max must be positive"),
                 (self.connections_max < 1, "connections_max must be positive"),
+                (self.limits.calls_per_s_max < 0, "calls_per_s_max must not be negative"),
                 (self.limits.namespace_items_max < 0, "namespace_items_max must not be negative"),
                 (self.audit_reads and not self.audited, "audit_reads needs audit"),
             )

@@ -70,16 +70,29 @@ class LimitExceeded(MemoryServiceError):
 
 
 class Overloaded(MemoryServiceError):
-    """The server has too much to do at the moment."""
+    """The server has too much to do at the moment, or a caller asks for more than its share."""
 
-    def __init__(self, limit_name: str, limit: int, retry_after_s: float = 0.5) -> None:
+    def __init__(
+        self,
+        limit_name: str,
+        limit: int,
+        retry_after_s: float = 0.5,
+        *,
+        problem: str = "the server is busy",
+    ) -> None:
         super().__init__(
             "OVERLOADED",
-            f"the server is busy: {limit_name} of {limit} is reached",
+            f"{problem}: {limit_name} of {limit} is reached",
             limit_name=limit_name,
             limit=limit,
         )
         self.retry_after_s = retry_after_s
+        self.problem = problem
+
+    @classmethod
+    def too_many_calls(cls, limit: int, retry_after_s: float) -> Overloaded:
+        """A caller makes more calls than it may, however little the server has to do."""
+        return cls("calls_per_s_max", limit, retry_after_s, problem="too many calls")
 
 
 class NotFound(MemoryServiceError):

@@ -64,5 +64,7 @@ class Limits:
     quarantined_writes_max: int = 1000
     waiting_searches_max: int = 64
     request_memory_hours: int = 24
+    calls_per_s_max: int = 0
+    """Calls that a caller, or where callers have no names a namespace, may make a second. 0: no limit."""
     namespace_items_max: int = 0
     """Items of a namespace, about: calls at the same time may exceed it together. 0: no limit."""

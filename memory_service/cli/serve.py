@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memory_service.config import Config
 
 _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "items_bytes_max")
+_LIMITS = ("calls_per_s_max", "namespace_items_max")
 
 
 @click.command()
@@ -225,6 +226,12 @@ _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "
 )
 @option("--connections-max", default=800, help="Connections at a time; one more is closed at once.")
 @option(
+    "--calls-per-s-max",
+    default=0,
+    help="Calls a second that a caller may make, or, where callers have no names, all those of a namespace;"
+    " 0: no limit.",
+)
+@option(
     "--namespace-items-max",
     default=0,
     help="Items that a namespace may hold, about; 0: as many as there is room for.",
@@ -267,7 +274,7 @@ def serve(**settings: Any) -> None:
     settings["auth"] = _names(settings["auth"], none="none")
     settings["jwt_algorithms"] = _names(settings["jwt_algorithms"])
     index = IndexSettings(**{name: settings.pop(name) for name in _INDEX_SETTINGS})
-    limits = Limits(namespace_items_max=settings.pop("namespace_items_max"))
+    limits = Limits(**{name: settings.pop(name) for name in _LIMITS})
     try:
         config = Config(**settings, index=index, limits=limits).verify()
         configure_logging(config.log_level)

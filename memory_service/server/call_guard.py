@@ -7,6 +7,7 @@ every single call again, which costs a quarter of what the whole call does.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -30,6 +31,7 @@ from memory_service.server.access.access import Access
 from memory_service.server.access.permissions import Permission
 from memory_service.server.admission import Admission
 from memory_service.server.auditing import Auditing, Wrap
+from memory_service.server.call_rates import CallRates
 from memory_service.server.errors import DETAILS_KEY, expected, refusal_of, status_of
 from memory_service.server.tickets import Holder, owner_of
 
@@ -52,6 +54,8 @@ class CallGuard:
         self._access = access
         self._calls = 0
         self._admission = Admission(limits)
+        # None: everybody may make as many calls as they like.
+        self._rates = CallRates(limits.calls_per_s_max) if limits.calls_per_s_max else None
         # Whose each stream is.
         self._streams: dict[asyncio.Task[Any], Holder] = {}
         self._streams_of: Counter[Holder] = Counter()
@@ -96,7 +100,7 @@ class CallGuard:
             await _abort(context, expected(error, "reflection"))
 
     def _unary(self, method: str, call: Callable[[Any, Context], Awaitable[Any]], decode: Decoder) -> Handler:
-        admission, access = self._admission, self._access
+        admission, access, rates = self._admission, self._access, self._rates
         permission = access.permission(method) if access is not None else None
 
         async def answer(raw: bytes, context: Context) -> Any:
@@ -104,6 +108,8 @@ class CallGuard:
                 await _enter(access, permission, method, context)
             if self._draining:
                 await self._refuse(context)
+            if rates is not None:
+                await self._hold_to_rate(rates, owner_of(raw, present_caller()).holder, context)
             remaining_s = context.time_remaining()
             if remaining_s is not None and remaining_s <= 0:
                 # Nobody waits: an answer would be an error of gRPC, and its log.
@@ -136,6 +142,12 @@ class CallGuard:
                     self._idle.set()
 
         return answer
+
+    async def _hold_to_rate(self, rates: CallRates, holder: Holder, context: Context) -> None:
+        """Count a call, or end it. What a stream sends afterwards is not counted."""
+        wait_s = rates.take(holder, time.monotonic())
+        if wait_s > 0:
+            await _abort(context, Overloaded.too_many_calls(rates.per_s, wait_s))
 
     async def _refuse(self, context: Context) -> None:
         if self._draining:
@@ -196,6 +208,8 @@ class CallGuard:
 
     async def _enter_stream(self, holder: Holder, context: Context) -> asyncio.Task[Any]:
         """Let a stream in, or end the call. Who has a quarter gets no more while only a quarter is free."""
+        if self._rates is not None and not self._draining:
+            await self._hold_to_rate(self._rates, holder, context)
         free = self._limits.concurrent_streams_max - len(self._streams)
         reserve = self._limits.concurrent_streams_max // 4
         if self._draining or not free or (free <= reserve <= self._streams_of[holder]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import uuid
 
 import grpc
@@ -75,18 +76,23 @@ def status_of(error: errors.MemoryServiceError) -> tuple[grpc.StatusCode, str, b
 
 def refusal_of(error: errors.Overloaded) -> tuple[grpc.StatusCode, str, tuple[tuple[str, str | bytes], ...]]:
     """Return code, text and trailing metadata for a server that has too much to do: encoded once."""
-    return _refusal(error.message, error.metadata["limit_name"], error.metadata["limit"], error.retry_after_s)
+    retry_ms = _whole_ms(error.retry_after_s or 0.0)
+    return _refusal(error.problem, error.metadata["limit_name"], int(error.metadata["limit"]), retry_ms)
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=1024)
 def _refusal(
-    message: str, limit_name: str, limit: str, retry_after_s: float | None
+    problem: str, limit_name: str, limit: int, retry_ms: int
 ) -> tuple[grpc.StatusCode, str, tuple[tuple[str, str | bytes], ...]]:
-    error = errors.Overloaded(limit_name, int(limit), retry_after_s or 0.0)
+    error = errors.Overloaded(limit_name, limit, retry_ms / 1000, problem=problem)
     code, text, details = status_of(error)
     # What gRPC's own retries go by.
-    pushback = (PUSHBACK_KEY, str(int((retry_after_s or 0.0) * 1000)))
-    return code, text, ((DETAILS_KEY, details), pushback)
+    return code, text, ((DETAILS_KEY, details), (PUSHBACK_KEY, str(retry_ms)))
+
+
+def _whole_ms(seconds: float) -> int:
+    """Return a delay in whole milliseconds; rather too long than too short."""
+    return math.ceil(seconds * 1000)
 
 
 def _details(error: errors.MemoryServiceError) -> list[Message]:
@@ -99,6 +105,6 @@ def _details(error: errors.MemoryServiceError) -> list[Message]:
         found.append(error_details_pb2.BadRequest(field_violations=[violation]))
     if error.retry_after_s is not None:
         retry = error_details_pb2.RetryInfo()
-        retry.retry_delay.FromMilliseconds(int(error.retry_after_s * 1000))
+        retry.retry_delay.FromMilliseconds(_whole_ms(error.retry_after_s))
         found.append(retry)
     return found

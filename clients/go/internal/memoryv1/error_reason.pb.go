@@ -41,8 +41,9 @@ const (
 	// A value or a message is larger than a limit allows. Code RESOURCE_EXHAUSTED. Metadata:
 	// {"field": "item.text", "limit_name": "text_bytes_max", "limit": "65536", "actual": "5242880"}.
 	ErrorReason_ERROR_REASON_LIMIT_EXCEEDED ErrorReason = 4
-	// The server has too much to do at the moment. Code RESOURCE_EXHAUSTED, with a
-	// google.rpc.RetryInfo: retry after that delay. Metadata: {"limit_name": ..., "limit": ...}.
+	// The server has too much to do at the moment, or the caller makes more calls than it may
+	// ("limit_name" is then "calls_per_s_max"). Code RESOURCE_EXHAUSTED, with a google.rpc.RetryInfo:
+	// retry after that delay. Nothing was done. Metadata: {"limit_name": ..., "limit": ...}.
 	ErrorReason_ERROR_REASON_OVERLOADED ErrorReason = 5
 	// No item of this id is in the namespace. Code NOT_FOUND. Metadata: {"namespace": ..., "id": ...}.
 	ErrorReason_ERROR_REASON_ITEM_NOT_FOUND ErrorReason = 6

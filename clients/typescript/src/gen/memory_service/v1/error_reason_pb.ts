@@ -59,8 +59,9 @@ export enum ErrorReason {
   LIMIT_EXCEEDED = 4,
 
   /**
-   * The server has too much to do at the moment. Code RESOURCE_EXHAUSTED, with a
-   * google.rpc.RetryInfo: retry after that delay. Metadata: {"limit_name": ..., "limit": ...}.
+   * The server has too much to do at the moment, or the caller makes more calls than it may
+   * ("limit_name" is then "calls_per_s_max"). Code RESOURCE_EXHAUSTED, with a google.rpc.RetryInfo:
+   * retry after that delay. Nothing was done. Metadata: {"limit_name": ..., "limit": ...}.
    *
    * @generated from enum value: ERROR_REASON_OVERLOADED = 5;
    */
