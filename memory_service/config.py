@@ -240,6 +240,7 @@ class Config:
                 (self.connections_max < 1, "connections_max must be positive"),
                 (self.limits.calls_per_s_max < 0, "calls_per_s_max must not be negative"),
                 (self.limits.namespace_items_max < 0, "namespace_items_max must not be negative"),
+                (self.limits.namespace_bytes_max < 0, "namespace_bytes_max must not be negative"),
                 (self.audit_reads and not self.audited, "audit_reads needs audit"),
             )
             if wrong

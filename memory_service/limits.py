@@ -68,3 +68,5 @@ class Limits:
     """Calls that a caller, or where callers have no names a namespace, may make a second. 0: no limit."""
     namespace_items_max: int = 0
     """Items of a namespace, about: calls at the same time may exceed it together. 0: no limit."""
+    namespace_bytes_max: int = 0
+    """Bytes of items and states of a namespace, about: the last write may lead over it. 0: no limit."""

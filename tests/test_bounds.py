@@ -12,16 +12,19 @@ import grpc
 import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from grpc_api import Api, Connect, eventually, outcome, refusal
+from grpc_api import Api, Connect, eventually, json_value, outcome, refusal
 from memory_service.server.reflection import STREAMS_MAX
 from memory_service.server.server import METADATA_BYTES_MAX
 from memory_service.v1 import memory_pb2 as pb
+from memory_service.v1 import state_pb2 as state_pb
 from server_process import ServerProcess
 
 CONNECTIONS_MAX = 12
 ITEMS_MAX = 5
+BYTES_MAX = 100_000
 FLAGS = ["--store", "memory", "--embedder", "none"]
 BOUNDS = ["--connections-max", str(CONNECTIONS_MAX), "--namespace-items-max", str(ITEMS_MAX)]
+ROOM = ["--embedder", "none", "--namespace-bytes-max", str(BYTES_MAX)]
 
 
 @pytest.fixture(scope="module")
@@ -118,5 +121,51 @@ def test_a_namespace_holds_no_more_items_than_allowed(
     api.add(namespace + "/other", text="x")
 
 
-def test_without_the_option_a_namespace_has_no_limit(memory_server: ServerProcess, connect: Connect) -> None:
-    assert connect(memory_server).limits()["namespace_items_max"] == 0
+@pytest.fixture(scope="module", params=["memory", "hnsw"])
+def roomy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    folder = tmp_path_factory.mktemp("roomy")
+    with ServerProcess(folder, flags=[*ROOM, "--store", request.param]) as server:
+        api = Api.connect(server.address)
+        yield api
+        api.channel.close()
+
+
+def test_a_namespace_holds_no_more_bytes_than_allowed(roomy: Api, namespace: str) -> None:
+    api, big = roomy, "x" * 60_000
+    assert api.limits()["namespace_bytes_max"] == BYTES_MAX
+    first = api.add(namespace, text=big)
+    again = pb.AddRequest(namespace=namespace, item=pb.MemoryItem(text=big), request_id="again")
+    # The last one that begins below the limit may lead over it.
+    answer = api.memory.Add(again)
+    small = pb.MemoryItem(text="x")
+    for call, request in (
+        (api.memory.Add, pb.AddRequest(namespace=namespace, item=small)),
+        (api.memory.BatchAdd, pb.BatchAddRequest(namespace=namespace, items=[small])),
+        (api.memory.Import, iter([pb.ImportRequest(namespace=namespace, items=[small])])),
+        (
+            api.memory.Update,
+            pb.UpdateRequest(namespace=namespace, item=pb.MemoryItem(id=first.id, text="y")),
+        ),
+        (api.state.SaveState, state_pb.SaveStateRequest(namespace=namespace, key="k", value=json_value(1))),
+    ):
+        error = refusal(call, request)
+        assert (error.code, error.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "LIMIT_EXCEEDED")
+        assert (error.metadata["limit_name"], error.metadata["limit"]) == ("namespace_bytes_max", "100000")
+        assert int(error.metadata["actual"]) > 2 * len(big)
+    assert len(api.items(namespace)) == 2
+    assert api.memory.Add(again) == answer  # what was answered once is answered alike
+    api.add(namespace + "/other", text="x")
+    api.memory.Delete(pb.DeleteRequest(namespace=namespace, id=first.id))
+    api.add(namespace, text="there is room again")
+    api.save(namespace, "k", 1)
+
+
+def test_without_the_options_a_namespace_has_no_limit(memory_server: ServerProcess, connect: Connect) -> None:
+    limits = connect(memory_server).limits()
+    assert (limits["namespace_items_max"], limits["namespace_bytes_max"]) == (0, 0)
+
+
+@pytest.mark.parametrize("option", ["--namespace-items-max", "--namespace-bytes-max"])
+def test_a_limit_below_nothing_ends_the_start(option: str) -> None:
+    with pytest.raises(RuntimeError, match="must not be negative"):
+        ServerProcess(flags=[*FLAGS, option, "-1"]).start()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memory_service.config import Config
 
 _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "items_bytes_max")
-_LIMITS = ("calls_per_s_max", "namespace_items_max")
+_LIMITS = ("calls_per_s_max", "namespace_items_max", "namespace_bytes_max")
 
 
 @click.command()
@@ -235,6 +235,11 @@ _LIMITS = ("calls_per_s_max", "namespace_items_max")
     "--namespace-items-max",
     default=0,
     help="Items that a namespace may hold, about; 0: as many as there is room for.",
+)
+@option(
+    "--namespace-bytes-max",
+    default=0,
+    help="Bytes of items and states that a namespace may hold, about; 0: as many as there is room for.",
 )
 @option(
     "--audit/--no-audit",

@@ -46,16 +46,24 @@ _log = structlog.get_logger(__name__)
 def open_store(config: Config) -> Store:
     """Return the store that is asked for, not yet open."""
     history_us = config.history_days * 24 * 3600 * 1_000_000
+    room = config.limits.namespace_bytes_max
     if config.store == "memory":
         if _data_key(config) is not None:
             raise BadConfig("the store memory has no files to encrypt: leave the encryption key out")
         from memory_service.stores.memory import InMemoryStore
 
-        return InMemoryStore(history_us=history_us)
+        return InMemoryStore(history_us=history_us, namespace_bytes_max=room)
     from memory_service.stores.hnsw import HnswStore, SpaceSettings
 
     space = SpaceSettings(config.disk_free_bytes_min, config.ballast_bytes)
-    return HnswStore(config.data_dir, config.index, _data_key(config), history_us=history_us, space=space)
+    return HnswStore(
+        config.data_dir,
+        config.index,
+        _data_key(config),
+        history_us=history_us,
+        space=space,
+        namespace_bytes_max=room,
+    )
 
 
 def _data_key(config: Config) -> DataKey | None:

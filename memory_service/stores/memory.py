@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from msgspec import UNSET
@@ -46,6 +47,7 @@ from memory_service.records import (
 )
 from memory_service.stores.base import HISTORY_US, BackupReport, Capabilities, Store
 from memory_service.stores.change_signal import ChangeSignal
+from memory_service.stores.content_bytes import Measured, check_room, item_bytes, state_bytes
 from memory_service.stores.memory_history import History
 from memory_service.stores.rules import (
     VectorRule,
@@ -59,6 +61,7 @@ from memory_service.stores.rules import (
     stamp,
 )
 
+T = TypeVar("T")
 _EXACT = IndexSettings(exact_vectors_max=1 << 62)
 
 
@@ -68,16 +71,16 @@ class _Namespace:
     uid: int
     create_us: int
     view: NamespaceView
+    items: Measured[Item]
+    states: Measured[StateEntry]
     revision: int = 0
     dimension: int = 0
     model: str = ""
     vector_epoch: int = 0
     version_floor: int = 0
-    items: dict[str, Item] = field(default_factory=dict)
     ids: dict[int, str] = field(default_factory=dict)
     vectors: dict[str, np.ndarray] = field(default_factory=dict)
     pending: set[str] = field(default_factory=set)
-    states: dict[str, StateEntry] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
     requests: dict[str, tuple[bytes, Receipt, int]] = field(default_factory=dict)
     use_counts: Counter[int] = field(default_factory=Counter)
@@ -101,9 +104,17 @@ class InMemoryStore(Store):
 
     capabilities = Capabilities(durable=False, backup=False)
 
-    def __init__(self, clock_us: Callable[[], int] = now_us, *, history_us: int = HISTORY_US) -> None:
+    def __init__(
+        self,
+        clock_us: Callable[[], int] = now_us,
+        *,
+        history_us: int = HISTORY_US,
+        namespace_bytes_max: int = 0,
+    ) -> None:
+        """`namespace_bytes_max` 0: no limit, and nothing is measured."""
         self._now_us = clock_us
         self._history_us = history_us
+        self._namespace_bytes_max = namespace_bytes_max
         self._namespaces: dict[str, _Namespace] = {}
         self._next_uid = 1
         self._analyzer = Analyzer()
@@ -140,6 +151,9 @@ class InMemoryStore(Store):
         if request and (earlier := self._earlier(found, request)):
             found.held.pop(released, None)
             return earlier
+        # What goes may leave changes behind in what stays: that, too, is forgetting.
+        if len(writes) > len(removals) or states:
+            self._check_room(found)
         rule = VectorRule(found.dimension, found.model)
         chosen: list[tuple[ItemWrite, bool]] = []
         seen: set[str] = set()
@@ -271,6 +285,7 @@ class InMemoryStore(Store):
         found = self._begin(namespace)
         if request and (earlier := self._earlier(found, request)):
             return earlier
+        self._check_room(found)
         stored = self._current(found, write.item.id, write.item.update_us, expected_revision)
         rule = VectorRule(found.dimension, found.model)
         waits = not write.keep_vector and rule.take(write)
@@ -427,6 +442,7 @@ class InMemoryStore(Store):
         found = self._begin(namespace)
         if request and (earlier := self._earlier(found, request)):
             return earlier
+        self._check_room(found)
         current = self._live_state(found, write.key, write.now_us)
         version = current.version if current else 0
         if write.expected_version is not None and write.expected_version != version:
@@ -468,7 +484,7 @@ class InMemoryStore(Store):
         return entry
 
     def _remove_state(self, found: _Namespace, key: str, kind: ChangeType) -> None:
-        found.version_floor = max(found.version_floor, found.states.pop(key).version)
+        found.version_floor = max(found.version_floor, found.states.take(key).version)
         found.history.states.pop(key, None)
         found.log(kind, key)
 
@@ -520,7 +536,8 @@ class InMemoryStore(Store):
     def _clear(found: _Namespace) -> int:
         removed = len(found.states)
         found.version_floor = max([found.version_floor, *(e.version for e in found.states.values())])
-        found.states = {}
+        for key in list(found.states):
+            del found.states[key]
         found.history.states.clear()
         return removed
 
@@ -686,7 +703,8 @@ class InMemoryStore(Store):
         if request and (earlier := self._earlier(found, request)):
             return earlier
         items, states = len(found.items), self._clear(found)
-        found.items, found.ids, found.vectors, found.pending, found.changes = {}, {}, {}, set(), []
+        found.items = self._measured(item_bytes)
+        found.ids, found.vectors, found.pending, found.changes = {}, {}, set(), []
         found.use_counts = Counter()
         found.history = History()
         found.held = {}
@@ -729,8 +747,16 @@ class InMemoryStore(Store):
         found = self._namespaces.get(namespace)
         if found is None:
             view = NamespaceView(self._analyzer, _EXACT)
-            found = _Namespace(namespace, self._next_uid, self._now_us(), view)
+            items, states = self._measured(item_bytes), self._measured(state_bytes)
+            found = _Namespace(namespace, self._next_uid, self._now_us(), view, items, states)
         return found
+
+    def _measured(self, measure: Callable[[T], int]) -> Measured[T]:
+        return Measured(measure if self._namespace_bytes_max else None)
+
+    def _check_room(self, found: _Namespace) -> None:
+        if self._namespace_bytes_max:
+            check_room(found.items.bytes + found.states.bytes, self._namespace_bytes_max)
 
     @staticmethod
     def _earlier(found: _Namespace, request: RequestKey) -> Receipt | None:

@@ -70,6 +70,7 @@ from memory_service.stores.hnsw.folder_lock import lock_folder
 from memory_service.stores.hnsw.item_cache import ItemCache
 from memory_service.stores.hnsw.kept_copy import keep_copy, remove_old_copies
 from memory_service.stores.hnsw.ledger import Ledger, Outcome, earlier, finish, received
+from memory_service.stores.hnsw.namespace_bytes import bytes_of, check_namespace, prepare_sums
 from memory_service.stores.hnsw.rows import (
     ITEM_COLUMNS,
     NAMESPACE_COLUMNS,
@@ -107,8 +108,9 @@ class HnswStore(Store):
         *,
         history_us: int = HISTORY_US,
         space: SpaceSettings | None = None,
+        namespace_bytes_max: int = 0,
     ) -> None:
-        """`key` None: the data directory is not encrypted."""
+        """`key` None: the data directory is not encrypted. `namespace_bytes_max` 0: no limit."""
         self._data_dir = data_dir
         self._space = DiskSpace(data_dir, space or SpaceSettings())
         self._key = key
@@ -121,6 +123,9 @@ class HnswStore(Store):
         self._items = ItemCache(self._settings.items_bytes_max, _content_bytes)
         self._known: OrderedDict[str, NamespaceInfo] = OrderedDict()
         self._searches = SearchQueue()
+        self._namespace_bytes_max = namespace_bytes_max
+        # Namespaces whose bytes were counted; some that were may be missing.
+        self._counted: set[int] = set()
 
     # --- life ---------------------------------------------------------------------------------
 
@@ -140,6 +145,7 @@ class HnswStore(Store):
             reach("open.after_recovery")
             prepare(self._writer, partial(keep_copy, path, self._records_key))
             remove_old_copies(self._data_dir)
+            self._keep_sums(self._writer)
             self._space.look(self._writer)
             self._reader = self._connect()
             opened.callback(self._reader.close)
@@ -207,12 +213,25 @@ class HnswStore(Store):
         await self._queue.record(lambda db: forget_snapshots(db, unsaved))
         for uid in unsaved:
             self._snapshots.remove(uid)
-        await self._queue.run(finish_erasing)
+        await self._queue.run(self._finish_erasing)
 
     def _begin_erasing(self, db: Connection) -> set[int]:
         uids = begin_erasing(db)
         self._ledger.forget_erasures()
         return uids
+
+    def _finish_erasing(self, db: Connection) -> None:
+        try:
+            finish_erasing(db)
+        finally:
+            # A database that is written anew through a file loses what is temporary.
+            self._keep_sums(db)
+
+    def _keep_sums(self, db: Connection) -> None:
+        self._counted.clear()
+        if self._namespace_bytes_max:
+            with translated():
+                prepare_sums(db)
 
     async def backup(self, name: str, progress: Callable[[int, int], None]) -> BackupReport:
         folder = self._data_dir / "backups" / name
@@ -269,6 +288,39 @@ class HnswStore(Store):
         outcome = await self._queue.write(apply, self._publish, owner=namespace, heavy=heavy, shrinks=shrinks)
         return outcome.receipt
 
+    async def _grow(
+        self,
+        namespace: str,
+        apply: Callable[[Connection], Outcome],
+        request: RequestKey | None,
+        *,
+        heavy: bool = False,
+    ) -> Receipt:
+        """Do a write that puts something into a namespace, if there is room in it."""
+        limit = self._namespace_bytes_max
+        if not limit:
+            return await self._write(namespace, apply, heavy=heavy)
+        await self._count_bytes(namespace)
+
+        def apply_within_limit(db: Connection) -> Outcome:
+            check_namespace(db, self._ledger, namespace, limit, request)
+            return apply(db)
+
+        return await self._write(namespace, apply_within_limit, heavy=heavy)
+
+    async def _count_bytes(self, namespace: str) -> None:
+        """Count a namespace that was not, in the thread of the writer, however many items there are."""
+        info = self._info(namespace)
+        if info is None or info.uid in self._counted:
+            return
+        uid = info.uid
+        await self._queue.write(
+            lambda db: bytes_of(db, uid), lambda _: None, owner=namespace, heavy=True, shrinks=True
+        )
+        if len(self._counted) >= _KNOWN_NAMESPACES_MAX:
+            self._counted.clear()
+        self._counted.add(uid)
+
     def _publish(self, outcome: Outcome) -> None:
         """Make a durable write visible to reads; runs in the order of commits."""
         info = outcome.info
@@ -317,8 +369,9 @@ class HnswStore(Store):
 
         heavy = len(writes) + len(states) + len(removals) > _HEAVY_ITEMS
         # What goes may leave changes behind in what stays: that, too, is forgetting.
-        shrinks = len(writes) <= len(removals) and not states
-        return await self._write(namespace, apply, heavy=heavy, shrinks=shrinks)
+        if len(writes) <= len(removals) and not states:
+            return await self._write(namespace, apply, heavy=heavy, shrinks=True)
+        return await self._grow(namespace, apply, request, heavy=heavy)
 
     async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
         info = self._info(namespace)
@@ -342,7 +395,7 @@ class HnswStore(Store):
                 db, self._ledger, namespace, write, terms, expected_revision, request
             )
 
-        return await self._write(namespace, apply)
+        return await self._grow(namespace, apply, request)
 
     async def delete_item(
         self,
@@ -477,8 +530,10 @@ class HnswStore(Store):
     async def save_state(
         self, namespace: str, write: StateWrite, *, request: RequestKey | None = None
     ) -> Receipt:
-        return await self._write(
-            namespace, lambda db: state_writes.save_state(db, self._ledger, namespace, write, request)
+        return await self._grow(
+            namespace,
+            lambda db: state_writes.save_state(db, self._ledger, namespace, write, request),
+            request,
         )
 
     async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
