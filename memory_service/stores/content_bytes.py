@@ -49,7 +49,7 @@ def state_bytes(entry: StateEntry) -> int:
 class Measured(dict[str, T]):
     """A dictionary that knows how many bytes its values have; `measure` None: it does not count them.
 
-    Values come and go by assignment, `del` and `pop` alone.
+    Values come and go by assignment, `del` and `take` alone: those are counted.
     """
 
     def __init__(self, measure: Callable[[T], int] | None) -> None:
