@@ -8,9 +8,15 @@ PROTOC_VENV := .venv-protos
 PROTOC_INSTALLED := $(PROTOC_VENV)/.installed
 SUPPLY_VENV := .venv-supply
 SUPPLY_INSTALLED := $(SUPPLY_VENV)/.installed
-SUPPLY_TOOLS := uv==0.13.9 pip-audit==2.10.1
-LOCK = $(SUPPLY_VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-emit-package memory-client \
+INSTALL := -m pip install --quiet --disable-pip-version-check
+INSTALL_LOCKED := $(INSTALL) --require-hashes
+BUILD_LOCK := requirements-build.lock
+DEV_LOCK := requirements-dev.lock
+PROTOC_LOCK := protos/requirements.lock
+SUPPLY_LOCK := requirements-supply.lock
+RESOLVE = $(SUPPLY_VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-emit-package memory-client \
 	$(if $(UPGRADE),--upgrade)
+LOCK = $(RESOLVE) --generate-hashes --custom-compile-command "make lock"
 GO_TOOLS := build/bin/.installed
 NODE_MODULES := clients/typescript/node_modules/.installed
 GENERATE_WITH = $(CURDIR)/$(PROTOC_VENV)/bin/python \
@@ -21,21 +27,25 @@ SOURCES := memory_service clients/python tests benchmarks setup.py
 TEST_WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test soak bench check protos protos-check fmt lint types lock audit-dependencies clean
+.PHONY: help install serve test soak bench check protos protos-check fmt lint types lock sbom audit-dependencies clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(INSTALLED) ## Create .venv with the server, the client and the command memory-service
 
-$(INSTALLED): pyproject.toml setup.py clients/python/pyproject.toml $(wildcard memory_service/*/*.pyx memory_service/*.hpp memory_service/*/*.hpp)
+# Nothing is fetched that a lock does not name: hnswlib, which has no wheels, and the packages of this repository, which
+# cannot have a hash, are built with what is installed first.
+$(INSTALLED): $(BUILD_LOCK) $(DEV_LOCK) pyproject.toml setup.py clients/python/pyproject.toml $(wildcard memory_service/*/*.pyx memory_service/*.hpp memory_service/*/*.hpp)
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed")'
 	@command -v c++ >/dev/null || { echo "a C++ compiler is needed (hnswlib has no wheels)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python $(INSTALL_LOCKED) -r $(BUILD_LOCK)
 	@# apsw-sqlite3mc brings the module of this package, which an older .venv may have.
 	$(BIN)/python -m pip uninstall --quiet --quiet --yes apsw
-	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check -e clients/python -e '.[dev]'
+	PYTHONWARNINGS=ignore $(BIN)/python $(INSTALL_LOCKED) --no-build-isolation -r $(DEV_LOCK)
+	PYTHONWARNINGS=ignore $(BIN)/python $(INSTALL) --no-deps --no-build-isolation -e clients/python -e .
+	@$(BIN)/python -m pip check
 	@touch $@
 
 serve: $(INSTALLED) ## Start the server on 127.0.0.1:50051, with its data in ./data
@@ -78,9 +88,9 @@ check: protos-check lint types test ## What CI runs
 protos: $(PROTOC_INSTALLED) $(GO_TOOLS) $(NODE_MODULES) ## Generate code from the protos
 	protos/generate.sh $(GENERATE_WITH)
 
-$(PROTOC_INSTALLED): protos/requirements.txt
+$(PROTOC_INSTALLED): $(PROTOC_LOCK)
 	$(PYTHON) -m venv $(PROTOC_VENV)
-	$(PROTOC_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r protos/requirements.txt
+	$(PROTOC_VENV)/bin/python $(INSTALL_LOCKED) -r $(PROTOC_LOCK)
 	@touch $@
 
 protos-check: $(INSTALLED) $(PROTOC_INSTALLED) $(GO_TOOLS) $(NODE_MODULES) ## Lint the protos, look for breaking changes, demand up-to-date generated code
@@ -101,19 +111,32 @@ lint: $(INSTALLED) ## Lint the code and the direction of its imports
 types: $(INSTALLED) ## Check the types
 	$(BIN)/mypy
 
-# In the versions that are good beside those of the tests: what is locked is what is tested.
-lock: $(SUPPLY_INSTALLED) ## Write requirements.lock anew from pyproject.toml; UPGRADE=1 takes newer versions
+# All in one set of versions: what is locked for a server is what is tested. Those that are locked stay, without UPGRADE.
+lock: $(SUPPLY_INSTALLED) ## Write all locks anew from pyproject.toml and protos/; UPGRADE=1 takes newer versions
 	mkdir -p build
-	$(LOCK) pyproject.toml --all-extras --output-file build/constraints.txt
-	$(LOCK) pyproject.toml --constraint build/constraints.txt --generate-hashes \
-		--custom-compile-command "make lock" --output-file requirements.lock
+	cat requirements*.lock > build/constraints.txt
+	$(RESOLVE) pyproject.toml --all-extras --group build --group supply --output-file build/constraints.txt
+	$(LOCK) pyproject.toml --constraint build/constraints.txt --output-file requirements.lock
+	for extra in bench dev reranker; do \
+		$(LOCK) pyproject.toml --extra $$extra --constraint build/constraints.txt \
+			--output-file requirements-$$extra.lock || exit; \
+	done
+	for group in build supply; do \
+		$(LOCK) --group $$group --constraint build/constraints.txt --output-file requirements-$$group.lock || exit; \
+	done
+	$(LOCK) protos/requirements.txt --output-file $(PROTOC_LOCK)
+
+sbom: $(SUPPLY_INSTALLED) ## Write build/sbom.cdx.json: what requirements.lock names, as CycloneDX
+	mkdir -p build
+	$(SUPPLY_VENV)/bin/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml \
+		--output-reproducible --output-file build/sbom.cdx.json
 
 audit-dependencies: $(SUPPLY_INSTALLED) ## Ask for known vulnerabilities of what requirements.lock names; needs a network
 	@.ci/audit-dependencies $(SUPPLY_VENV)/bin/pip-audit requirements.lock
 
-$(SUPPLY_INSTALLED): Makefile
+$(SUPPLY_INSTALLED): $(SUPPLY_LOCK)
 	$(PYTHON) -m venv $(SUPPLY_VENV)
-	$(SUPPLY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(SUPPLY_TOOLS)
+	$(SUPPLY_VENV)/bin/python $(INSTALL_LOCKED) -r $(SUPPLY_LOCK)
 	@touch $@
 
 clean: ## Remove what was installed and built; data stays

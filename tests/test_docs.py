@@ -196,8 +196,9 @@ def requirements() -> Iterator[str]:
         settings = tomllib.loads((ROOT / path).read_text())
         yield from settings["build-system"]["requires"]
         yield from settings["project"]["dependencies"]
-        for extra in settings["project"].get("optional-dependencies", {}).values():
-            yield from extra
+        groups = settings["project"].get("optional-dependencies", {}) | settings.get("dependency-groups", {})
+        for group in groups.values():
+            yield from group
     lines = (ROOT / "protos" / "requirements.txt").read_text().splitlines()
     yield from (line for line in lines if line and not line.startswith("#"))
 

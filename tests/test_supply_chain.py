@@ -1,65 +1,121 @@
-"""What a server is installed from: requirements.lock names it all, with hashes; the audit tells the truth."""
+"""What is installed is what the locks name, file by file; the audit tells the truth."""
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import json
+import os
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from packaging.markers import Marker
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from toolchain import ROOT
 
-LOCK = (ROOT / "requirements.lock").read_text()
 OWN = ("memory-client", "memory-service")
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+CLIENT = tomllib.loads((ROOT / "clients" / "python" / "pyproject.toml").read_text())
+RUNNING = [*SETTINGS["project"]["dependencies"], *CLIENT["project"]["dependencies"]]
+ASKED = {
+    "requirements.lock": RUNNING,
+    **{
+        f"requirements-{extra}.lock": [*RUNNING, *packages]
+        for extra, packages in SETTINGS["project"]["optional-dependencies"].items()
+    },
+    **{f"requirements-{group}.lock": packages for group, packages in SETTINGS["dependency-groups"].items()},
+    "protos/requirements.lock": [
+        line
+        for line in (ROOT / "protos" / "requirements.txt").read_text().splitlines()
+        if not line.startswith("#")
+    ],
+}
+"""What each lock is made from."""
+TOGETHER = sorted(ASKED.keys() - {"protos/requirements.lock"})
+INSTALLED = ("requirements-build.lock", "requirements-dev.lock")
+"""What `make install` installs."""
 ENTRY = re.compile(
-    r"^([\w.-]+)==([\w.!+-]+)( ; [^\\\n]+)?((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.MULTILINE
+    r"^([\w.-]+)==([\w.!+-]+)(?: ; ([^\\\n]+))?((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.MULTILINE
 )
 
 
-def locked() -> dict[str, str]:
-    """The versions of the lock by name."""
-    return {canonicalize_name(name): version for name, version, _, _ in ENTRY.findall(LOCK)}
+def locked(lock: str) -> dict[str, str]:
+    """The versions of a lock by name."""
+    entries = ENTRY.findall((ROOT / lock).read_text())
+    return {canonicalize_name(name): version for name, version, _, _ in entries}
 
 
-def declared() -> Iterator[Requirement]:
-    """What the server and its client ask for."""
-    for path in ("pyproject.toml", "clients/python/pyproject.toml"):
-        for requirement in tomllib.loads((ROOT / path).read_text())["project"]["dependencies"]:
-            yield Requirement(requirement)
+def locked_here(lock: str) -> dict[str, str]:
+    """Those of them that are for this platform and this Python."""
+    entries = ENTRY.findall((ROOT / lock).read_text())
+    return {
+        canonicalize_name(name): version
+        for name, version, marker, _ in entries
+        if not marker or Marker(marker).evaluate()
+    }
 
 
-def test_every_entry_of_the_lock_has_one_version_and_its_hashes() -> None:
-    code = [line for line in LOCK.splitlines() if line and not line.lstrip().startswith("#")]
+def lacking(lock: str, asked: Sequence[str]) -> list[str]:
+    """Return which of the requirements the lock does not meet."""
+    versions = locked(lock)
+    return [
+        requirement
+        for requirement in asked
+        if (wanted := Requirement(requirement)).name not in OWN
+        and not wanted.specifier.contains(versions.get(canonicalize_name(wanted.name), "0"))
+    ]
+
+
+def test_every_lock_is_known_here() -> None:
+    assert {*map(str, ROOT.glob("*.lock")), *map(str, ROOT.glob("protos/*.lock"))} == {
+        str(ROOT / lock) for lock in ASKED
+    }
+
+
+@pytest.mark.parametrize("lock", ASKED)
+def test_every_entry_of_a_lock_has_one_version_and_its_hashes(lock: str) -> None:
+    text = (ROOT / lock).read_text()
+    code = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
     entries = [line for line in code if not line.startswith(" ")]
-    assert len(entries) == len(ENTRY.findall(LOCK)) == len(locked()) > 20
+    assert len(entries) == len(ENTRY.findall(text)) == len(locked(lock)) >= len(ASKED[lock]) - len(OWN)
     assert all(line.startswith("    --hash=sha256:") for line in code if line.startswith(" "))
 
 
-def test_the_lock_names_no_place_where_packages_come_from() -> None:
-    assert re.search(r"https?:|--index|--find-links|--extra-index|@ |file:", LOCK) is None
+@pytest.mark.parametrize("lock", ASKED)
+def test_a_lock_names_no_place_where_packages_come_from(lock: str) -> None:
+    places = r"https?:|--index|--find-links|--extra-index|@ |file:"
+    assert re.search(places, (ROOT / lock).read_text()) is None
 
 
-def test_the_lock_is_what_the_server_asks_for() -> None:
-    versions = locked()
-    wrong = [
-        str(requirement)
-        for requirement in declared()
-        if requirement.name not in OWN
-        and not requirement.specifier.contains(versions.get(canonicalize_name(requirement.name), "0"))
-    ]
-    assert wrong == []  # run: make lock
+@pytest.mark.parametrize("lock", ASKED)
+def test_a_lock_is_what_is_asked_for(lock: str) -> None:
+    assert lacking(lock, ASKED[lock]) == []  # run: make lock
 
 
-def test_the_lock_has_all_that_the_server_needs_in_turn() -> None:
-    versions, needed, seen = locked(), [*map(str, declared())], set[str]()
+@pytest.mark.parametrize("settings", [SETTINGS, CLIENT], ids=["server", "client"])
+def test_what_builds_the_packages_is_locked(settings: dict[str, dict[str, list[str]]]) -> None:
+    assert lacking("requirements-build.lock", settings["build-system"]["requires"]) == []
+
+
+def test_the_locks_agree_about_every_version() -> None:
+    versions: dict[str, set[str]] = {}
+    for lock in TOGETHER:
+        for name, version in locked(lock).items():
+            versions.setdefault(name, set()).add(version)
+    assert {name: found for name, found in versions.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+def test_a_lock_has_all_that_is_needed_in_turn(lock: str) -> None:
+    versions, needed, seen = locked(lock), [*ASKED[lock]], set[str]()
     while needed:
         requirement = Requirement(needed.pop())
         if requirement.name in OWN or (requirement.marker and not requirement.marker.evaluate({"extra": ""})):
@@ -73,8 +129,69 @@ def test_the_lock_has_all_that_the_server_needs_in_turn() -> None:
     assert len(seen) > 20
 
 
-def test_the_lock_holds_nothing_that_is_only_for_development() -> None:
-    assert not {"pytest", "mypy", "ruff", "hypothesis"} & locked().keys()
+def test_a_server_s_lock_holds_nothing_that_is_only_for_development() -> None:
+    assert not {"pytest", "mypy", "ruff", "hypothesis"} & locked("requirements.lock").keys()
+
+
+@pytest.mark.parametrize("lock", INSTALLED)
+def test_what_is_installed_here_is_what_the_lock_names(lock: str) -> None:
+    wrong = {
+        name: (version, found)
+        for name, version in locked_here(lock).items()
+        if (found := installed_version(name)) != version
+    }
+    assert wrong == {}  # run: make install
+
+
+def installed_version(name: str) -> str | None:
+    """The version of a package in the environment of these tests."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def write_wheel(folder: Path, name: str) -> str:
+    """Write version 1 of a package that holds nothing, and return its SHA-256."""
+    wheel, about = folder / f"{name}-1-py3-none-any.whl", f"{name}-1.dist-info"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{about}/RECORD", f"{about}/METADATA,,\n{about}/WHEEL,,\n{about}/RECORD,,\n")
+    return hashlib.sha256(wheel.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("refused", "hashed", "said"),
+    [
+        ("builder", "", "Hashes are required"),
+        ("builder", f" --hash=sha256:{'0' * 64}", "DO NOT MATCH THE HASHES"),
+        ("library", "", "Hashes are required"),
+    ],
+    ids=["build lock without a hash", "build lock with another hash", "lock without a hash"],
+)
+def test_make_install_takes_no_file_whose_hash_is_not_in_its_lock(
+    tmp_path: Path, refused: str, hashed: str, said: str
+) -> None:
+    for name in ("builder", "library"):
+        good = f" --hash=sha256:{write_wheel(tmp_path, name)}"
+        (tmp_path / f"{name}.lock").write_text(f"{name}==1{hashed if name == refused else good}\n")
+    ended = subprocess.run(
+        [
+            *("make", "install", f"PYTHON={sys.executable}", f"VENV={tmp_path / 'venv'}"),
+            *(f"BUILD_LOCK={tmp_path / 'builder.lock'}", f"DEV_LOCK={tmp_path / 'library.lock'}"),
+        ],
+        cwd=ROOT,
+        env={**os.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode != 0
+    assert said in ended.stderr
+    assert f"{refused}==1" in ended.stderr
+    installed = {path.name for path in tmp_path.glob("venv/lib/*/site-packages/*-1.dist-info")}
+    assert installed == ({"builder-1.dist-info"} if refused == "library" else set())
 
 
 CLEAN = {"dependencies": [{"name": "a", "version": "1", "vulns": []}]}
