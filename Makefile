@@ -128,7 +128,7 @@ lock: $(SUPPLY_INSTALLED) ## Write all locks anew from pyproject.toml and protos
 
 sbom: $(SUPPLY_INSTALLED) ## Write build/sbom.cdx.json: what requirements.lock names, as CycloneDX
 	mkdir -p build
-	$(SUPPLY_VENV)/bin/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml \
+	PYTHONWARNINGS=ignore $(SUPPLY_VENV)/bin/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml \
 		--output-reproducible --output-file build/sbom.cdx.json
 
 audit-dependencies: $(SUPPLY_INSTALLED) ## Ask for known vulnerabilities of what requirements.lock names; needs a network
