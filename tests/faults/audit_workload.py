@@ -1,20 +1,21 @@
 """A process that writes an audit log on a recorded disk, and tells which entries were promised when.
 
-Usage: python -m faults.audit_workload FOLDER REPORT NUMBER plain|sealed [--unsynced]; its environment is that
-of a `Disk`.
+Usage: python -m faults.audit_workload FOLDER REPORT NUMBER plain|sealed [--unsynced] [--on IMAGE]; its
+environment is that of a `Disk`. With an image, what a loss of power left there is on the disk before that
+begins.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import random
-import sys
 from pathlib import Path
 
 import msgspec
 
 from contract.cases import KEY
-from faults.disk import Disk, sync_names_only
+from faults.disk import Disk, put, sync_names_only
 from memory_service.audit.entries import Entry
 from memory_service.audit.log import AuditLog
 from memory_service.data_key import DataKey
@@ -31,6 +32,13 @@ class Promised(msgspec.Struct):
 
     id: str
     acknowledged: int
+
+
+class Work(msgspec.Struct):
+    """What was promised, and when the log was first opened, in the disk's record."""
+
+    promised: list[Promised]
+    opening: int
 
 
 def open_log(folder: Path, key: DataKey | None) -> AuditLog:
@@ -67,9 +75,20 @@ async def work(folder: Path, disk: Disk, chance: random.Random, key: DataKey | N
 
 
 if __name__ == "__main__":
-    folder, report, number, kind, *rest = sys.argv[1:]
-    if rest:
+    given = argparse.ArgumentParser()
+    given.add_argument("folder", type=Path)
+    given.add_argument("report", type=Path)
+    given.add_argument("number")
+    given.add_argument("kind")
+    given.add_argument("--unsynced", action="store_true")
+    given.add_argument("--on", type=Path)
+    args = given.parse_args()
+    disk = Disk.present()
+    if args.on is not None:
+        put(args.on, args.folder.parent)
+    opening = disk["records"]
+    if args.unsynced:
         sync_names_only()
-    key = KEY if kind == "sealed" else None
-    entries = asyncio.run(work(Path(folder), Disk.present(), random.Random(number), key))
-    Path(report).write_bytes(msgspec.json.encode(entries))
+    key = KEY if args.kind == "sealed" else None
+    promised = asyncio.run(work(args.folder, disk, random.Random(args.number), key))
+    args.report.write_bytes(msgspec.json.encode(Work(promised, opening)))

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from memory_service.files import make_folder, sync
 from toolchain import tool
 
 OPEN, READ, WRITE, SYNC, TRUNCATE, NAME, MAP = (1 << n for n in range(7))
@@ -42,6 +43,20 @@ def sync_names_only() -> None:
             right(file)
 
     os.fsync = wrong  # type: ignore[assignment]
+
+
+def put(source: Path, folder: Path) -> None:
+    """Bring what is in a folder to a new one, so that it lasts."""
+    make_folder(folder)
+    for path in source.iterdir():
+        target = folder / path.name
+        if path.is_dir():
+            put(path, target)
+        else:
+            target.write_bytes(path.read_bytes())
+            target.chmod(path.stat().st_mode)
+            sync(target)
+    sync(folder)
 
 
 class Disk:

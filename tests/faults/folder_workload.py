@@ -14,9 +14,8 @@ import msgspec
 from click.testing import CliRunner
 
 from contract.cases import GRAPH
-from faults.disk import Disk
+from faults.disk import Disk, put
 from memory_service.cli import main
-from memory_service.files import make_folder, sync
 from memory_service.stores.hnsw import HnswStore
 
 
@@ -25,16 +24,6 @@ class Span(msgspec.Struct):
 
     begun: int
     done: int
-
-
-def put(source: Path, data_dir: Path) -> None:
-    """Bring the files of a folder to the disk."""
-    make_folder(data_dir)
-    for path in source.iterdir():
-        if path.is_file():
-            (data_dir / path.name).write_bytes(path.read_bytes())
-            sync(data_dir / path.name)
-    sync(data_dir)
 
 
 async def migrate(data_dir: Path, disk: Disk) -> int:

@@ -1,14 +1,14 @@
 """A process that works a store on a recorded disk, and tells what was acknowledged when.
 
-Usage: python -m faults.store_workload DATA_DIR REPORT NUMBER CASE [--normal]; its environment is that of a
-`Disk`.
+Usage: python -m faults.store_workload DATA_DIR REPORT NUMBER CASE [--normal] [--on IMAGE]; its environment is
+that of a `Disk`. With an image, what a loss of power left there is on the disk before that begins.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import random
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from contract.builders import NOW, build_request, build_state, build_write
 from contract.cases import find_case
-from faults.disk import Disk
+from faults.disk import Disk, put
 from memory_service.records import OnDuplicate, Vector
 from memory_service.stores.hnsw import HnswStore
 
@@ -26,6 +26,7 @@ NAMESPACES = ("ada", "bob")
 SCRATCH = "scratch"
 DIMENSION = 8
 _OPERATIONS = 240
+_OPERATIONS_ON_AN_IMAGE = 40
 _IDS = 60
 
 
@@ -40,6 +41,14 @@ class Operation(msgspec.Struct):
     def done(self, cut: int) -> bool:
         """Whether it was acknowledged when the power was lost."""
         return self.acknowledged is not None and self.acknowledged <= cut
+
+
+class Work(msgspec.Struct):
+    """What was written, and when the store was first opened and open, in the disk's record."""
+
+    operations: list[Operation]
+    opening: int
+    opened: int
 
 
 def vector_of(text: str) -> Vector:
@@ -61,10 +70,14 @@ Call = Callable[[HnswStore], Awaitable[object]]
 
 
 class Plan:
-    """Draws one write after the other; those of a round have no subject in common."""
+    """Draws one write after the other; those of a round have no subject in common.
 
-    def __init__(self, chance: random.Random) -> None:
+    `name` begins all names, so that they are not those of another plan.
+    """
+
+    def __init__(self, chance: random.Random, name: str = "r") -> None:
         self._chance = chance
+        self._prefix = name
         self._count = 0
         self._there: dict[str, set[str]] = {name: set() for name in (*NAMESPACES, SCRATCH)}
 
@@ -97,7 +110,7 @@ class Plan:
         return self._chance.choice(kinds)(namespace, there if there else free, free, taken)
 
     def _name(self) -> str:
-        return f"r{self._count}"
+        return f"{self._prefix}{self._count}"
 
     def _items(self, namespace: str, ids: list[str]) -> tuple[Operation, Call]:
         texts = {item_id: f"kiwi {self._name()} {item_id}" for item_id in ids}
@@ -153,13 +166,16 @@ async def _make(disk: Disk, store: HnswStore, operation: Operation, call: Call) 
 
 
 async def work(
-    data_dir: Path, disk: Disk, chance: random.Random, case: str, *, normal: bool
-) -> list[Operation]:
+    data_dir: Path, disk: Disk, chance: random.Random, case: str, *, is_new: bool, normal: bool
+) -> Work:
     """Write, flush and reopen; return what was written."""
-    plan, made = Plan(chance), list[Operation]()
+    # Of those who work on the same folder each draws names of its own.
+    plan, made = Plan(chance, f"r{chance.randrange(1 << 32)}-"), list[Operation]()
+    opening = disk["records"]
     store = await _open(data_dir, case, normal=normal)
-    while len(made) < _OPERATIONS:
-        drawn = plan.round() if made else [plan.fill(NAMESPACES[0])]
+    opened = disk["records"]
+    while len(made) < (_OPERATIONS if is_new else _OPERATIONS_ON_AN_IMAGE):
+        drawn = plan.round() if made or not is_new else [plan.fill(NAMESPACES[0])]
         made += (operation for operation, _ in drawn)
         calls = [_make(disk, store, operation, call) for operation, call in drawn]
         if chance.random() < 0.1:
@@ -169,7 +185,7 @@ async def work(
             await store.close()
             store = await _open(data_dir, case, normal=normal)
     await store.close()
-    return made
+    return Work(made, opening, opened)
 
 
 async def _open(data_dir: Path, case: str, *, normal: bool) -> HnswStore:
@@ -182,7 +198,22 @@ async def _open(data_dir: Path, case: str, *, normal: bool) -> HnswStore:
 
 
 if __name__ == "__main__":
-    folder, report, number, case, *rest = sys.argv[1:]
-    chance = random.Random(number)
-    operations = asyncio.run(work(Path(folder), Disk.present(), chance, case, normal=bool(rest)))
-    Path(report).write_bytes(msgspec.json.encode(operations))
+    given = argparse.ArgumentParser()
+    given.add_argument("data_dir", type=Path)
+    given.add_argument("report", type=Path)
+    given.add_argument("number")
+    given.add_argument("case")
+    given.add_argument("--normal", action="store_true")
+    given.add_argument("--on", type=Path)
+    args = given.parse_args()
+    if args.on is not None:
+        put(args.on, args.data_dir)
+    done = work(
+        args.data_dir,
+        Disk.present(),
+        random.Random(args.number),
+        args.case,
+        is_new=args.on is None,
+        normal=args.normal,
+    )
+    args.report.write_bytes(msgspec.json.encode(asyncio.run(done)))

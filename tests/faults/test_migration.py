@@ -92,6 +92,15 @@ async def check(data_dir: Path, key: DataKey | None = None) -> None:
         await store.close()
 
 
+class Migrated(RecordedDisk):
+    """A disk on which a folder of an earlier format was opened."""
+
+    def __init__(self, folder: Path, source: Path) -> None:
+        super().__init__(folder)
+        self.run("faults.folder_workload", "migrate", source, self.data_dir, folder / "report")
+        self.span = msgspec.json.decode((folder / "report").read_bytes(), type=Span)
+
+
 def names(folder: Path) -> set[str]:
     """Return the names of what is in a folder."""
     return {path.name for path in folder.iterdir()}
@@ -189,11 +198,8 @@ async def test_a_crash_at_any_step_leaves_records_that_open(tmp_path: Path) -> N
 async def test_a_loss_of_power_at_any_time_leaves_records_that_open(tmp_path: Path) -> None:
     await fill(tmp_path / "older", 1)
     before = shape(tmp_path / "older" / "records.db")
-    recorded = RecordedDisk(tmp_path / "new")
-    recorded.run(
-        "faults.folder_workload", "migrate", tmp_path / "older", recorded.data_dir, tmp_path / "report"
-    )
-    span = msgspec.json.decode((tmp_path / "report").read_bytes(), type=Span)
+    recorded = Migrated(tmp_path / "new", tmp_path / "older")
+    span = recorded.span
     after = shape(recorded.data_dir / "records.db")
     assert after[0] == FORMAT
     chance = drawn("migration power")
@@ -212,6 +218,33 @@ async def test_a_loss_of_power_at_any_time_leaves_records_that_open(tmp_path: Pa
         seen.add(found)
         await check(image)
         assert shape(image / COPY) == before
+    assert seen == {before, after}
+
+
+async def test_a_loss_of_power_while_a_migration_goes_on_after_one_leaves_records_that_open(
+    tmp_path: Path,
+) -> None:
+    await fill(tmp_path / "older", 1)
+    before = shape(tmp_path / "older" / "records.db")
+    first = Migrated(tmp_path / "first", tmp_path / "older")
+    after = shape(first.data_dir / "records.db")
+    chance = drawn("migration power again")
+    seen = set()
+    for number in range(rounds(4, 100)):
+        first.lose_power(left := tmp_path / "left", chance, chance.randint(first.span.begun, first.span.done))
+        again = Migrated(tmp_path / f"{number}", left)
+        for _ in range(rounds(4, 20)):
+            cut = chance.randint(again.span.begun, again.span.done)
+            again.lose_power(image := tmp_path / "image", chance, cut)
+            shutil.copytree(image, tmp_path / "look")
+            found = shape(tmp_path / "look" / "records.db")
+            shutil.rmtree(tmp_path / "look")
+            assert found in (before, after), f"start {number}, cut after {cut}"
+            if found == after:
+                assert shape(image / COPY) == before, f"start {number}, cut after {cut}"
+            seen.add(found)
+            await check(image)
+            assert shape(image / COPY) == before
     assert seen == {before, after}
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from contract.builders import scan_ids
 from contract.cases import GRAPH, KEY
-from faults.audit_workload import Promised, open_log
+from faults.audit_workload import Work, open_log
 from faults.key_workload import Change
 from faults.recorded import RecordedDisk
 from faults.scale import drawn, rounds
@@ -28,6 +28,9 @@ from server_process import ServerProcess
 
 IMAGES = rounds(25, 2000)
 CONTROLS = rounds(20, 200)
+# Starts after a loss of power, and how often it is lost again in each.
+STARTS = rounds(4, 150)
+CUTS_OF_A_START = rounds(6, 40)
 KINDS: dict[str, DataKey | None] = {"plain": None, "sealed": KEY}
 
 
@@ -37,19 +40,24 @@ KINDS: dict[str, DataKey | None] = {"plain": None, "sealed": KEY}
 class Audited(RecordedDisk):
     """A disk on which an audit log was written."""
 
-    def __init__(self, folder: Path, chance: random.Random, kind: str, *rest: str) -> None:
+    def __init__(self, folder: Path, chance: random.Random, kind: str, *rest: object) -> None:
         super().__init__(folder)
         self._key = KINDS[kind]
         report = folder / "report.json"
         self.run(
             "faults.audit_workload", self.data_dir / "audit", report, chance.randrange(1 << 32), kind, *rest
         )
-        self.promised = msgspec.json.decode(report.read_bytes(), type=list[Promised])
+        done = msgspec.json.decode(report.read_bytes(), type=Work)
+        self.promised, self.opening = done.promised, done.opening
 
     def missing(self, image: Path, cut: int) -> list[str]:
         """Return the ids of promised entries that are not in a log."""
-        ids = {each for line in entries(image / "audit", self._key) for each in line.ids}
+        ids = self.ids(image)
         return [one.id for one in self.promised if one.acknowledged <= cut and one.id not in ids]
+
+    def ids(self, image: Path) -> set[str]:
+        """Return the ids in all entries of a log."""
+        return {each for line in entries(image / "audit", self._key) for each in line.ids}
 
     def verdict(self, image: Path) -> Verdict:
         """Verify a log."""
@@ -94,6 +102,35 @@ def test_an_audit_log_that_lost_power_verifies_and_has_what_was_written_ahead(
         assert (verdict.problem, verdict.torn_bytes) == (None, 0), f"cut after {cut}"
     print(f"{IMAGES} losses of power, {len(audited.promised)} entries promised, none lost; {torn} ends torn")
     assert torn  # or the test says nothing of them
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_audit_log_that_loses_power_again_while_its_end_is_healed_has_all(
+    tmp_path: Path, kind: str
+) -> None:
+    chance = drawn(f"audit power again {kind}")
+    first = Audited(tmp_path / "first", chance, kind)
+    torn = 0
+    for number in range(STARTS):
+        first.lose_power(left := tmp_path / "left", chance)
+        (left / "audit").mkdir(exist_ok=True)
+        kept = first.ids(left)
+        torn += was_begun(left) and first.verdict(left).torn_bytes > 0
+        again = Audited(tmp_path / f"{number}", chance, kind, "--on", left)
+        # Every second time among the first that the start does: it heals, and says so.
+        early = min(again.opening + 12, len(again.records))
+        for at in range(CUTS_OF_A_START):
+            cut = chance.randint(again.opening, early if at % 2 else len(again.records))
+            again.lose_power(image := tmp_path / "image", chance, cut)
+            assert again.missing(image, cut) == [] and kept <= again.ids(image), f"start {number}, {cut}"
+            if was_begun(image):
+                assert again.verdict(image).problem is None, f"start {number}, cut after {cut}"
+            again.open_again(image)
+            assert again.missing(image, cut) == [] and kept <= again.ids(image), f"start {number}, {cut}"
+            verdict = again.verdict(image)
+            assert (verdict.problem, verdict.torn_bytes) == (None, 0), f"start {number}, cut after {cut}"
+    print(f"{STARTS} starts, {torn} after a torn end; {CUTS_OF_A_START} losses of power in each, none lost")
 
 
 def test_an_audit_log_that_is_not_synced_loses_what_was_promised(tmp_path: Path) -> None:
