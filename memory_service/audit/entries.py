@@ -32,11 +32,13 @@ class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
 
     `event` is "call" (the outcome of a call), "intent" (a call that is let in, before its effect), or of the
     log itself: "opened", "closed", "healed" (an unfinished end was cut off), "head_missing" (it was opened
-    without its head), "missed" (so many entries could not be kept). "key_added", "key_changed", "key_revoked"
-    and "key_removed" tell of the API key whose id is in `ids`: whose `principal` it is, and the values that
-    differ, `before` and `after`, never a secret. `decision` is "allowed", "denied" (the
-    credential is not good for it) or "failed". Ids are cut to `ID_CHARS_MAX` and to `IDS_MAX`; `id_count` is
-    how many there were. `call` joins an intent to its outcome, within one run of a server.
+    without its head), "missed" (so many entries could not be kept). "key_added", "key_changed",
+    "key_revoked", "key_removed" and "key_present" (it was there when the log first looked) tell of the API
+    key whose id is in `ids`: whose `principal` it is, and the values that differ, `before` and `after`, never
+    a secret; those `at_start` tell what a start found to be other than the log had it. `decision` is
+    "allowed", "denied" (the credential is not good for it) or "failed". Ids are cut to `ID_CHARS_MAX` and to
+    `IDS_MAX`; `id_count` is how many there were. `call` joins an intent to its outcome, within one run of a
+    server.
     """
 
     event: str
@@ -57,6 +59,7 @@ class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
     principal: str = ""
     before: dict[str, str] = {}
     after: dict[str, str] = {}
+    at_start: bool = False
 
 
 class Line(Entry, kw_only=True):

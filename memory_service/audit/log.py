@@ -11,7 +11,8 @@ from pathlib import Path
 import structlog
 
 from memory_service.audit.entries import Entry
-from memory_service.audit.log_file import LogFile
+from memory_service.audit.known_keys import KnownKeys, read_known_keys
+from memory_service.audit.log_file import CannotOpenLog, LogFile
 from memory_service.clock import now_us
 from memory_service.data_key import DataKey
 from memory_service.errors import MemoryServiceError, Unavailable
@@ -47,6 +48,7 @@ class AuditLog:
         key: DataKey | None = None,
     ) -> None:
         self._file = LogFile(folder, file_bytes_max, key)
+        self._folder, self._key = folder, key
         self._version = version
         self._waiting: deque[_Waiting] = deque()
         self._running = False
@@ -65,6 +67,16 @@ class AuditLog:
         self._idle = asyncio.Event()
         self._idle.set()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="audit")
+
+    def known_keys(self) -> KnownKeys:
+        """Return what the log tells of API keys. To be asked for before anything is added.
+
+        Raises CannotOpenLog.
+        """
+        try:
+            return read_known_keys(self._folder, self._file.head.sequence, self._key)
+        except OSError as error:
+            raise CannotOpenLog(f"cannot tell what the audit log knows of keys: {error}") from error
 
     @property
     def full(self) -> bool:

@@ -155,6 +155,8 @@ def _text(line: Line) -> str:
         parts.append(", ".join(line.ids) + more)
     if line.count:
         parts.append(str(line.count))
+    if line.at_start:
+        parts.append("found at start")
     if line.principal:
         parts.append(f"of {line.principal}")
     parts += [

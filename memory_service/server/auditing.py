@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
@@ -21,7 +21,8 @@ from memory_service.audit.entries import Entry
 from memory_service.audit.log import QUEUED_ENTRIES_MAX, AuditLog
 from memory_service.caller import present_caller
 from memory_service.clock import now_us
-from memory_service.credentials.key_differences import KeyDifference
+from memory_service.credentials.api_keys import ApiKey
+from memory_service.credentials.key_differences import KeyDifference, differences_from_told
 from memory_service.errors import MemoryServiceError, Overloaded
 from memory_service.server.errors import code_of
 
@@ -169,7 +170,7 @@ class Auditing:
 
         return audited
 
-    def keys_changed(self, found: Sequence[KeyDifference]) -> None:
+    def keys_changed(self, found: Sequence[KeyDifference], *, at_start: bool = False) -> None:
         """Keep what became of API keys. Who did it is not known: their file was changed."""
         for key in found:
             self._log.append(
@@ -181,8 +182,14 @@ class Auditing:
                     principal=key.principal,
                     before=key.before,
                     after=key.after,
+                    at_start=at_start,
                 )
             )
+
+    def keys_found(self, present: Iterable[ApiKey]) -> None:
+        """Keep what became of API keys since the log was last written. Raises CannotOpenLog."""
+        known = self._log.known_keys()
+        self.keys_changed(list(differences_from_told(known.keys, present, first=known.first)), at_start=True)
 
     # --- inside the guard: calls that are let in ----------------------------------------------
 

@@ -220,7 +220,10 @@ async def build_server(
     tokens = PageTokens(_page_token_key(config))
     services = Services(config, store, embedder, llm, reranker, tokens, policy)
     auditing = Auditing(audit_log, reads=config.audit_reads) if audit_log is not None else None
-    access = open_access(config, auditing.keys_changed if auditing is not None else None)
+    try:
+        access = open_access(config, auditing)
+    except CannotOpenLog as error:
+        raise BadConfig(str(error)) from error
     guard = CallGuard(config.limits, access)
     server = intake_server(_options(config))
     services.register(guard.guarding(server, auditing))

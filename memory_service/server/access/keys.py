@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import structlog
 
@@ -14,24 +15,36 @@ from memory_service.server.access.authenticator import NEVER_S, Authenticator, V
 
 _log = structlog.get_logger(__name__)
 
-Tell = Callable[[Sequence[KeyDifference]], None]
+
+class ToldOfKeys(Protocol):
+    """Is told which keys there are, once, and from then on what becomes of them."""
+
+    def keys_found(self, present: Iterable[ApiKey]) -> None:
+        """Take the keys of the first reading."""
+
+    def keys_changed(self, found: Sequence[KeyDifference]) -> None:
+        """Take what is other than at the reading before."""
 
 
 class Keys(Authenticator):
     """Verifies tokens, certificates, or both, by one file. While it cannot be read, everybody is refused.
 
-    `tell` is given what became of keys each time that the file is read again.
+    `told` is told of them each time that the file is read.
     """
 
-    def __init__(self, file: KeyFile, *, tokens: bool, certificates: bool, tell: Tell | None = None) -> None:
+    def __init__(
+        self, file: KeyFile, *, tokens: bool, certificates: bool, told: ToldOfKeys | None = None
+    ) -> None:
         """Read the file. Raises BadKeyFile."""
         self._file = file
         self._tokens, self._certificates = tokens, certificates
-        self._tell = tell
+        self._told = told
         self._stamp = file.stamp()
         # What was read last, also while the file cannot be read.
         self._last = file.read()
         self._ring: KeyRing | None = self._last
+        if told is not None:
+            told.keys_found(self._last.keys)
 
     async def verify_token(self, token: str) -> Verified | None:
         """Return whom a key names."""
@@ -59,8 +72,8 @@ class Keys(Authenticator):
             ring, found = await asyncio.to_thread(self._read)
             self._last = self._ring = ring
             # In the turn of the loop from which it counts: so before any call by what is new.
-            if self._tell is not None:
-                self._tell(found)
+            if self._told is not None:
+                self._told.keys_changed(found)
             _log.info("api_keys_read", path=str(self._file.path))
         except BadKeyFile as error:
             if self._ring is not None or stamp != known:
