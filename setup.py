@@ -9,6 +9,8 @@ COMPILED = sorted(Path("memory_service").rglob("*.pyx"))
 HEADERS = sorted(map(str, Path("memory_service").rglob("*.hpp")))
 
 setup(
+    # As many at a time as there are processors.
+    options={"build_ext": {"parallel": True}},
     ext_modules=cythonize(
         [
             Extension(
