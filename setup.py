@@ -21,5 +21,5 @@ setup(
             )
             for path in COMPILED
         ]
-    )
+    ),
 )

@@ -225,7 +225,7 @@ def test_streams_that_are_not_read_hold_up_nobody(server: Attacked, api: Api) ->
 
 
 def test_connections_that_say_nothing_hold_up_nobody(server: Attacked, api: Api) -> None:
-    silent = [server.tcp() for _ in range(rounds(300, 900))]
+    silent = [server.tcp() for _ in range(rounds(300, 700))]
     newcomer = server.api()
     try:
         for _ in range(20):

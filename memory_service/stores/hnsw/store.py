@@ -6,7 +6,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -67,6 +67,7 @@ from memory_service.stores.hnsw.disk_space import DiskSpace, SpaceSettings
 from memory_service.stores.hnsw.effects import effect_of
 from memory_service.stores.hnsw.erasure import begin_erasing, finish_erasing, forget_snapshots
 from memory_service.stores.hnsw.folder_lock import lock_folder
+from memory_service.stores.hnsw.heavy_turns import HeavyTurns
 from memory_service.stores.hnsw.item_cache import ItemCache
 from memory_service.stores.hnsw.kept_copy import keep_copy, remove_old_copies
 from memory_service.stores.hnsw.ledger import Ledger, Outcome, earlier, finish, received
@@ -90,6 +91,7 @@ _log = structlog.get_logger(__name__)
 
 _READERS = 2
 _HEAVY_ITEMS = 64
+_AT_ONCE = nullcontext()
 _INLINE_READS_MAX = 64
 _READ_TOGETHER = 64
 _KNOWN_NAMESPACES_MAX = 50_000
@@ -123,6 +125,7 @@ class HnswStore(Store):
         self._items = ItemCache(self._settings.items_bytes_max, _content_bytes)
         self._known: OrderedDict[str, NamespaceInfo] = OrderedDict()
         self._searches = SearchQueue()
+        self._heavy_turns = HeavyTurns()
         self._namespace_bytes_max = namespace_bytes_max
         # Namespaces whose bytes were counted; some that were may be missing.
         self._counted: set[int] = set()
@@ -358,20 +361,21 @@ class HnswStore(Store):
         request: RequestKey | None = None,
         released: str = "",
     ) -> Receipt:
-        terms = await each(self._analyzer.item_terms, writes)
         remover = present_caller()
-
-        def apply(db: Connection) -> Outcome:
-            return item_writes.add_items(
-                db, self._ledger, namespace, writes, terms, states, removals, on_duplicate, request, remover,
-                released,
-            )  # fmt: skip
-
         heavy = len(writes) + len(states) + len(removals) > _HEAVY_ITEMS
-        # What goes may leave changes behind in what stays: that, too, is forgetting.
-        if len(writes) <= len(removals) and not states:
-            return await self._write(namespace, apply, heavy=heavy, shrinks=True)
-        return await self._grow(namespace, apply, request, heavy=heavy)
+        async with self._heavy_turns.turn(namespace) if heavy else _AT_ONCE:
+            terms = await each(self._analyzer.item_terms, writes)
+
+            def apply(db: Connection) -> Outcome:
+                return item_writes.add_items(
+                    db, self._ledger, namespace, writes, terms, states, removals, on_duplicate, request,
+                    remover, released,
+                )  # fmt: skip
+
+            # What goes may leave changes behind in what stays: that, too, is forgetting.
+            if len(writes) <= len(removals) and not states:
+                return await self._write(namespace, apply, heavy=heavy, shrinks=True)
+            return await self._grow(namespace, apply, request, heavy=heavy)
 
     async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
         info = self._info(namespace)
