@@ -33,8 +33,8 @@ LEFT = {
     grpc.StatusCode.CANCELLED,
     grpc.StatusCode.DEADLINE_EXCEEDED,
 }
-# The pools of the server grow when they are needed, and keep their threads.
-POOLED_THREADS = 6
+# Pools grow when they are needed, and keep their threads: asyncio's, and those for reads, indexes, searches.
+POOLED_THREADS = min(32, (os.cpu_count() or 1) + 4) + 4
 
 
 @pytest.fixture(scope="module")
