@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from contract.builders import NOW, build_request, build_state, build_write
+from contract.builders import NOW, build_request, build_state, build_write, words_found
 from contract.cases import find_case
 from faults.disk import Disk, put
 from memory_service.records import OnDuplicate, Vector
@@ -174,6 +174,7 @@ async def work(
     opening = disk["records"]
     store = await _open(data_dir, case, normal=normal)
     opened = disk["records"]
+    has_flushed = False
     while len(made) < (_OPERATIONS if is_new else _OPERATIONS_ON_AN_IMAGE):
         drawn = plan.round() if made or not is_new else [plan.fill(NAMESPACES[0])]
         made += (operation for operation, _ in drawn)
@@ -181,6 +182,11 @@ async def work(
         if chance.random() < 0.1:
             calls.append(store.flush())
         await asyncio.gather(*calls)
+        if not has_flushed and len(made) > _OPERATIONS // 2:
+            # Of what was not read since it was opened there is no index to be saved.
+            await words_found(store, "kiwi", NAMESPACES[0])
+            await store.flush()
+            has_flushed = True
         if chance.random() < 0.03:
             await store.close()
             store = await _open(data_dir, case, normal=normal)
