@@ -31,21 +31,27 @@ _COUNTED_PER_CANDIDATE = 1.5
 # A word tells something if at most so many documents have it, or so small a part of all.
 _TELLING_DOCS_MIN = 1024
 _TELLING_SHARE = 16
+# What one candidate of a search by words counts, its neighbours included, and one vector that is compared, in
+# postings gone through. They take four times as long: but a search with many of them has many results, whose
+# call is long without it, and to change threads for it costs an overloaded server a third of its answers.
+_POSTINGS_PER_CANDIDATE = 10
+_POSTINGS_PER_VECTOR = 2
 
 
 @dataclass
 class LongSearch:
-    """A search by words that goes through many postings: it may be finished in another thread."""
+    """A search that takes long: it may be finished in another thread."""
 
     view: NamespaceView
     query: SearchQuery
-    words: Lookup
+    words: Lookup | None
     rows: BoolArray | None
     vector: UnitVector | None
 
     def finish(self, scratch: Scratch) -> Hits:
         """Return what is found. In another thread it needs a scratch of its own, and the view `searched`."""
-        self.words.use(scratch)
+        if self.words is not None:
+            self.words.use(scratch)
         nearest = _nearest(self.view, self.query, self.rows, self.vector)
         hits = _hits(self.view, self.query, self.words, self.rows, self.vector, nearest)
         if self.query.described:
@@ -76,8 +82,8 @@ def search_all(
 ) -> list[Found]:
     """Answer several queries, each with what is found or with the error it gets.
 
-    The vectors of those that any item may answer are compared together. Nothing is done for one whose
-    words are in more than `long_postings`: see `begin_long`.
+    The vectors of those that any item may answer are compared together. Nothing is done for one that takes
+    longer than to go through `long_postings`: see `begin_long`.
     """
     view.index_pending()
     answers: list[Found] = [Hits()] * len(queries)
@@ -85,10 +91,10 @@ def search_all(
     lookups = [None if query.text is None else _lookup(view, query.text) for query in queries]
     together: dict[int, list[int]] = {}
     for at, (query, rows, words) in enumerate(zip(queries, masks, lookups, strict=True)):
-        if words is not None and long_postings is not None and _length(query, rows, words) > long_postings:
-            answers[at] = Long.LONG
-        elif (error := _dimension_error(view, query)) is not None:
+        if (error := _dimension_error(view, query)) is not None:
             answers[at] = error
+        elif long_postings is not None and _work(view, query, rows, words) > long_postings:
+            answers[at] = Long.LONG
         elif query.vector is not None and view.vectors is not None and rows is None:
             together.setdefault(_nearest_wanted(query), []).append(at)
         else:
@@ -111,12 +117,12 @@ def search_all(
 
 
 def begin_long(view: NamespaceView, query: SearchQuery) -> LongSearch:
-    """Begin a search by words that takes long; raises InvalidArgument."""
+    """Begin a search that takes long; raises InvalidArgument."""
     view.index_pending()
     if (error := _dimension_error(view, query)) is not None:
         raise error
-    words, rows = _lookup(view, query.text or ""), row_mask(view, query.filter)
-    return LongSearch(view, query, words, rows, _unit(query.vector))
+    words = None if query.text is None else _lookup(view, query.text)
+    return LongSearch(view, query, words, row_mask(view, query.filter), _unit(query.vector))
 
 
 def _unit(vector: UnitVector | None) -> UnitVector | None:
@@ -127,9 +133,16 @@ def _lookup(view: NamespaceView, text: str) -> Lookup:
     return Lookup(view.tables(), *view.analyzer.query_terms(text))
 
 
-def _length(query: SearchQuery, rows: BoolArray | None, words: Lookup) -> int:
-    """Return how many postings a search by words goes through."""
-    return words.posting_count(rows is None, _widths(query.candidates))
+def _work(view: NamespaceView, query: SearchQuery, rows: BoolArray | None, words: Lookup | None) -> int:
+    """Return about how much a search does, in postings gone through."""
+    work = 0
+    if words is not None:
+        postings = words.posting_count(rows is None, _widths(query.candidates))
+        work += postings + _POSTINGS_PER_CANDIDATE * min(query.candidates, postings)
+    if query.vector is not None and view.vectors is not None:
+        allowed_count = None if rows is None else int(np.count_nonzero(rows))
+        work += _POSTINGS_PER_VECTOR * view.vectors.work(_nearest_wanted(query), allowed_count)
+    return work
 
 
 def _dimension_error(view: NamespaceView, query: SearchQuery) -> InvalidArgument | None:

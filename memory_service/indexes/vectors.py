@@ -31,6 +31,10 @@ _HELD_OUT = 256
 # Where so few match, or so small a part, each of them is compared, and not every vector looked at.
 _FEW_MAX = 4096
 _FEW_SHARE = 8
+# To go through so many codes, which lie in a row, takes about as long as to compare one vector.
+_SCANNED_PER_COMPARED = 16
+# For each that a graph finds, so many are compared.
+_COMPARED_PER_FOUND = 12
 
 
 class VectorIndex:
@@ -134,6 +138,19 @@ class VectorIndex:
             for f, (rows, scores) in zip(found, tail, strict=True)
         ]
 
+    def work(self, k: int, allowed_count: int | None) -> int:
+        """Return how many vectors a search for the k best of all, or of those allowed, compares, about."""
+        if self._graph is None:
+            return len(self._live) // _SCANNED_PER_COMPARED
+        count = self._graph.slot_count
+        if k > count // 4:
+            return len(self._live)
+        if allowed_count is None:
+            return _COMPARED_PER_FOUND * k
+        if allowed_count <= self._compared_max(k):
+            return allowed_count
+        return _COMPARED_PER_FOUND * k * count // allowed_count
+
     def search_among(self, query: NDArray[np.float32], k: int, allowed: BoolArray) -> Found:
         """Like `search`, for one query, among the slots that `allowed`, of shape (len(self),), tells."""
         if self._graph is None:
@@ -154,7 +171,7 @@ class VectorIndex:
         count = graph.slot_count
         wanted = allowed[:count] & self._live.view[:count]
         match_count = int(wanted.sum())
-        if match_count <= max(min(self._settings.exact_vectors_max, _FEW_MAX), 4 * k):
+        if match_count <= self._compared_max(k):
             slots = np.flatnonzero(wanted)
             return _best(slots, graph.scores(slots, query), k)
         ask = int(1.5 * k * count / match_count) + 16
@@ -168,6 +185,10 @@ class VectorIndex:
                 return slots[kept][:k], scores[kept][:k]
             ask *= 3
         return None
+
+    def _compared_max(self, k: int) -> int:
+        """Return of how many that match each is compared, rather than the graph asked."""
+        return max(min(self._settings.exact_vectors_max, _FEW_MAX), 4 * k)
 
     def _scan_matrix(self, query: NDArray[np.float32], k: int, wanted: BoolArray) -> Found:
         """Return the k best of the wanted rows of the matrix, shape (rows,)."""

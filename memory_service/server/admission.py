@@ -48,7 +48,7 @@ _EVEN_CALLS = 4
 _PROMPT_CALLS = 4
 # Of the time that a bunch takes, as much again is given to taking calls in while others wait: the more, the
 # quicker is who has few, and health; the less, the more is answered.
-_INTAKE_SHARE = 0.15
+_INTAKE_SHARE = 0.1
 _SHARED_INTAKE_SHARE = 0.4
 # Where so many came in during a pause, more are behind them, in gRPC: health may be among those.
 _FLOOD_CALLS = 5

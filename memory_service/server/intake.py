@@ -8,11 +8,12 @@ in a queue in which nobody looks whose turn it is, those of health among them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any, cast
 
 import grpc
 from grpc._cython import cygrpc
+from grpc.aio import AbortError
 from grpc.aio._server import Server
 
 from memory_service.giving_way import arrive
@@ -53,5 +54,18 @@ class _IntakeServer(Server):
                     raise
                 return
             arrive()
-            answer = cygrpc._handle_rpc(handlers, (), call, loop, False)
+            answer = _answered(cygrpc._handle_rpc(handlers, (), call, loop, False))
             loop.create_task(cygrpc._schedule_rpc_coro(answer, call, loop))
+
+
+async def _answered(answer: Awaitable[None]) -> None:
+    """Answer a call, and leave nothing of it behind.
+
+    gRPC keeps the error that ended a call in the call, and the frames of an error keep the call. What is
+    refused by the thousands would wait for the garbage collector, which then stops everything for a while.
+    """
+    try:
+        await answer
+    except AbortError as error:
+        error.__context__ = None
+        raise error.with_traceback(None)

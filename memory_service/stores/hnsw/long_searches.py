@@ -22,7 +22,7 @@ from memory_service.limits import Limits
 from memory_service.records import Hits, SearchQuery
 
 LONG_POSTINGS = 50_000
-"""Above about a millisecond a search costs more than to change threads for it."""
+"""What goes through more takes above about a millisecond: that costs more than to change threads for it."""
 WAITING_SEARCHES_MAX = Limits.waiting_searches_max
 # What a search takes until it is known.
 _FIRST_SEARCH_S = 0.002
