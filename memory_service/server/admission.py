@@ -47,8 +47,9 @@ _EVEN_CALLS = 4
 # So many go past those who have many, between two bunches.
 _PROMPT_CALLS = 4
 # Of the time that a bunch takes, as much again is given to taking calls in while others wait: the more, the
-# quicker is who has few, and health; the less, the more is answered.
+# quicker is who has few, and health; the less, the more is answered. Behind those that are refused are more.
 _INTAKE_SHARE = 0.1
+_REFUSING_INTAKE_SHARE = 0.3
 _SHARED_INTAKE_SHARE = 0.4
 # Where so many came in during a pause, more are behind them, in gRPC: health may be among those.
 _FLOOD_CALLS = 5
@@ -123,6 +124,8 @@ class Admission:
         self._cpu_at_opening = 0.0
         self._taken_in = 0
         self._taken_in_before_pause = 0
+        # Since the last bunch.
+        self._has_refused = False
         # Counts who came and who went.
         self._changes = 0
         self._pauses = 0
@@ -229,6 +232,7 @@ class Admission:
     def _refuse_now(self, ticket: Ticket) -> None:
         if len(ticket.raw) > _LARGE_BYTES:
             self._large_bytes -= len(ticket.raw)
+        self._has_refused = True
         raise self._overloaded()
 
     def _take_bytes(self, size: int) -> None:
@@ -301,7 +305,9 @@ class Admission:
         busy_s = min(time.thread_time() - self._cpu_at_opening, _COUNTED_BUSY_S)
         if self._taken_in - self._taken_in_before_pause >= _FLOOD_CALLS:
             return busy_s * _FLOOD_INTAKE_SHARE
-        return busy_s * (_SHARED_INTAKE_SHARE if now < self._shared_until else _INTAKE_SHARE)
+        if now < self._shared_until:
+            return busy_s * _SHARED_INTAKE_SHARE
+        return busy_s * (_REFUSING_INTAKE_SHARE if self._has_refused else _INTAKE_SHARE)
 
     def _measure(self, now: float) -> None:
         """Note what a call of the last bunch took, if nothing else has been going on since."""
@@ -332,6 +338,7 @@ class Admission:
         self._last_count = max(started, 1)
         self._opened_at, self._pauses, self._prompt_left = now, 0, _PROMPT_CALLS
         self._taken_in = self._taken_in_before_pause = 0
+        self._has_refused = False
         # Where nobody could start, somebody has to leave first.
         self._looking = bool(self._turns) and started > 0
         self._looking_since_opening = self._looking
