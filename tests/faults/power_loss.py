@@ -136,6 +136,8 @@ class LostPower:
             self._files[record.inode] = self._created[id(record)] = _File()
         elif record.kind == _MKDIR:
             self._folders[record.inode] = record.path
+            # As there: what is synced is the folder.
+            self._files.pop(record.inode, None)
         elif record.kind == _RENAME:
             source, target = record.path.split("\0")
             self._folders = {n: target if path == source else path for n, path in self._folders.items()}
