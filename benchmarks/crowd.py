@@ -86,12 +86,12 @@ async def _run(how: str, address: str, number: float, seconds: float, method: st
             under_way = {
                 asyncio.create_task(_caller(calls[n % connections], request, outcome, until)) for n in callers
             }
-            await asyncio.sleep(until - time.perf_counter())
         else:
             under_way = await _at_rate(calls, number, request, outcome, until)
         # Each has a deadline. But of some millions of calls one was never ended by gRPC.
         if under_way:
-            ended, never_ended = await asyncio.wait(under_way, timeout=_LAST_ANSWERS_S)
+            left_s = until - time.perf_counter() + _LAST_ANSWERS_S
+            ended, never_ended = await asyncio.wait(under_way, timeout=left_s)
             for task in ended:
                 task.result()
             if never_ended:

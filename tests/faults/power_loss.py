@@ -132,11 +132,11 @@ class LostPower:
 
     def _take_name(self, record: Record) -> None:
         if record.kind == _CREATE:
-            # The number may have been that of a file that is gone.
+            # The number may have been that of a file or a folder that is gone.
             self._files[record.inode] = self._created[id(record)] = _File()
         elif record.kind == _MKDIR:
             self._folders[record.inode] = record.path
-            # As there: what is synced is the folder.
+            # So may this one: what is synced from here on is the folder.
             self._files.pop(record.inode, None)
         elif record.kind == _RENAME:
             source, target = record.path.split("\0")
