@@ -7,13 +7,17 @@ milliseconds; and a short call, which passes the loop some eight times, would wa
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+Whose = tuple[str, bytes]
+"""Whose a call is: of which caller, "" where callers have no names, and of which of its namespaces."""
 
 _PART_S = 0.0005
 # For so many turns of the loop a part waits at most: a short call takes about as many, and if there are some
@@ -27,15 +31,25 @@ _BETWEEN_LOOKS = 4
 class Stay:
     """A call from when it is let in until it is answered. It is short until it has given way."""
 
-    __slots__ = ("short",)
+    __slots__ = ("short", "whose")
 
-    def __init__(self) -> None:
+    def __init__(self, whose: Whose) -> None:
+        self.whose = whose
         self.short = True
+
+
+class _Latest(NamedTuple):
+    """Whose short calls were answered lately, and when: the last one's, and the last one of anybody else."""
+
+    whose: Whose
+    at: float
+    others_at: float
 
 
 _STAY: ContextVar[Stay | None] = ContextVar("stay", default=None)
 _short_calls = 0
 _arriving_until = 0.0
+_latest = _Latest(("", b""), -math.inf, -math.inf)
 
 
 def arrive() -> None:
@@ -44,26 +58,44 @@ def arrive() -> None:
     _arriving_until = time.perf_counter() + _ARRIVAL_S
 
 
-def enter() -> Stay:
+def enter(whose: Whose) -> Stay:
     """Note that a call is let in: long work gives way to it."""
     global _short_calls
     _short_calls += 1
-    stay = Stay()
+    stay = Stay(whose)
     _STAY.set(stay)
     return stay
 
 
 def leave(stay: Stay | None) -> None:
-    """Note that nobody gives way to a call any more: it is answered, or long. None: there is none."""
-    global _short_calls
+    """Note that a call is answered. None: it was not let in."""
     if stay is not None and stay.short:
-        stay.short = False
-        _short_calls -= 1
+        _note(stay.whose, time.perf_counter())
+        _no_longer_short(stay)
+
+
+def others_were_here(whose: Whose, since: float) -> bool:
+    """Whether a short call of anybody else was answered since a time of `time.perf_counter()`."""
+    return (_latest.others_at if whose == _latest.whose else _latest.at) >= since
+
+
+def _note(whose: Whose, now: float) -> None:
+    global _latest
+    others_at = _latest.others_at if whose == _latest.whose else _latest.at
+    _latest = _Latest(whose, now, others_at)
+
+
+def _no_longer_short(stay: Stay) -> None:
+    global _short_calls
+    stay.short = False
+    _short_calls -= 1
 
 
 async def give_way() -> None:
     """Let the short calls that are inside come first; the present one is none of them any more."""
-    leave(_STAY.get())
+    stay = _STAY.get()
+    if stay is not None and stay.short:
+        _no_longer_short(stay)
     for _ in range(_TURNS):
         await asyncio.sleep(0)
         if not _short_calls and time.perf_counter() > _arriving_until:

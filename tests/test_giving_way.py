@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Coroutine
 from contextvars import copy_context
 
@@ -27,14 +28,14 @@ def start(call: Coroutine[None, None, None]) -> asyncio.Task[None]:
 
 
 async def long_call(done: list[str], name: str = "part", count: int = 40) -> None:
-    stay = enter()
+    stay = enter(("", b""))
     found = await each(lambda number: done.append(name) or number, range(count))
     assert found == list(range(count))
     leave(stay)
 
 
 async def short_call(done: list[str], turns: int = TURNS) -> None:
-    stay = enter()
+    stay = enter(("", b""))
     try:
         for _ in range(turns):
             await asyncio.sleep(0)
@@ -102,3 +103,21 @@ async def test_a_call_that_arrives_is_let_arrive(monkeypatch: pytest.MonkeyPatch
 async def test_what_it_does_may_fail() -> None:
     with pytest.raises(ZeroDivisionError):
         await each(lambda number: 1 // number, range(-6, 6))
+
+
+def test_it_is_known_whether_others_were_here() -> None:
+    def answered(namespace: bytes) -> float:
+        before = time.perf_counter()
+        leave(enter(("", namespace)))
+        return before
+
+    def were_here(since: float) -> list[bool]:
+        return [giving_way.others_were_here(("", namespace), since) for namespace in (b"a", b"b", b"c")]
+
+    first, second, third = answered(b"a"), answered(b"b"), answered(b"b")
+    assert were_here(first) == [True, True, True]
+    assert were_here(second) == were_here(third) == [True, False, True]
+    fourth = answered(b"a")
+    assert were_here(third) == [True, True, True]
+    assert were_here(fourth) == [False, True, True]
+    assert were_here(time.perf_counter()) == [False, False, False]

@@ -6,6 +6,8 @@ import asyncio
 
 import pytest
 
+from memory_service import giving_way
+from memory_service.stores.hnsw import heavy_turns
 from memory_service.stores.hnsw.heavy_turns import HeavyTurns
 
 
@@ -87,3 +89,48 @@ async def test_a_write_that_fails_leaves_the_turn_to_the_next() -> None:
             raise ValueError("refused")
     async with asyncio.timeout(10), turns.turn("b"):
         pass
+
+
+@pytest.fixture
+def long_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rest that is as long as one may be, however short the write was."""
+    monkeypatch.setattr(heavy_turns, "_REST", 1e9)
+
+
+def call_of(namespace: str, *, gives_way: bool = False) -> None:
+    """A call that comes and is answered."""
+    stay = giving_way.enter(("", namespace.encode()))
+    if gives_way:
+        giving_way._no_longer_short(stay)
+    giving_way.leave(stay)
+
+
+@pytest.mark.usefixtures("long_rests")
+async def test_beside_short_calls_of_others_a_rest_follows_each_write() -> None:
+    writers = Writers()
+    await writers.start("a1")
+    next_one = await writers.start("a2")
+    call_of("b")
+    # Whose the last call was does not matter, if there was one of somebody else.
+    call_of("a")
+    await writers.end("a1")
+    assert writers.begun == ["a1"]
+    writers.ends["a2"].set()
+    async with asyncio.timeout(10):
+        await next_one
+    # Those calls have had theirs.
+    await writers.start("a3")
+    assert writers.begun == ["a1", "a2", "a3"]
+
+
+@pytest.mark.usefixtures("long_rests")
+@pytest.mark.parametrize(("namespace", "gives_way"), [("a", False), ("b", True)])
+async def test_nobody_rests_for_its_own_calls_nor_for_long_ones(namespace: str, gives_way: bool) -> None:
+    writers = Writers()
+    await writers.start("a1")
+    await writers.end("a1")
+    await writers.start("a2")
+    call_of(namespace, gives_way=gives_way)
+    await writers.end("a2")
+    await writers.start("a3")
+    assert writers.begun == ["a1", "a2", "a3"]

@@ -19,6 +19,13 @@ def test_calls_that_wait_come_in_many_at_a_time() -> None:
     assert came_in_at_once > 10
 
 
+def test_the_loop_reads_all_wake_ups_at_once() -> None:
+    """Where each costs a turn of the loop, gRPC's thread has to wait, and health with it."""
+    (read_at_once,) = _printed_by("unread_wake_ups.py")
+    # With gRPC's own reader, one.
+    assert read_at_once > 10
+
+
 def test_nothing_is_left_of_a_call_that_ended_with_an_error() -> None:
     """It would wait for the garbage collector, which after a flood of refused calls stops everything."""
     made, held = _printed_by("aborted_calls.py")

@@ -267,6 +267,7 @@ def serve(**settings: Any) -> None:
     from memory_service.failpoints import FAILPOINTS, VARIABLE, BadFailpoints
     from memory_service.indexes.settings import IndexSettings
     from memory_service.limits import Limits
+    from memory_service.server.event_loop import EventLoop
     from memory_service.server.logs import configure_logging
     from memory_service.server.server import run
     from memory_service.stores.base import CannotOpen
@@ -290,7 +291,7 @@ def serve(**settings: Any) -> None:
             # gRPC's thread hands over calls one by one. Where it waited 5 ms for its turn, Python's default,
             # a busy server would hear of few of the calls that are there, and not refuse them in time.
             sys.setswitchinterval(0.0005)
-            uvloop.run(run(config, lambda address: _announce(config, address)))
+            uvloop.run(run(config, lambda address: _announce(config, address)), loop_factory=EventLoop)
     except (BadConfig, BadFailpoints, CannotOpen, OSError) as error:
         raise click.ClickException(str(error)) from error
 

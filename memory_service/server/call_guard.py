@@ -122,7 +122,7 @@ class CallGuard:
                 ticket = admission.arrive(raw, remaining_s)
                 if ticket.gate is not None:
                     await ticket.gate
-                stay = enter()
+                stay = enter(ticket.owner)
                 response = await call(decode(raw), context)
                 if ticket.gate is not None:
                     # Those that were let in together are all answered before gRPC sends the first answer:

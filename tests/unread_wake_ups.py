@@ -1,0 +1,65 @@
+"""Makes calls while its event loop stands still: prints how many wake-ups it then reads in one turn."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import uvloop
+
+from memory_service.server.event_loop import EventLoop
+from memory_service.server.intake import intake_server
+from raw_http2 import ACK, PING, Connection, call, call_headers, frame, message
+
+_CALLS = 40
+
+
+class Loop(EventLoop):
+    """Remembers where it is woken by gRPC, which is the only one that it reads from here."""
+
+    def add_reader(self, fd: Any, callback: Callable[..., Any], *args: Any) -> None:  # type: ignore[override]
+        """Call back when there is something to read."""
+        self.wake_ups: socket.socket = fd
+        super().add_reader(fd, callback, *args)
+
+    def unread(self) -> int:
+        """How many wake-ups are not read yet."""
+        try:
+            return len(self.wake_ups.recv(1 << 12, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+        except BlockingIOError:
+            return 0
+
+
+async def main() -> None:
+    """Let calls wait in gRPC, then let the loop go on."""
+    server = intake_server([])
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, Loop)
+    await asyncio.sleep(0)
+    connection = Connection(f"127.0.0.1:{port}")
+    headers = call_headers("/any.Service/Method")
+    for number in range(_CALLS):
+        connection.send(call(2 * number + 1, headers, message(b"")))
+    # It is answered by gRPC's threads, after what was sent before it.
+    connection.send(frame(PING, 0, 0, bytes(8)))
+    for kind, flags, _, _ in connection.frames():
+        if kind == PING and flags & ACK:
+            break
+    while (unread := loop.unread()) < _CALLS:
+        pass
+    read_at_once = 0
+    while unread:
+        await asyncio.sleep(0)
+        left = loop.unread()
+        read_at_once = max(read_at_once, unread - left)
+        unread = left
+    print(read_at_once)
+    connection.close()
+    await server.stop(0)
+
+
+uvloop.run(main(), loop_factory=Loop)
