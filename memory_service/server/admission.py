@@ -51,7 +51,8 @@ _PROMPT_CALLS = 4
 _INTAKE_SHARE = 0.1
 _REFUSING_INTAKE_SHARE = 0.3
 _SHARED_INTAKE_SHARE = 0.4
-# Where so many came in during a pause, more are behind them, in gRPC: health may be among those.
+# Where calls are refused and so many came in during a pause, more are behind them, in gRPC: health may be
+# among those.
 _FLOOD_CALLS = 5
 _FLOOD_INTAKE_SHARE = 0.5
 _PAUSE_S = 0.001
@@ -303,7 +304,7 @@ class Admission:
         """Return how long the processor is left to gRPC after the last bunch."""
         # What the loop did since then, be it hours ago, is no reason to wait for long.
         busy_s = min(time.thread_time() - self._cpu_at_opening, _COUNTED_BUSY_S)
-        if self._taken_in - self._taken_in_before_pause >= _FLOOD_CALLS:
+        if self._has_refused and self._taken_in - self._taken_in_before_pause >= _FLOOD_CALLS:
             return busy_s * _FLOOD_INTAKE_SHARE
         if now < self._shared_until:
             return busy_s * _SHARED_INTAKE_SHARE

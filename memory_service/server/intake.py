@@ -18,7 +18,7 @@ from grpc.aio._server import Server
 
 from memory_service.giving_way import arrive
 
-_ASKED_FOR = 64
+_ASKED_FOR = 128
 
 
 def intake_server(options: Sequence[tuple[str, Any]]) -> grpc.aio.Server:
