@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 class Role(enum.Enum):
@@ -40,6 +41,22 @@ class Caller:
             namespace.startswith(pattern[:-1]) if pattern.endswith("*") else namespace == pattern
             for pattern in self.namespaces
         )
+
+
+Holder = str | bytes
+"""Who holds places: a caller, or where callers have no names a namespace."""
+
+
+class Owner(NamedTuple):
+    """Whose a call is: of which caller, "" where callers have no names, and of which of its namespaces."""
+
+    caller: str
+    namespace: bytes
+
+    @property
+    def holder(self) -> Holder:
+        """Who holds the place that the call takes: a caller takes none for each of its namespaces."""
+        return self.caller or self.namespace
 
 
 ANYBODY = Caller("", "", ("*",), frozenset(Role))

@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import NamedTuple, TypeVar
 
+from memory_service.caller import Owner
+
 T = TypeVar("T")
 R = TypeVar("R")
-
-Whose = tuple[str, bytes]
-"""Whose a call is: of which caller, "" where callers have no names, and of which of its namespaces."""
 
 _PART_S = 0.0005
 # For so many turns of the loop a part waits at most: a short call takes about as many, and if there are some
@@ -31,17 +30,17 @@ _BETWEEN_LOOKS = 4
 class Stay:
     """A call from when it is let in until it is answered. It is short until it has given way."""
 
-    __slots__ = ("short", "whose")
+    __slots__ = ("owner", "short")
 
-    def __init__(self, whose: Whose) -> None:
-        self.whose = whose
+    def __init__(self, owner: Owner) -> None:
+        self.owner = owner
         self.short = True
 
 
 class _Latest(NamedTuple):
     """Whose short calls were answered lately, and when: the last one's, and the last one of anybody else."""
 
-    whose: Whose
+    owner: Owner
     at: float
     others_at: float
 
@@ -49,7 +48,7 @@ class _Latest(NamedTuple):
 _STAY: ContextVar[Stay | None] = ContextVar("stay", default=None)
 _short_calls = 0
 _arriving_until = 0.0
-_latest = _Latest(("", b""), -math.inf, -math.inf)
+_latest = _Latest(Owner("", b""), -math.inf, -math.inf)
 
 
 def arrive() -> None:
@@ -58,11 +57,11 @@ def arrive() -> None:
     _arriving_until = time.perf_counter() + _ARRIVAL_S
 
 
-def enter(whose: Whose) -> Stay:
+def enter(owner: Owner) -> Stay:
     """Note that a call is let in: long work gives way to it."""
     global _short_calls
     _short_calls += 1
-    stay = Stay(whose)
+    stay = Stay(owner)
     _STAY.set(stay)
     return stay
 
@@ -70,19 +69,19 @@ def enter(whose: Whose) -> Stay:
 def leave(stay: Stay | None) -> None:
     """Note that a call is answered. None: it was not let in."""
     if stay is not None and stay.short:
-        _note(stay.whose, time.perf_counter())
+        _note(stay.owner, time.perf_counter())
         _no_longer_short(stay)
 
 
-def others_were_here(whose: Whose, since: float) -> bool:
+def others_were_here(owner: Owner, since: float) -> bool:
     """Whether a short call of anybody else was answered since a time of `time.perf_counter()`."""
-    return (_latest.others_at if whose == _latest.whose else _latest.at) >= since
+    return (_latest.others_at if owner == _latest.owner else _latest.at) >= since
 
 
-def _note(whose: Whose, now: float) -> None:
+def _note(owner: Owner, now: float) -> None:
     global _latest
-    others_at = _latest.others_at if whose == _latest.whose else _latest.at
-    _latest = _Latest(whose, now, others_at)
+    others_at = _latest.others_at if owner == _latest.owner else _latest.at
+    _latest = _Latest(owner, now, others_at)
 
 
 def _no_longer_short(stay: Stay) -> None:

@@ -125,6 +125,20 @@ class Connection:
         self.socket.close()
 
 
+def calls_that_came(address: str, count: int) -> Connection:
+    """Make calls; return when gRPC's threads have them, whatever the event loop of the server does."""
+    connection = Connection(address)
+    headers = call_headers("/any.Service/Method")
+    for number in range(count):
+        connection.send(call(2 * number + 1, headers, message(b"")))
+    # It is answered by those threads, after what was sent before it.
+    connection.send(frame(PING, 0, 0, bytes(8)))
+    for kind, flags, _, _ in connection.frames():
+        if kind == PING and flags & ACK:
+            break
+    return connection
+
+
 def window_update(stream: int) -> bytes:
     """Allows the other side to send as much as it likes."""
     return frame(WINDOW_UPDATE, 0, stream, struct.pack(">I", WINDOW - 65535))

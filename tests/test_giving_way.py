@@ -10,6 +10,7 @@ from contextvars import copy_context
 import pytest
 
 from memory_service import giving_way
+from memory_service.caller import Owner
 from memory_service.giving_way import each, enter, leave
 
 # As many turns of the loop as a short call takes.
@@ -28,14 +29,14 @@ def start(call: Coroutine[None, None, None]) -> asyncio.Task[None]:
 
 
 async def long_call(done: list[str], name: str = "part", count: int = 40) -> None:
-    stay = enter(("", b""))
+    stay = enter(Owner("", b""))
     found = await each(lambda number: done.append(name) or number, range(count))
     assert found == list(range(count))
     leave(stay)
 
 
 async def short_call(done: list[str], turns: int = TURNS) -> None:
-    stay = enter(("", b""))
+    stay = enter(Owner("", b""))
     try:
         for _ in range(turns):
             await asyncio.sleep(0)
@@ -108,11 +109,11 @@ async def test_what_it_does_may_fail() -> None:
 def test_it_is_known_whether_others_were_here() -> None:
     def answered(namespace: bytes) -> float:
         before = time.perf_counter()
-        leave(enter(("", namespace)))
+        leave(enter(Owner("", namespace)))
         return before
 
     def were_here(since: float) -> list[bool]:
-        return [giving_way.others_were_here(("", namespace), since) for namespace in (b"a", b"b", b"c")]
+        return [giving_way.others_were_here(Owner("", namespace), since) for namespace in (b"a", b"b", b"c")]
 
     first, second, third = answered(b"a"), answered(b"b"), answered(b"b")
     assert were_here(first) == [True, True, True]

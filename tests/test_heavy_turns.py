@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from memory_service import giving_way
+from memory_service.caller import Owner
 from memory_service.stores.hnsw import heavy_turns
 from memory_service.stores.hnsw.heavy_turns import HeavyTurns
 
@@ -99,7 +100,7 @@ def long_rests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def call_of(namespace: str, *, gives_way: bool = False) -> None:
     """A call that comes and is answered."""
-    stay = giving_way.enter(("", namespace.encode()))
+    stay = giving_way.enter(Owner("", namespace.encode()))
     if gives_way:
         giving_way._no_longer_short(stay)
     giving_way.leave(stay)

@@ -26,6 +26,11 @@ def test_the_loop_reads_all_wake_ups_at_once() -> None:
     assert read_at_once > 10
 
 
+def test_whose_a_call_is_is_told_to_those_who_give_way() -> None:
+    """An import rests for the calls of others, and not for those of its own namespace."""
+    assert _printed_by("owners_of_calls.py") == [0, 1]
+
+
 def test_nothing_is_left_of_a_call_that_ended_with_an_error() -> None:
     """It would wait for the garbage collector, which after a flood of refused calls stops everything."""
     made, held = _printed_by("aborted_calls.py")

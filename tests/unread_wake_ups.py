@@ -11,7 +11,7 @@ import uvloop
 
 from memory_service.server.event_loop import EventLoop
 from memory_service.server.intake import intake_server
-from raw_http2 import ACK, PING, Connection, call, call_headers, frame, message
+from raw_http2 import calls_that_came
 
 _CALLS = 40
 
@@ -40,15 +40,7 @@ async def main() -> None:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, Loop)
     await asyncio.sleep(0)
-    connection = Connection(f"127.0.0.1:{port}")
-    headers = call_headers("/any.Service/Method")
-    for number in range(_CALLS):
-        connection.send(call(2 * number + 1, headers, message(b"")))
-    # It is answered by gRPC's threads, after what was sent before it.
-    connection.send(frame(PING, 0, 0, bytes(8)))
-    for kind, flags, _, _ in connection.frames():
-        if kind == PING and flags & ACK:
-            break
+    connection = calls_that_came(f"127.0.0.1:{port}", _CALLS)
     while (unread := loop.unread()) < _CALLS:
         pass
     read_at_once = 0

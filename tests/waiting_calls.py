@@ -8,7 +8,7 @@ from collections import Counter
 import grpc
 
 from memory_service.server.intake import intake_server
-from raw_http2 import ACK, PING, Connection, call, call_headers, frame, message
+from raw_http2 import calls_that_came
 
 _CALLS = 40
 
@@ -33,15 +33,7 @@ async def main() -> None:
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     await asyncio.sleep(0)
-    connection = Connection(f"127.0.0.1:{port}")
-    headers = call_headers("/any.Service/Method")
-    for number in range(_CALLS):
-        connection.send(call(2 * number + 1, headers, message(b"")))
-    # It is answered by gRPC's threads, after what was sent before it.
-    connection.send(frame(PING, 0, 0, bytes(8)))
-    for kind, flags, _, _ in connection.frames():
-        if kind == PING and flags & ACK:
-            break
+    connection = calls_that_came(f"127.0.0.1:{port}", _CALLS)
     while sum(handler.came_in.values()) < _CALLS:
         await asyncio.sleep(0)
         handler.turn += 1

@@ -24,11 +24,11 @@ import time
 from collections import Counter
 from typing import TypeVar
 
-from memory_service.caller import present_caller
+from memory_service.caller import Holder, Owner, present_caller
 from memory_service.errors import Overloaded
 from memory_service.fair_queue import FairQueue
 from memory_service.limits import KIB, Limits
-from memory_service.server.tickets import Holder, Owner, Ticket
+from memory_service.server.tickets import Ticket
 
 _TOGETHER_MAX = 32
 # gRPC hands over one call in one or two turns of the event loop. From start to answer it takes six or seven.

@@ -16,7 +16,7 @@ import grpc
 import structlog
 from google.protobuf.message import DecodeError
 
-from memory_service.caller import present_caller
+from memory_service.caller import Holder, present_caller
 from memory_service.deadline import set_remaining_s
 from memory_service.errors import (
     InvalidArgument,
@@ -33,7 +33,7 @@ from memory_service.server.admission import Admission
 from memory_service.server.auditing import Auditing, Wrap
 from memory_service.server.call_rates import CallRates
 from memory_service.server.errors import DETAILS_KEY, expected, refusal_of, status_of
-from memory_service.server.tickets import Holder, owner_of
+from memory_service.server.tickets import owner_of
 
 _log = structlog.get_logger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from memory_service.server.tickets import Holder
+from memory_service.caller import Holder
 
 # One more than each call may add: what is idle is soon gone, and no call pays for all of it.
 _LOOKED_AT = 2

@@ -3,24 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import NamedTuple
 
-from memory_service.caller import Caller
-
-Holder = str | bytes
-"""Who holds places: a caller, or where callers have no names a namespace."""
-
-
-class Owner(NamedTuple):
-    """Whose a call is: of which caller, "" where callers have no names, and of which of its namespaces."""
-
-    caller: str
-    namespace: bytes
-
-    @property
-    def holder(self) -> Holder:
-        """Who holds the place that the call takes: a caller takes none for each of its namespaces."""
-        return self.caller or self.namespace
+from memory_service.caller import Caller, Owner
 
 
 class Ticket:

@@ -15,11 +15,11 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from memory_service.caller import present_caller
+from memory_service.caller import Owner, present_caller
 from memory_service.fair_queue import FairQueue
-from memory_service.giving_way import Whose, others_were_here
+from memory_service.giving_way import others_were_here
 
-# As a multiple of how long the heavy write took, which may have been a checkpoint's time, too.
+# Times what the write took; it may have waited for a checkpoint, hence the bound.
 _REST = 3.0
 _REST_S_MAX = 0.25
 
@@ -30,7 +30,7 @@ class HeavyTurns:
     def __init__(self) -> None:
         self._waiting = FairQueue[str, asyncio.Future[None]]()
         self._taken = False
-        self._rested_at = time.perf_counter()
+        self._ended_at = time.perf_counter()
 
     @asynccontextmanager
     async def turn(self, namespace: str) -> AsyncIterator[None]:
@@ -43,7 +43,7 @@ class HeavyTurns:
         try:
             yield
         finally:
-            self._rest((caller, namespace.encode()), began)
+            self._rest(Owner(caller, namespace.encode()), began)
 
     async def _wait(self, owner: tuple[str, str]) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -56,11 +56,11 @@ class HeavyTurns:
                 self._pass_on()
             raise
 
-    def _rest(self, whose: Whose, began: float) -> None:
-        """Pass the turn on: after a rest, if others made short calls since the last one."""
+    def _rest(self, owner: Owner, began: float) -> None:
+        """Pass the turn on: after a rest, if others made short calls since the write before ended."""
         now = time.perf_counter()
-        since, self._rested_at = self._rested_at, now
-        if others_were_here(whose, since):
+        since, self._ended_at = self._ended_at, now
+        if others_were_here(owner, since):
             rest_s = min(_REST * (now - began), _REST_S_MAX)
             asyncio.get_running_loop().call_later(rest_s, self._pass_on)
         else:

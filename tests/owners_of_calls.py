@@ -1,0 +1,36 @@
+"""Serves a call of a namespace: prints whether others were here, as seen by that namespace and by another."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+
+from memory_client import MemoryClient
+from memory_service.caller import Owner
+from memory_service.config import Config
+from memory_service.giving_way import others_were_here
+from memory_service.server.logs import configure_logging
+from memory_service.server.server import run
+
+
+def _search(address: str) -> None:
+    with MemoryClient(address, namespace="mine") as memory:
+        memory.retrieve("kiwi", limit=1)
+
+
+async def main() -> None:
+    """Serve until the call is answered."""
+    configure_logging("error")
+    listening = asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(run(Config(address="127.0.0.1:0", store="memory"), listening.set_result))
+    address = await listening
+    before = time.perf_counter()
+    await asyncio.to_thread(_search, address)
+    print(*(int(others_were_here(Owner("", namespace), before)) for namespace in (b"mine", b"another")))
+    os.kill(os.getpid(), signal.SIGTERM)
+    await serving
+
+
+asyncio.run(main())
