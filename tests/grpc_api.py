@@ -334,6 +334,10 @@ def decode(error: grpc.RpcError) -> Refusal:
     if bad_request:
         assert [v.field for v in bad_request.field_violations if not _FIELD_PATH.fullmatch(v.field)] == []
     retry = _detail(status, error_details_pb2.RetryInfo())
+    if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        # Clients try this code again. What is too large stays too large, however often it is sent.
+        pushback = str(retry.retry_delay.ToMilliseconds()) if retry else "-1"
+        assert dict(error.trailing_metadata())["grpc-retry-pushback-ms"] == pushback
     return Refusal(
         code=error.code(),
         message=status.message,

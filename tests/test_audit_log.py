@@ -23,7 +23,7 @@ from memory_service.errors import PermissionDenied, Unauthenticated
 from memory_service.limits import Limits
 from memory_service.server.auditing import READS, WRITES, WRITTEN_AHEAD, Auditing
 from memory_service.server.call_guard import CallGuard
-from memory_service.server.errors import DETAILS_KEY, status_of
+from memory_service.server.errors import abort_of
 from memory_service.v1 import admin_pb2, memory_pb2_grpc
 from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
@@ -144,10 +144,9 @@ async def denying(tmp_path: Path) -> AsyncIterator[tuple[str, AuditLog]]:
         error = refusals.get(method.rpartition("/")[2])
         if error is None:
             return guard.wrap(method, handler)
-        code, message, details = status_of(error)
 
         async def refuse(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
-            await context.abort(code, message, ((DETAILS_KEY, details),))
+            await context.abort(*abort_of(error))
 
         return grpc.unary_unary_rpc_method_handler(refuse)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import grpc
@@ -11,6 +12,7 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from both_clients import connected
 from credentials import BY_NAME, Client, connect, keys_in
 from grpc_api import Refusal, decode, eventually, outcome
 from memory_client import LimitExceeded, MemoryClient
@@ -55,11 +57,16 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Limited]:
 
 
 @pytest.fixture(scope="module")
-def anonymous() -> Iterator[Client]:
+def anonymous_address() -> Iterator[str]:
     with ServerProcess(flags=["--store", "memory", *RATE]) as server:
-        client = connect(server.address)
-        yield client
-        client.channel.close()
+        yield server.address
+
+
+@pytest.fixture(scope="module")
+def anonymous(anonymous_address: str) -> Iterator[Client]:
+    client = connect(anonymous_address)
+    yield client
+    client.channel.close()
 
 
 def over_the_rate(call: Callable[[], object]) -> Refusal:
@@ -194,13 +201,21 @@ def test_a_stream_is_one_call_whatever_is_sent_in_it(limited: Limited) -> None:
 
 def test_the_client_tells_how_long_to_wait(limited: Limited) -> None:
     token = next(limited.callers)
-    with MemoryClient(limited.server.address, api_key=token, namespace="n") as client:
+    with MemoryClient(limited.server.address, api_key=token, namespace="n", max_attempts=1) as client:
         with pytest.raises(LimitExceeded) as refused:
             for _ in range(TRIES):
                 list(client.list_items())
     assert refused.value.reason == "OVERLOADED"
     assert refused.value.retry_after_s is not None
     assert 0 < refused.value.retry_after_s <= 1
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_client_comes_again_when_it_is_told_to(anonymous_address: str, kind: str) -> None:
+    with contextmanager(connected)(anonymous_address, f"patient-{kind}", kind) as client:
+        client.add("one")
+        client.add("two")
+        assert len(client.retrieve()) == 2
 
 
 # Callers without names

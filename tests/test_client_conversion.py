@@ -310,7 +310,7 @@ def test_reads_and_writes_with_a_request_id_are_retried_and_nothing_else() -> No
     retried = {name["method"] for name in config["name"]}
     assert {"Add", "Retrieve", "SaveState", "GetInfo", "Watch"} <= retried
     assert not {"Import", "Backup", "DeleteNamespace"} & retried
-    assert config["retryPolicy"]["retryableStatusCodes"] == ["UNAVAILABLE", "CANCELLED"]
+    assert config["retryPolicy"]["retryableStatusCodes"] == ["UNAVAILABLE", "CANCELLED", "RESOURCE_EXHAUSTED"]
     assert ClientOptions(max_attempts=1).service_config() == {}
 
 

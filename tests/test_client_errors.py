@@ -9,6 +9,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, Self
 
 import grpc
@@ -18,6 +19,7 @@ from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 
 import memory_client
+from both_clients import connected
 from memory_client import (
     AsyncMemoryClient,
     Conflict,
@@ -122,6 +124,48 @@ def test_an_error_carries_when_to_retry() -> None:
     error = refused_with(grpc.StatusCode.RESOURCE_EXHAUSTED, info, retry)
     assert type(error) is LimitExceeded
     assert (error.reason, error.retry_after_s) == ("OVERLOADED", 1.5)
+
+
+class FailsTwice:
+    """Refuses the first two calls."""
+
+    def __init__(self, code: grpc.StatusCode, **metadata: str) -> None:
+        self._code, self._metadata = code, tuple(metadata.items())
+        self.tried = 0
+
+    def __call__(self, request: memory_pb2.AddRequest, context: grpc.ServicerContext) -> Any:
+        self.tried += 1
+        if self.tried <= 2:
+            context.set_trailing_metadata([(key.replace("_", "-"), value) for key, value in self._metadata])
+            context.abort(self._code, "not now")
+        return memory_pb2.AddResponse(item=request.item)
+
+
+@pytest.mark.parametrize(
+    ("code", "metadata"),
+    [
+        (grpc.StatusCode.UNAVAILABLE, {}),
+        (grpc.StatusCode.CANCELLED, {}),
+        (grpc.StatusCode.RESOURCE_EXHAUSTED, {"grpc_retry_pushback_ms": "1"}),
+    ],
+)
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_what_may_pass_is_tried_again_however_large_it_is(
+    kind: str, code: grpc.StatusCode, metadata: dict[str, str]
+) -> None:
+    fails = FailsTwice(code, **metadata)
+    with Server(Add=fails) as server, contextmanager(connected)(server.address, "ns", kind) as client:
+        client.add("x" * 3_000_000)
+    assert fails.tried == 3
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_what_the_server_never_wants_again_is_tried_once(kind: str) -> None:
+    fails = FailsTwice(grpc.StatusCode.RESOURCE_EXHAUSTED, grpc_retry_pushback_ms="-1")
+    with Server(Add=fails) as server, contextmanager(connected)(server.address, "ns", kind) as client:
+        with pytest.raises(LimitExceeded):
+            client.add("x")
+    assert fails.tried == 1
 
 
 @pytest.mark.parametrize("code", [c for c in grpc.StatusCode if c is not grpc.StatusCode.OK])

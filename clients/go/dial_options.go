@@ -65,8 +65,8 @@ func WithTimeout(timeout time.Duration) DialOption {
 	return func(s *dialSettings) { s.timeout = timeout }
 }
 
-// WithMaxAttempts sets how often a call is tried while the server is unavailable, 1 to 5. Without
-// it: 5. Writes carry a request id, so that one that is tried twice is applied once.
+// WithMaxAttempts sets how often a call is tried while the server is unavailable or has too much to
+// do, 1 to 5. Without it: 5. Writes carry a request id, so that one that is tried twice is applied once.
 // [Client.ImportItems], [Client.Backup], [Client.DeleteNamespace] and [Client.ReviewQuarantined] carry none
 // and are tried once.
 func WithMaxAttempts(attempts int) DialOption {

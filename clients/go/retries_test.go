@@ -12,15 +12,16 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	memory "github.com/memory-service/memory-service/clients/go"
 )
 
-// refusing runs a gRPC server that answers every call with a code; it returns its address and how often
-// each method was called.
-func refusing(t *testing.T, code codes.Code) (address string, attempts func(method string) int) {
+// refusing runs a gRPC server that answers every call with a code and trailers, keys and values by turns; it
+// returns its address and how often each method was called.
+func refusing(t *testing.T, code codes.Code, trailers ...string) (address string, attempts func(method string) int) {
 	t.Helper()
 	var mutex sync.Mutex
 	counts := map[string]int{}
@@ -32,6 +33,7 @@ func refusing(t *testing.T, code codes.Code) (address string, attempts func(meth
 		mutex.Lock()
 		defer mutex.Unlock()
 		counts[name[strings.LastIndex(name, "/")+1:]]++
+		stream.SetTrailer(metadata.Pairs(trailers...))
 		return status.Error(code, "not now")
 	}
 	listener := ok[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
@@ -95,6 +97,42 @@ func TestCallsAreRetriedUnlessTheServerCouldNotTell(t *testing.T) {
 	_, err := once.LoadState(ctx, "k")
 	wantError(t, err, memory.ErrUnavailable)
 	equal(t, attempts("LoadState"), 1)
+}
+
+func TestAnOverloadedServerIsAskedAgainWhenItSaysSo(t *testing.T) {
+	for pushback, wanted := range map[string]int{"1": 5, "-1": 1} {
+		address, attempts := refusing(t, codes.ResourceExhausted, "grpc-retry-pushback-ms", pushback)
+		client := dialTo(t, address)
+		_, err := client.Info(soon(t))
+		wantError(t, err, memory.ErrLimitExceeded)
+		equal(t, attempts("GetInfo"), wanted)
+	}
+}
+
+// TestACallThatComesTooEarlyComesAgain: one call a second, and no caller has to know of it.
+func TestACallThatComesTooEarlyComesAgain(t *testing.T) {
+	running := ownServer(t, t.TempDir(), "--calls-per-s-max", "1", "--embedder", "none")
+	client := dialTo(t, running.address)
+	for _, text := range []string{"one", "two"} {
+		if err := client.Add(soon(t), &memory.Item{Content: text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	equal(t, len(retrieve(t, client)), 2)
+	hasty := dialTo(t, running.address, memory.WithMaxAttempts(1))
+	wantError(t, untilOneFails(func() error {
+		_, err := hasty.Retrieve(soon(t))
+		return err
+	}), memory.ErrLimitExceeded)
+}
+
+func untilOneFails(call func() error) (err error) {
+	for range 1000 {
+		if err = call(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func TestACallThatTheOtherSideEndsWasNotCancelled(t *testing.T) {

@@ -38,7 +38,9 @@ func serviceConfig(maxAttempts int) string {
 		"maxBackoff":        "2s",
 		"backoffMultiplier": 2,
 		// CANCELLED: the server went away just when the call came. Nobody here cancelled it.
-		"retryableStatusCodes": []string{"UNAVAILABLE", "CANCELLED"},
+		// RESOURCE_EXHAUSTED: it has too much to do. It says when to come again, and with this code
+		// never to come again with what is too large.
+		"retryableStatusCodes": []string{"UNAVAILABLE", "CANCELLED", "RESOURCE_EXHAUSTED"},
 	}
 	config, err := json.Marshal(map[string]any{
 		"methodConfig": []any{map[string]any{"name": retriedMethods(), "retryPolicy": policy}},

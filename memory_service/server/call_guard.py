@@ -32,7 +32,7 @@ from memory_service.server.access.permissions import Permission
 from memory_service.server.admission import Admission
 from memory_service.server.auditing import Auditing, Wrap
 from memory_service.server.call_rates import CallRates
-from memory_service.server.errors import DETAILS_KEY, expected, refusal_of, status_of
+from memory_service.server.errors import abort_of, expected
 from memory_service.server.tickets import owner_of
 
 _log = structlog.get_logger(__name__)
@@ -308,7 +308,4 @@ async def _enter(access: Access, permission: Permission | None, method: str, con
 
 
 async def _abort(context: Context, error: MemoryServiceError) -> None:
-    if isinstance(error, Overloaded):
-        await context.abort(*refusal_of(error))
-    code, message, details = status_of(error)
-    await context.abort(code, message, ((DETAILS_KEY, details),))
+    await context.abort(*abort_of(error))

@@ -14,9 +14,13 @@ from google.rpc import error_details_pb2, status_pb2
 from memory_service import errors
 
 DOMAIN = "memory_service.v1"
-DETAILS_KEY = "grpc-status-details-bin"
-PUSHBACK_KEY = "grpc-retry-pushback-ms"
+_DETAILS_KEY = "grpc-status-details-bin"
+# What gRPC's own retries go by, in milliseconds.
+_PUSHBACK_KEY = "grpc-retry-pushback-ms"
+_NEVER = "-1"
 _log = structlog.get_logger(__name__)
+
+Abort = tuple[grpc.StatusCode, str, tuple[tuple[str, str | bytes], ...]]
 
 # The most specific first.
 CODES: tuple[tuple[type[errors.MemoryServiceError], grpc.StatusCode], ...] = (
@@ -65,29 +69,33 @@ class DeadlineExceeded(errors.MemoryServiceError):
         super().__init__("DEADLINE_EXCEEDED", "the deadline passed before the work began")
 
 
-def status_of(error: errors.MemoryServiceError) -> tuple[grpc.StatusCode, str, bytes]:
-    """Return code, text and encoded google.rpc.Status of an error."""
+def abort_of(error: errors.MemoryServiceError) -> Abort:
+    """Return code, text and trailing metadata with which a call ends in an error."""
+    if isinstance(error, errors.Overloaded):
+        retry_ms = _whole_ms(error.retry_after_s or 0.0)
+        return _refusal(error.problem, error.metadata["limit_name"], int(error.metadata["limit"]), retry_ms)
+    code, text, details = _status_of(error)
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        # Clients come again with this code. What is too large stays too large, and a full disk full.
+        return code, text, (details, (_PUSHBACK_KEY, _NEVER))
+    return code, text, (details,)
+
+
+@functools.lru_cache(maxsize=1024)
+def _refusal(problem: str, limit_name: str, limit: int, retry_ms: int) -> Abort:
+    """Return what is encoded once: a server that has too much to do refuses many calls alike."""
+    error = errors.Overloaded(limit_name, limit, retry_ms / 1000, problem=problem)
+    code, text, details = _status_of(error)
+    return code, text, (details, (_PUSHBACK_KEY, str(retry_ms)))
+
+
+def _status_of(error: errors.MemoryServiceError) -> tuple[grpc.StatusCode, str, tuple[str, bytes]]:
+    """Return code, text and the details, an encoded google.rpc.Status, as metadata."""
     code = code_of(error)
     status = status_pb2.Status(code=code.value[0], message=error.message)
     for detail in _details(error):
         status.details.add().Pack(detail)
-    return code, error.message, status.SerializeToString()
-
-
-def refusal_of(error: errors.Overloaded) -> tuple[grpc.StatusCode, str, tuple[tuple[str, str | bytes], ...]]:
-    """Return code, text and trailing metadata for a server that has too much to do: encoded once."""
-    retry_ms = _whole_ms(error.retry_after_s or 0.0)
-    return _refusal(error.problem, error.metadata["limit_name"], int(error.metadata["limit"]), retry_ms)
-
-
-@functools.lru_cache(maxsize=1024)
-def _refusal(
-    problem: str, limit_name: str, limit: int, retry_ms: int
-) -> tuple[grpc.StatusCode, str, tuple[tuple[str, str | bytes], ...]]:
-    error = errors.Overloaded(limit_name, limit, retry_ms / 1000, problem=problem)
-    code, text, details = status_of(error)
-    # What gRPC's own retries go by.
-    return code, text, ((DETAILS_KEY, details), (PUSHBACK_KEY, str(retry_ms)))
+    return code, error.message, (_DETAILS_KEY, status.SerializeToString())
 
 
 def _whole_ms(seconds: float) -> int:

@@ -42,8 +42,8 @@ class ClientOptions:
     timeout_s: float | None = 30.0
     """Seconds that a call may take, retries included. None: no limit. Streams have no limit."""
     max_attempts: int = 5
-    """How often a call is tried while the server is unavailable, 1 to 5. Writes carry a request id, so
-    that one that is tried twice is still applied once."""
+    """How often a call is tried while the server is unavailable or has too much to do, 1 to 5. Writes carry
+    a request id, so that one that is tried twice is still applied once."""
     wait_for_ready: bool | None = None
     """Whether a call waits for a server that cannot be reached, up to `timeout_s`, rather than raise
     `Unavailable`. None: once the server has answered a call, so that a wrong address is told at once and
@@ -121,6 +121,9 @@ class ClientOptions:
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.max_reconnect_backoff_ms", 2_000),
             ("grpc.enable_retries", 1),
+            # A request is kept until it is answered, or it could not be sent again. The server takes no
+            # larger one.
+            ("grpc.per_rpc_retry_buffer_size", 16 * MIB),
             ("grpc.service_config", json.dumps(self.service_config())),
         ]
         if self.tls_server_name is not None:
@@ -140,7 +143,9 @@ class ClientOptions:
             "maxBackoff": "2s",
             "backoffMultiplier": 2,
             # CANCELLED: the server went away just when the call came. Nobody here cancelled it.
-            "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
+            # RESOURCE_EXHAUSTED: it has too much to do. It says when to come again, and with this code
+            # never to come again with what is too large.
+            "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED", "RESOURCE_EXHAUSTED"],
         }
         # A client that meets mostly failures stops adding its retries to them.
         throttling = {"maxTokens": 100, "tokenRatio": 0.1}

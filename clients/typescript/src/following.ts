@@ -2,11 +2,12 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { UnavailableError } from "./errors.js";
-import { isAbsent } from "./status.js";
+import { isAbsent, mayPass } from "./status.js";
 
 const DELAY_FIRST_MS = 100;
 const DELAY_MAX_MS = 5_000;
+/** How much less or more a pause may be, as a share of it. */
+export const SPREAD = 0.2;
 
 /** One message of a stream that can be resumed. */
 export interface Event<T> {
@@ -65,7 +66,7 @@ export async function* resumed<T>(
     } catch (error) {
       awaySince ??= Date.now();
       const goesOn = hasBegun ? Date.now() - awaySince <= course.giveUpAfterMs : mayBegin(error, course);
-      if (!(error instanceof UnavailableError) || !goesOn) {
+      if (!mayPass(error) || !goesOn) {
         throw error;
       }
     }
@@ -85,7 +86,7 @@ function mayBegin(error: unknown, course: Course): boolean {
  */
 export async function pause(millis: number, signal: AbortSignal): Promise<void> {
   try {
-    await sleep(millis * (0.8 + 0.4 * Math.random()), undefined, { signal });
+    await sleep(millis * (1 - SPREAD + 2 * SPREAD * Math.random()), undefined, { signal });
   } catch (error) {
     signal.throwIfAborted();
     throw error;

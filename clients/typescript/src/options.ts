@@ -26,8 +26,8 @@ export interface ClientOptions {
    */
   readonly timeoutMs?: number | undefined;
   /**
-   * How often a call is tried while the server is unavailable, 1 to 5: 5 unless given. Writes carry a
-   * request id, so that one that is tried twice is still applied once.
+   * How often a call is tried while the server is unavailable or has too much to do, 1 to 5: 5 unless given.
+   * Writes carry a request id, so that one that is tried twice is still applied once.
    */
   readonly maxAttempts?: number | undefined;
   /**

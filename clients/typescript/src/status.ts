@@ -49,6 +49,18 @@ export function errorFrom(raised: unknown): errors.MemoryServiceError {
   return new Kind(error.rawMessage || code, { code, ...decoded(details), cause: error.cause });
 }
 
+/** The refusal of a server that had too much to do at that moment. */
+export type Overloaded = errors.LimitExceededError & { readonly retryAfterMs: number };
+
+export function isOverloaded(error: unknown): error is Overloaded {
+  return error instanceof errors.LimitExceededError && error.retryAfterMs !== undefined;
+}
+
+/** Whether the same call may succeed a little later. */
+export function mayPass(error: unknown): boolean {
+  return error instanceof errors.UnavailableError || isOverloaded(error);
+}
+
 /** Whether a call failed because there is no server at present: the connection could not be made. */
 export function isAbsent(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {

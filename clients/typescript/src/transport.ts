@@ -11,11 +11,12 @@ import type {
 import type { Transport as Connection } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 
-import { InternalError, MemoryServiceError, UnavailableError } from "./errors.js";
-import { pause } from "./following.js";
+import { InternalError, MemoryServiceError } from "./errors.js";
+import { pause, SPREAD } from "./following.js";
 import type { CallOptions, Settings } from "./options.js";
 import { withToken } from "./options.js";
-import { errorFrom, isAbsent } from "./status.js";
+import type { Overloaded } from "./status.js";
+import { errorFrom, isAbsent, isOverloaded, mayPass } from "./status.js";
 import { requireWellFormed } from "./wellformed.js";
 
 const DELAY_FIRST_MS = 100;
@@ -55,7 +56,7 @@ export class Transport {
     return this.#settings.waitForReady ?? this.#hasAnswered;
   }
 
-  /** Runs a call that has one response, again and again while the server is unavailable. */
+  /** Runs a call that has one response, again and again while the server is unavailable or overloaded. */
   async unary<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
@@ -79,11 +80,12 @@ export class Transport {
           const error = call.errorFrom(raised);
           const waits = this.waitForReady && isAbsent(error) && Date.now() < begin + timeoutMs;
           attemptsLeft -= waits ? 0 : 1;
-          if (!(error instanceof UnavailableError) || attemptsLeft <= 0 || Date.now() + delay >= end) {
+          const wait = isOverloaded(error) ? toldBy(error) : delay;
+          if (!mayPass(error) || attemptsLeft <= 0 || Date.now() + wait >= end) {
             throw error;
           }
+          await pause(wait, call.signal);
         }
-        await pause(delay, call.signal);
       }
     } finally {
       call.end();
@@ -246,4 +248,9 @@ async function nextOf<T>(requests: AsyncIterator<T>): Promise<IteratorResult<T>>
     requireWellFormed(result.value);
   }
   return result;
+}
+
+/** The milliseconds after which the server wants to be asked again: spread out, but never less. */
+function toldBy(error: Overloaded): number {
+  return error.retryAfterMs / (1 - SPREAD);
 }

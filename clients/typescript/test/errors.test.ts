@@ -256,6 +256,21 @@ describe("errors without a server", { timeout: 120_000 }, () => {
     rude.close();
   });
 
+  test("a call that comes too early comes again when the server says so", { skip }, async (t) => {
+    const server = await Server.start("--calls-per-s-max", "1", "--embedder", "none");
+    t.after(() => server.remove());
+    const memory = new MemoryClient(server.address, { namespace: "patient" });
+    await memory.add("one");
+    await memory.add("two");
+    assert.equal((await memory.retrieve()).length, 2);
+    const hasty = new MemoryClient(server.address, { namespace: "patient", maxAttempts: 1 });
+    const error = await failure(untilOneFails(() => hasty.retrieve()), client.LimitExceededError);
+    assert.equal(error.reason, "OVERLOADED");
+    assert.ok((error.retryAfterMs ?? 0) > 0);
+    memory.close();
+    hasty.close();
+  });
+
   test("a call that the server cancels, as it does when it stops, is tried again", async () => {
     let tries = 0;
     const leaving = createHttp2Server();
@@ -338,4 +353,10 @@ async function freeAddress(): Promise<string> {
   const { port } = listener.address() as AddressInfo;
   await new Promise((closed) => listener.close(closed));
   return `127.0.0.1:${port}`;
+}
+
+async function untilOneFails(call: () => Promise<unknown>): Promise<void> {
+  for (let calls = 0; calls < 1000; calls++) {
+    await call();
+  }
 }
