@@ -48,7 +48,7 @@ _log = structlog.get_logger(__name__)
 
 GROUP_WRITES_MAX = 256
 # A commit costs as much as several writes do: few of them wait for those that the loop is about to bring.
-_TOGETHER = 16
+_TOGETHER = 24
 _QUIET_TURNS = 3
 QUEUED_WRITES_MAX = Limits.queued_writes_max
 # On a full disk the log must stay within what the ballast left.
@@ -88,6 +88,7 @@ class CommitQueue:
         self._after_rollback = after_rollback
         self._loop = asyncio.get_running_loop()
         self._work = SimpleQueue[Callable[[], None] | None]()
+        self._begun = SimpleQueue[None]()
         self._thread = Thread(target=self._work_off, name="commit", daemon=True)
         self._thread.start()
         # What comes before all that waits: work of the queue's own, and writes that are made again.
@@ -177,10 +178,14 @@ class CommitQueue:
             self._idle.set()
             return
         self._work.put(self._run_alone if self._group[0].alone else self._prepare_group())
+        # The thread cannot begin while the loop has the interpreter's lock, which may be for another half of a
+        # millisecond. It gives it back as soon as it waits for the disk.
+        self._begun.get()
 
     def _work_off(self) -> None:
         """What the thread does."""
         while (work := self._work.get()) is not None:
+            self._begun.put(None)
             self._attempt(work)
             self._loop.call_soon_threadsafe(self._committed)
 
