@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import time
 
 from memory_client import MemoryClient
@@ -15,20 +16,23 @@ from memory_service.server.logs import configure_logging
 from memory_service.server.server import run
 
 
-def _search(address: str) -> None:
-    with MemoryClient(address, namespace="mine") as memory:
+def _search(address: str, namespace: str) -> None:
+    with MemoryClient(address, namespace=namespace) as memory:
         memory.retrieve("kiwi", limit=1)
 
 
 async def main() -> None:
     """Serve until the call is answered."""
+    namespace = sys.argv[1]
     configure_logging("error")
     listening = asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(run(Config(address="127.0.0.1:0", store="memory"), listening.set_result))
     address = await listening
     before = time.perf_counter()
-    await asyncio.to_thread(_search, address)
-    print(*(int(others_were_here(Owner("", namespace), before)) for namespace in (b"mine", b"another")))
+    await asyncio.to_thread(_search, address, namespace)
+    print(
+        *(int(others_were_here(Owner("", seen_by), before)) for seen_by in (namespace.encode(), b"another"))
+    )
     os.kill(os.getpid(), signal.SIGTERM)
     await serving
 

@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
-def _printed_by(script: str) -> list[int]:
-    command = (sys.executable, str(Path(__file__).with_name(script)))
+
+def _printed_by(script: str, *arguments: str) -> list[int]:
+    command = (sys.executable, str(Path(__file__).with_name(script)), *arguments)
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     return [int(word) for word in done.stdout.split()]
 
@@ -26,9 +28,10 @@ def test_the_loop_reads_all_wake_ups_at_once() -> None:
     assert read_at_once > 10
 
 
-def test_whose_a_call_is_is_told_to_those_who_give_way() -> None:
+@pytest.mark.parametrize("characters", [1, 127, 128])
+def test_whose_a_call_is_is_told_to_those_who_give_way(characters: int) -> None:
     """An import rests for the calls of others, and not for those of its own namespace."""
-    assert _printed_by("owners_of_calls.py") == [0, 1]
+    assert _printed_by("owners_of_calls.py", "n" * characters) == [0, 1]
 
 
 def test_nothing_is_left_of_a_call_that_ended_with_an_error() -> None:

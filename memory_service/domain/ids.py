@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 _RANDOM_BYTES = 9
-# Drawn from the system many at a time: to ask it lets other threads go on, which takes as long as all the rest.
+# Drawn from the system many at a time: asking it lets other threads go on, which takes longer than the rest.
 _drawn: list[str] = []
 
 

@@ -6,6 +6,9 @@ import asyncio
 
 from memory_service.caller import Caller, Owner
 
+# As a varint: the only length of a namespace that takes two bytes.
+_LENGTH_128 = b"\x80\x01"
+
 
 class Ticket:
     """A call from its arrival to its answer. `gate` is what it awaits before it starts; None: nothing."""
@@ -36,6 +39,9 @@ def owner_of(raw: bytes, caller: Caller) -> Owner:
     call that may be refused is not worth decoding: a client that writes its fields in another order
     waits in the queue of all those of its caller that do.
     """
-    if len(raw) < 2 or raw[0] != 0x0A or raw[1] > 127:
+    if len(raw) < 2 or raw[0] != 0x0A:
         return Owner(caller.name, b"")
-    return Owner(caller.name, raw[2 : 2 + raw[1]])
+    if raw[1:3] == _LENGTH_128:
+        return Owner(caller.name, raw[3 : 3 + 128])
+    # No namespace is longer.
+    return Owner(caller.name, raw[2 : 2 + raw[1]] if raw[1] < 128 else b"")

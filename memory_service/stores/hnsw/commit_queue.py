@@ -178,8 +178,8 @@ class CommitQueue:
             self._idle.set()
             return
         self._work.put(self._run_alone if self._group[0].alone else self._prepare_group())
-        # The thread cannot begin while the loop has the interpreter's lock, which may be for another half of a
-        # millisecond. It gives it back as soon as it waits for the disk.
+        # The thread cannot begin while the loop has the interpreter's lock, which may be for half a
+        # millisecond more. It gives it back as soon as it waits for the disk.
         self._begun.get()
 
     def _work_off(self) -> None:
