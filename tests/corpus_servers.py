@@ -162,7 +162,10 @@ def _refusal(code: str, reason: str, metadata: Mapping[str, str] | None = None) 
     )
 
     def refuse(request: bytes, context: grpc.ServicerContext) -> bytes:
-        context.abort_with_status(rpc_status.to_status(status))
+        answer = rpc_status.to_status(status)
+        # As the server has it: a full disk is no reason to come again.
+        never_again = ("grpc-retry-pushback-ms", "-1")
+        context.abort_with_status(answer._replace(trailing_metadata=(*answer.trailing_metadata, never_again)))
         raise AssertionError("aborting raises")
 
     return grpc.unary_unary_rpc_method_handler(refuse)
