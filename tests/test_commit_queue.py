@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,7 +25,8 @@ def open_queue(
 ) -> CommitQueue:
     connection = connect(folder / "records.db", writer=True)
     connection.execute("CREATE TABLE written (number INTEGER)")
-    return CommitQueue(connection, DiskSpace(folder, SpaceSettings()), before_commit, after_rollback)
+    reader = connect(folder / "records.db")
+    return CommitQueue(connection, DiskSpace(folder, SpaceSettings()), before_commit, after_rollback, reader)
 
 
 class Unforeseen(BaseException):
@@ -141,8 +143,54 @@ async def test_a_failure_that_cannot_be_logged_leaves_nobody_waiting_and_nothing
 async def test_a_fault_in_the_thread_leaves_nobody_waiting(tmp_path: Path, heavy: bool) -> None:
     connection = connect(tmp_path / "records.db", writer=True)
     connection.execute("CREATE TABLE written (number INTEGER)")
-    queue = CommitQueue(connection, NoSpace(tmp_path, SpaceSettings()), lambda _: None, lambda: None)
+    reader = connect(tmp_path / "records.db")
+    queue = CommitQueue(connection, NoSpace(tmp_path, SpaceSettings()), lambda _: None, lambda: None, reader)
     for number in range(2):
         with pytest.raises(Unavailable):
             await asyncio.wait_for(queue.write(insert(number), ignore, heavy=heavy), 60)
+    await queue.close()
+
+
+async def committed_and_not_published(folder: Path, rows: int) -> None:
+    """Returns in the turn of the loop in which the commit of a write is done, before the loop hears of it."""
+    other = connect(folder / "records.db")
+    for _ in range(1000):
+        await asyncio.sleep(0)
+        until = time.monotonic() + 0.02
+        while time.monotonic() < until:
+            if other.execute("SELECT count(*) FROM written").fetchall() == [(rows,)]:
+                other.close()
+                return
+    raise AssertionError("never committed")
+
+
+@pytest.mark.parametrize("heavy", [False, True], ids=["on the loop", "in the thread"])
+async def test_the_loop_reads_nothing_that_is_not_published(tmp_path: Path, heavy: bool) -> None:
+    """Else one read would see a write, and the next one, of what is in memory, would not."""
+    queue = open_queue(tmp_path, lambda _: None)
+    reader = queue._reader
+    seen: list[object] = []
+
+    def rows() -> object:
+        return reader.execute("SELECT count(*) FROM written").fetchone()[0]
+
+    for number in range(1, 4):
+        writing = asyncio.create_task(queue.write(insert(number), lambda _: seen.append(rows()), heavy=heavy))
+        await committed_and_not_published(tmp_path, number)
+        assert (rows(), writing.done()) == (number - 1, False)
+        await writing
+        assert rows() == number
+    await queue.close()
+
+
+async def test_who_read_with_a_connection_of_his_own_waits_until_it_is_published(tmp_path: Path) -> None:
+    queue = open_queue(tmp_path, lambda _: None)
+    published: list[int] = []
+    writing = asyncio.create_task(queue.write(insert(1), lambda _: published.append(1)))
+    await committed_and_not_published(tmp_path, 1)
+    assert published == []
+    await asyncio.wait_for(queue.published(), 60)
+    assert published == [1]
+    await writing
+    await asyncio.wait_for(queue.published(), 60)
     await queue.close()

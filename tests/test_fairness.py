@@ -45,6 +45,7 @@ class Commits:
             DiskSpace(folder, SpaceSettings()),
             lambda db: self.done.append(COMMIT),
             lambda: None,
+            connect(folder / "records.db"),
         )
         self._writes = [asyncio.ensure_future(self._queue.write(self._hold, lambda _: None, heavy=True))]
 

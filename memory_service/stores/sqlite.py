@@ -130,6 +130,13 @@ def commit(connection: Connection) -> None:
         connection.execute("COMMIT")
 
 
+def hold_view(connection: Connection) -> None:
+    """Begin a read transaction: until its end, by `rollback`, the connection sees what there is now."""
+    connection.execute("BEGIN")
+    # It is the first read that begins it.
+    connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+
+
 def rollback(connection: Connection) -> None:
     """Undo the transaction, if one is open."""
     if connection.in_transaction:

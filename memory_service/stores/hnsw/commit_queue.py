@@ -39,6 +39,7 @@ from memory_service.stores.sqlite import (
     checkpoint_due,
     checkpoint_some,
     commit,
+    hold_view,
     rollback,
     translated,
 )
@@ -81,8 +82,11 @@ class CommitQueue:
         space: DiskSpace,
         before_commit: Callable[[Connection], None],
         after_rollback: Callable[[], None],
+        reader: Connection,
     ) -> None:
+        """`reader` is for the loop alone, and sees what is published and nothing else."""
         self._connection = connection
+        self._reader = reader
         self._space = space
         self._before_commit = before_commit
         self._after_rollback = after_rollback
@@ -96,6 +100,8 @@ class CommitQueue:
         self._group: list[_Write[Any]] = []
         self._running = False
         self._failed = False
+        self._committing = False
+        self._published = asyncio.Event()
         self._refusing = False
         self._again: list[_Write[Any]] = []
         self._shrink_log = False
@@ -141,6 +147,15 @@ class CommitQueue:
         """Take no more writes."""
         self._refusing = True
 
+    async def published(self) -> None:
+        """Wait until all that is committed by now is published.
+
+        Who read the records with a connection of his own may have seen it, and others may not: they would
+        read something older after him.
+        """
+        if self._committing:
+            await self._published.wait()
+
     async def run(self, work: Callable[[Connection], T]) -> T:
         """Run something with the connection between two transactions, in the thread of the commits."""
         if self._failed:
@@ -176,7 +191,18 @@ class CommitQueue:
             self._running = False
             self._idle.set()
             return
-        self._work.put(self._run_alone if self._group[0].alone else self._prepare_group())
+        if self._group[0].alone:
+            self._work.put(self._run_alone)
+            return
+        work = self._prepare_group()
+        # What is committed can be read by whoever begins to. The loop publishes it a little later.
+        self._published.clear()
+        self._attempt(self._hold_reader)
+        self._work.put(work)
+
+    def _hold_reader(self) -> None:
+        with translated():
+            hold_view(self._reader)
 
     def _work_off(self) -> None:
         """What the thread does."""
@@ -281,6 +307,7 @@ class CommitQueue:
             return
         try:
             reach("commit.before_commit")
+            self._committing = True
             commit(self._connection)
             reach("commit.after_commit")
         except BaseException as error:
@@ -329,6 +356,9 @@ class CommitQueue:
             write.error = None
         for write in group:
             self._publish(write)
+        rollback(self._reader)
+        self._committing = False
+        self._published.set()
         self._first.extendleft(reversed(self._again))
         self._again = []
         # One that failed, for want of room, is not repeated before another write was tried.

@@ -172,7 +172,9 @@ class HnswStore(Store):
             raise
         self._opened = opened
         self._threads = ThreadPoolExecutor(_READERS, thread_name_prefix="read")
-        self._queue = CommitQueue(self._writer, self._space, self._ledger.write_back, self._ledger.forget_all)
+        self._queue = CommitQueue(
+            self._writer, self._space, self._ledger.write_back, self._ledger.forget_all, self._reader
+        )
         self._views = ViewCache(
             self._settings, self._snapshots, self._analyzer, self._read, self._record_snapshot
         )
@@ -249,7 +251,9 @@ class HnswStore(Store):
 
     async def _read(self, work: Callable[[Connection], T]) -> T:
         """Read in a thread, with a connection that nobody else uses meanwhile."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._read_now, work)
+        found = await asyncio.get_running_loop().run_in_executor(self._threads, self._read_now, work)
+        await self._queue.published()
+        return found
 
     def _read_now(self, work: Callable[[Connection], T]) -> T:
         connection = self._spare_readers.get()
