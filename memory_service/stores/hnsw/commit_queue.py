@@ -92,6 +92,7 @@ class CommitQueue:
         self._after_rollback = after_rollback
         self._loop = asyncio.get_running_loop()
         self._work = SimpleQueue[Callable[[], None] | None]()
+        self._begun = SimpleQueue[None]()
         self._thread = Thread(target=self._work_off, name="commit", daemon=True)
         self._thread.start()
         # What comes before all that waits: work of the queue's own, and writes that are made again.
@@ -193,12 +194,16 @@ class CommitQueue:
             return
         if self._group[0].alone:
             self._work.put(self._run_alone)
+            self._begun.get()
             return
         work = self._prepare_group()
         # What is committed can be read by whoever begins to. The loop publishes it a little later.
         self._published.clear()
         self._attempt(self._hold_reader)
         self._work.put(work)
+        # The thread cannot begin while the loop has the interpreter's lock, which may be for half a
+        # millisecond more. It gives it back as soon as it waits for the disk.
+        self._begun.get()
 
     def _hold_reader(self) -> None:
         with translated():
@@ -207,6 +212,7 @@ class CommitQueue:
     def _work_off(self) -> None:
         """What the thread does."""
         while (work := self._work.get()) is not None:
+            self._begun.put(None)
             self._attempt(work)
             self._loop.call_soon_threadsafe(self._committed)
 
