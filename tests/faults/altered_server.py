@@ -89,6 +89,23 @@ def stale_view() -> None:
     HnswStore._publish = wrong  # type: ignore[method-assign]
 
 
+def late_publication() -> None:
+    """What is committed is published a while later. No bug: nobody may see it before."""
+    right = commit_queue.commit  # type: ignore[attr-defined]
+
+    def late(connection: Any) -> None:
+        right(connection)
+        time.sleep(0.02)
+
+    commit_queue.commit = late  # type: ignore[attr-defined]
+
+
+def read_before_published() -> None:
+    """What is committed can be read by its key before the loop publishes it."""
+    late_publication()
+    commit_queue.hold_view = lambda connection: connection.execute("BEGIN")  # type: ignore[attr-defined]
+
+
 def skipped_event() -> None:
     """Watch leaves out the tenth change of a namespace."""
     right = ChangeFeed.watch
@@ -168,8 +185,8 @@ def observed() -> None:
 ALTERATIONS: dict[str, Callable[[], None]] = {
     each.__name__: each
     for each in (
-        broken_compare_and_set, stale_read, lost_write, stale_view, skipped_event, late_commit,
-        settable_clock, observed,
+        broken_compare_and_set, stale_read, lost_write, stale_view, late_publication, read_before_published,
+        skipped_event, late_commit, settable_clock, observed,
     )
 }  # fmt: skip
 

@@ -68,18 +68,21 @@ class History:
 
 
 class Client:
-    """Asks one thing after the other."""
+    """Asks one thing after the other: reads of two kinds, and so many writes to one of each."""
 
-    def __init__(self, history: History, chance: random.Random, values: itertools.count[int]) -> None:
+    def __init__(
+        self, history: History, chance: random.Random, values: itertools.count[int], writes: int
+    ) -> None:
         self._history = history
         self._chance = chance
         self._values = values
+        self._writes = writes
 
     def run(self, api: Api, until: int) -> None:
         """Ask until there are so many operations, or the server is gone."""
         while self._history.count < until:
             try:
-                self._chance.choice([self._read, self._read_all, *[self._write] * 4])(api)
+                self._chance.choice([self._read, self._read_all, *[self._write] * self._writes])(api)
             except grpc.RpcError as error:
                 if error.code() is not grpc.StatusCode.UNAVAILABLE:
                     raise
@@ -238,10 +241,12 @@ def live(server: ServerProcess, clients: Sequence[Client], history: History, unt
         api.channel.close()
 
 
-def recorded(data_dir: Path, chance: random.Random, operations: int, kills: int, **how: Any) -> History:
+def recorded(
+    data_dir: Path, chance: random.Random, operations: int, kills: int, *, writes: int = 4, **how: Any
+) -> History:
     """What clients were told of a server that is killed so often while they go on."""
     history, values = History(), itertools.count()
-    clients = [Client(history, random.Random(chance.random()), values) for _ in range(CLIENTS)]
+    clients = [Client(history, random.Random(chance.random()), values, writes) for _ in range(CLIENTS)]
     for life in range(kills + 1):
         with ServerProcess(data_dir, **how) as server:
             live(server, clients, history, operations * (life + 1) // (kills + 1), kill=life < kills)
@@ -308,6 +313,15 @@ def test_a_planted_bug_is_found(tmp_path: Path, bug: str) -> None:
 def test_lists_that_are_stale_by_one_write_are_found(tmp_path: Path) -> None:
     history = recorded(tmp_path, drawn("stale_view"), 400, 0, command=command("stale_view"))
     # What is read by its key is right.
+    assert {kind for _, kind, _ in history.wrong_keys()} == {"item"}
+
+
+def test_what_is_committed_is_seen_by_nobody_before_it_is_published(tmp_path: Path) -> None:
+    late, bug = "late_publication", "read_before_published"
+    much_read = {"operations": 1_000, "kills": 0, "writes": 1}
+    assert recorded(tmp_path / "late", drawn(late), command=command(late), **much_read).wrong_keys() == []
+    # Lists are older than what was read by its key.
+    history = recorded(tmp_path / "bug", drawn(late), command=command(bug), **much_read)
     assert {kind for _, kind, _ in history.wrong_keys()} == {"item"}
 
 
