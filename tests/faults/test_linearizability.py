@@ -318,7 +318,7 @@ def test_lists_that_are_stale_by_one_write_are_found(tmp_path: Path) -> None:
 
 def test_what_is_committed_is_seen_by_nobody_before_it_is_published(tmp_path: Path) -> None:
     late, bug = "late_publication", "read_before_published"
-    much_read = {"operations": 1_000, "kills": 0, "writes": 1}
+    much_read: dict[str, Any] = {"operations": 1_000, "kills": 0, "writes": 1}
     assert recorded(tmp_path / "late", drawn(late), command=command(late), **much_read).wrong_keys() == []
     # Lists are older than what was read by its key.
     history = recorded(tmp_path / "bug", drawn(late), command=command(bug), **much_read)
@@ -332,7 +332,7 @@ def test_a_change_that_watch_leaves_out_is_found(tmp_path: Path) -> None:
 
 
 def test_writes_that_are_acknowledged_before_their_commit_are_found_by_a_kill(tmp_path: Path) -> None:
-    how = {"command": command("late_commit")}
+    how: dict[str, Any] = {"command": command("late_commit")}
     assert recorded(tmp_path / "unkilled", drawn("late_commit"), 400, 0, **how).wrong_keys() == []
     assert recorded(tmp_path / "killed", drawn("late_commit"), 400, 2, **how).wrong_keys() != []
 
