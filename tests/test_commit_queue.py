@@ -13,7 +13,7 @@ from memory_service.errors import Unavailable
 from memory_service.stores.hnsw import commit_queue
 from memory_service.stores.hnsw.commit_queue import CommitQueue
 from memory_service.stores.hnsw.disk_space import DiskSpace, SpaceSettings
-from memory_service.stores.sqlite import Connection, connect
+from memory_service.stores.sqlite import PAGE_BYTES, Connection, connect
 
 COMMIT = "commit"
 
@@ -180,6 +180,26 @@ async def test_the_loop_reads_nothing_that_is_not_published(tmp_path: Path, heav
         assert (rows(), writing.done()) == (number - 1, False)
         await writing
         assert rows() == number
+    await queue.close()
+
+
+async def test_the_log_stays_short_though_writes_never_pause_and_the_loop_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite begins the log anew only once all of it is in the database file and nobody reads it."""
+    pages = 64
+    monkeypatch.setattr(commit_queue, "CHECKPOINT_PAGES", pages)
+    queue = open_queue(tmp_path, lambda _: None)
+    sizes: list[int] = []
+
+    async def write_on() -> None:
+        for _ in range(200):
+            await queue.write(lambda db: db.execute("INSERT INTO written VALUES (zeroblob(20000))"), ignore)
+            queue._reader.execute("SELECT max(rowid) FROM written").fetchone()
+            sizes.append((tmp_path / "records.db-wal").stat().st_size)
+
+    await asyncio.gather(*(write_on() for _ in range(4)))
+    assert max(sizes) < 2 * pages * PAGE_BYTES < 200 * 4 * 20_000
     await queue.close()
 
 

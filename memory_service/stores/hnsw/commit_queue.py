@@ -362,7 +362,7 @@ class CommitQueue:
             write.error = None
         for write in group:
             self._publish(write)
-        rollback(self._reader)
+        self._attempt(partial(rollback, self._reader))
         self._committing = False
         self._published.set()
         self._first.extendleft(reversed(self._again))
