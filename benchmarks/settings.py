@@ -73,6 +73,9 @@ class Sizes:
     overload_items: int
     """Items in the namespace whose queries overload the server: dear ones, for the client has to make ten
     times as many calls as the server answers, on the same cores."""
+    overload_turns: int
+    """Times that a peak and what exceeds it, or a tenant alone and beside others, take turns: an odd number,
+    the middle one counts."""
     overload_s: float
     """Seconds for which the peak is measured, and for which it is exceeded."""
     starts: int
@@ -93,6 +96,7 @@ FULL = Sizes(
     hybrid_items=10_000,
     million=1_000_000,
     overload_items=50_000,
+    overload_turns=3,
     overload_s=5.0,
     starts=3,
 )
@@ -111,6 +115,7 @@ QUICK = Sizes(
     hybrid_items=10_000,
     million=50_000,
     overload_items=20_000,
+    overload_turns=1,
     overload_s=3.0,
     starts=2,
 )

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any
-
-import grpc.aio
 
 from benchmarks.bench import Bench, progress, settle
 from benchmarks.client import Client, Load, drive
@@ -15,12 +12,12 @@ from benchmarks.items import import_messages, text
 from benchmarks.processes import ServerProcess, memory_server
 from benchmarks.settings import (
     LIMIT,
-    OVERLOAD_CONNECTIONS,
     OVERLOAD_DEADLINE_S,
     OVERLOAD_FACTOR,
     OVERLOAD_IN_FLIGHT,
 )
 from benchmarks.table import Bar, Measurement, count
+from benchmarks.turns import middle
 from memory_service.v1 import memory_pb2
 
 _GREEDY, _MODEST = "greedy", "modest"
@@ -46,11 +43,12 @@ async def run(bench: Bench) -> list[Measurement]:
             await client.import_all(list(import_messages(_MODEST, _MODEST_ITEMS, None)))
             # A graph that is being built takes both cores.
             await settle(client, server, _GREEDY)
-        # Many words, each in many of the texts; and for a flood, which the client has to make on the same
-        # cores, many results.
-        dear = _request(_GREEDY, " ".join(text(number) for number in range(0, size, size // 8)))
-        long = _request(_GREEDY, _QUESTION, _LONG_LIMIT)
-        ordinary = _request(_MODEST, _QUESTION)
+            # Many words, each in many of the texts; and for a flood, which the client has to make on the
+            # same cores, many results.
+            dear = _request(_GREEDY, " ".join(text(number) for number in range(0, size, size // 8)))
+            long = _request(_GREEDY, _QUESTION, _LONG_LIMIT)
+            ordinary = _request(_MODEST, _QUESTION)
+            await drive(client.retrieve, [dear, long, ordinary], calls=60, in_flight=4)
         return [
             *await _overloaded(bench, server, "ordinary", ordinary, "callers"),
             *await _overloaded(bench, server, "long", long, "rate"),
@@ -78,30 +76,48 @@ def _batch(namespace: str) -> bytes:
     return memory_pb2.BatchAddRequest(namespace=namespace, items=items).SerializeToString()
 
 
+@dataclass(frozen=True)
+class Turn:
+    """What a crowd got done of what it asked, and a small one before it."""
+
+    peak: float
+    asked: float
+    ends: Outcome
+    health: Outcome
+    seconds: float
+
+    @property
+    def good(self) -> float:
+        """Calls per second that were answered in time."""
+        return self.ends.good / self.seconds
+
+
 async def _overloaded(
     bench: Bench, server: ServerProcess, kind: str, request: bytes, how: str, *, has_bar: bool = True
 ) -> list[Measurement]:
-    seconds = bench.sizes.overload_s
-    peak = await _peak(server, request, seconds)
-    number = OVERLOAD_FACTOR * (OVERLOAD_IN_FLIGHT if how == "callers" else peak)
-    asked = f"{number} callers" if how == "callers" else f"{OVERLOAD_FACTOR} x the peak"
-    progress(f"overload: {kind} calls, {asked}")
     resident = server.resident_bytes()
-    ends, health = await overload(server.address, request, how, number, seconds)
+    turns = []
+    for number in range(bench.sizes.overload_turns):
+        progress(f"overload: {kind} calls, {how}, {number + 1} of {bench.sizes.overload_turns}")
+        turns.append(await _turn(server, request, how, bench.sizes.overload_s))
     grown = server.resident_bytes() - resident
-    latencies, answers = sorted(ends.latencies_s), sorted(health.latencies_s)
+    turn = middle(turns, lambda turn: turn.good / turn.peak)
+    asked = f"{turn.asked:g} callers" if how == "callers" else f"{OVERLOAD_FACTOR} x the peak"
+    latencies = sorted(turn.ends.latencies_s)
+    # Of health the worst counts.
+    answers = sorted(seconds for turn in turns for seconds in turn.health.latencies_s)
     return [
         Measurement(
             row="overload",
             what=f"good {kind} calls/s, {asked}, deadline {OVERLOAD_DEADLINE_S:g} s",
-            measured=ends.good / seconds,
+            measured=turn.good,
             unit="/s",
-            reference=peak,
+            reference=turn.peak,
             reference_name=f"peak, {OVERLOAD_IN_FLIGHT} callers",
             bar=Bar(0.8, "higher") if has_bar else None,
             details={
-                "made": float(ends.made),
-                **{code: float(number) for code, number in ends.codes.items()},
+                "made": float(turn.ends.made),
+                **{code: float(number) for code, number in turn.ends.codes.items()},
                 "grown MB": grown / 1e6,
                 "p99 of good ms": latencies[int(0.99 * len(latencies))] * 1e3 if latencies else float("inf"),
             },
@@ -114,31 +130,22 @@ async def _overloaded(
             bar=Bar(100, "lower", of="measured") if has_bar else None,
             details={
                 "answers": float(len(answers)),
-                "without answer": float(health.made - len(answers)),
+                "without answer": float(sum(turn.health.made for turn in turns) - len(answers)),
                 "p50 ms": answers[len(answers) // 2] * 1e3 if answers else float("inf"),
             },
         ),
     ]
 
 
-async def _peak(server: ServerProcess, request: bytes, seconds: float) -> float:
-    """The calls per second of as many clients as the server likes best, each waiting for its answer."""
-    channels = [
-        grpc.aio.insecure_channel(server.address, options=[("grpc.use_local_subchannel_pool", 1)])
-        for _ in range(OVERLOAD_CONNECTIONS)
-    ]
-    calls: list[Any] = [
-        channel.unary_unary("/memory_service.v1.MemoryService/Retrieve") for channel in channels
-    ]
-    in_flight = OVERLOAD_IN_FLIGHT // len(calls)
-    # The namespace is cold, and so are the connections.
-    await asyncio.gather(*(drive(call, [request], calls=20, in_flight=4) for call in calls))
-    loads = await asyncio.gather(
-        *(drive(call, [request], calls=10**9, in_flight=in_flight, limit_s=seconds) for call in calls)
-    )
-    for channel in channels:
-        await channel.close()
-    return sum(load.rate for load in loads)
+async def _turn(server: ServerProcess, request: bytes, how: str, seconds: float) -> Turn:
+    """The peak, which is what as many callers get done as the server likes best; then ten times as much.
+
+    Of the same processes: what those take of the cores would else count as what the server lost.
+    """
+    small, _ = await overload(server.address, request, "callers", OVERLOAD_IN_FLIGHT, seconds)
+    peak = small.good / seconds
+    asked = OVERLOAD_FACTOR * (OVERLOAD_IN_FLIGHT if how == "callers" else peak)
+    return Turn(peak, asked, *await overload(server.address, request, how, asked, seconds), seconds)
 
 
 @dataclass(frozen=True)
@@ -150,6 +157,22 @@ class Greedy:
     in_flight: int = _GREEDY_IN_FLIGHT
 
 
+@dataclass(frozen=True)
+class Sharing:
+    """What a modest tenant's calls took, one after the other."""
+
+    alone: Load
+    beside: Load
+    with_its_own: Load
+    """Server, beside the same crowd."""
+    crowd: Outcome
+
+    @property
+    def cost(self) -> float:
+        """How many times as long a call takes because the crowd asks the same server."""
+        return self.beside.percentile(0.99) / self.with_its_own.percentile(0.99)
+
+
 async def _fairness(bench: Bench, server: ServerProcess, kinds: dict[str, Greedy]) -> list[Measurement]:
     """The latency of one call at a time, alone and while another namespace keeps the server busy."""
     lines: list[Measurement] = []
@@ -157,12 +180,18 @@ async def _fairness(bench: Bench, server: ServerProcess, kinds: dict[str, Greedy
         async with Client(server.address) as client, Client(apart.address) as client_apart:
             await client_apart.import_all(list(import_messages(_MODEST, _MODEST_ITEMS, None)))
             for kind, greedy in kinds.items():
-                progress(f"overload: a modest tenant beside a greedy one, {kind}")
-                alone = await _modest(client)
-                beside, crowd = await _beside(client, server, greedy)
-                # What the crowd takes from the machine, and not from the server.
-                with_its_own, _ = await _beside(client_apart, server, greedy)
-                lines += _fairness_lines(kind, greedy, alone, beside, with_its_own, crowd)
+                turns = []
+                for _ in range(bench.sizes.overload_turns):
+                    progress(f"overload: a modest tenant beside a greedy one, {kind}")
+                    alone = await _modest(client)
+                    beside, crowd = await _beside(client, server, greedy)
+                    # What the crowd takes from the machine, and not from the server.
+                    with_its_own, _ = await _beside(client_apart, server, greedy)
+                    turns.append(Sharing(alone, beside, with_its_own, crowd))
+                turn = middle(
+                    turns, lambda turn: turn.beside.percentile(0.99) / turn.with_its_own.percentile(0.99)
+                )
+                lines += _fairness_lines(kind, greedy, turn)
     return lines
 
 
@@ -183,17 +212,15 @@ async def _beside(client: Client, server: ServerProcess, greedy: Greedy) -> tupl
     return beside, ends
 
 
-def _fairness_lines(
-    kind: str, greedy: Greedy, alone: Load, beside: Load, with_its_own: Load, crowd: Outcome
-) -> list[Measurement]:
+def _fairness_lines(kind: str, greedy: Greedy, turn: Sharing) -> list[Measurement]:
     """Beside the greedy one, compared with a server of its own beside the same crowd, and with alone.
 
     The crowd's processes take the cores that the tenant has alone, whoever answers them. What sharing a
     server adds to that is the first, and has the bar. The second is reported.
     """
-    latencies = sorted(crowd.latencies_s)
+    latencies = sorted(turn.crowd.latencies_s)
     p99_ms, p99_alone_ms, p99_its_own_ms = (
-        load.percentile(0.99) * 1e3 for load in (beside, alone, with_its_own)
+        load.percentile(0.99) * 1e3 for load in (turn.beside, turn.alone, turn.with_its_own)
     )
     return [
         Measurement(
@@ -205,10 +232,10 @@ def _fairness_lines(
             reference_name="with a server of its own",
             bar=Bar(2, "lower"),
             details={
-                "p50 ms": beside.percentile(0.5) * 1e3,
-                "p50 with a server of its own ms": with_its_own.percentile(0.5) * 1e3,
+                "p50 ms": turn.beside.percentile(0.5) * 1e3,
+                "p50 with a server of its own ms": turn.with_its_own.percentile(0.5) * 1e3,
                 "greedy p50 ms": latencies[len(latencies) // 2] * 1e3,
-                "greedy calls/s": crowd.good / _CROWD_S,
+                "greedy calls/s": turn.crowd.good / _CROWD_S,
             },
         ),
         Measurement(
@@ -219,7 +246,7 @@ def _fairness_lines(
             reference=p99_alone_ms,
             reference_name="alone",
             details={
-                "p50 alone ms": alone.percentile(0.5) * 1e3,
+                "p50 alone ms": turn.alone.percentile(0.5) * 1e3,
                 "with a server of its own x alone": p99_its_own_ms / p99_alone_ms,
             },
         ),
