@@ -151,6 +151,26 @@ async def test_a_fault_in_the_thread_leaves_nobody_waiting(tmp_path: Path, heavy
     await queue.close()
 
 
+@pytest.mark.parametrize("step", ["hold_view", "rollback"])
+async def test_a_fault_where_the_view_of_the_loop_begins_or_ends_leaves_nobody_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    queue = open_queue(tmp_path, lambda _: None)
+    published: list[None] = []
+
+    def fail(connection: Connection) -> None:
+        assert connection is queue._reader
+        raise Unforeseen
+
+    monkeypatch.setattr(commit_queue, step, fail)
+    for number in range(2):
+        with pytest.raises(Unavailable):
+            await asyncio.wait_for(queue.write(insert(number), published.append), 60)
+    # What the loop can still not read is not in memory either.
+    assert published == []
+    await queue.close()
+
+
 async def committed_and_not_published(folder: Path, rows: int) -> None:
     """Returns in the turn of the loop in which the commit of a write is done, before the loop hears of it."""
     other = connect(folder / "records.db")
@@ -180,6 +200,7 @@ async def test_the_loop_reads_nothing_that_is_not_published(tmp_path: Path, heav
         assert (rows(), writing.done()) == (number - 1, False)
         await writing
         assert rows() == number
+    assert seen == [1, 2, 3]
     await queue.close()
 
 

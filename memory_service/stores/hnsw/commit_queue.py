@@ -356,13 +356,14 @@ class CommitQueue:
         self._shrink_log |= bool(self._again)
 
     def _committed(self) -> None:
+        # Nothing else runs on the loop before all is published.
+        self._attempt(partial(rollback, self._reader))
         group, self._group = self._group, []
         for write in self._again:
             group.remove(write)
             write.error = None
         for write in group:
             self._publish(write)
-        self._attempt(partial(rollback, self._reader))
         self._committing = False
         self._published.set()
         self._first.extendleft(reversed(self._again))
