@@ -21,6 +21,7 @@ from benchmarks.bench import Bench, progress
 from benchmarks.rows import (
     add,
     auth,
+    fairness,
     hybrid,
     imports,
     locomo,
@@ -44,6 +45,7 @@ ROWS: dict[str, Callable[[Bench], Awaitable[list[Measurement]]]] = {
     "namespaces": namespaces.run,
     "startup": startup.run,
     "overload": overload.run,
+    "fairness": fairness.run,
     "locomo": locomo.run,
     "million": million.run,
 }

@@ -1,0 +1,143 @@
+"""Row `fairness`: a modest tenant beside a greedy one."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from benchmarks.bench import Bench, progress
+from benchmarks.client import Client, Load, drive
+from benchmarks.crowd import BATCH_ADD, RETRIEVE, Outcome, overload
+from benchmarks.items import import_messages, text
+from benchmarks.processes import ServerProcess, memory_server
+from benchmarks.table import Bar, Measurement
+from benchmarks.tenants import GREEDY, MODEST, MODEST_ITEMS, query, two_tenants
+from benchmarks.turns import middle
+from memory_service.v1 import memory_pb2
+
+_GREEDY_IN_FLIGHT = 64
+_BATCHES_IN_FLIGHT = 16
+_BATCH_ITEMS = 100
+_MODEST_CALLS = 1000
+_CROWD_S = 8.0
+# Its processes have to start and to connect.
+_CROWD_STARTS_S = 1.5
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """What a tenant asks all the time."""
+
+    request: bytes
+    method: str = RETRIEVE
+    in_flight: int = _GREEDY_IN_FLIGHT
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """What a modest tenant's calls took, one after the other."""
+
+    alone: Load
+    beside: Load
+    with_its_own: Load
+    """Server, beside the same crowd."""
+    crowd: Outcome
+
+    @property
+    def cost(self) -> float:
+        """How many times as long a call takes because the crowd asks the same server."""
+        return self.beside.percentile(0.99) / self.with_its_own.percentile(0.99)
+
+
+async def run(bench: Bench) -> list[Measurement]:
+    """The latency of one call at a time, alone and while another namespace keeps the server busy."""
+    size = bench.sizes.overload_items
+    # Many words, each in many of the texts.
+    dear = " ".join(text(number) for number in range(0, size, size // 8))
+    kinds = {
+        "dear": Greedy(query(GREEDY, dear)),
+        "ordinary": Greedy(query(GREEDY)),
+        "batches": Greedy(_batch(), BATCH_ADD, _BATCHES_IN_FLIGHT),
+    }
+    lines: list[Measurement] = []
+    async with two_tenants(bench) as server:
+        with memory_server(bench.new_folder()) as apart:
+            async with Client(apart.address) as client:
+                await client.import_all(list(import_messages(MODEST, MODEST_ITEMS, None)))
+            for kind, greedy in kinds.items():
+                progress(f"fairness: a modest tenant beside a greedy one, {kind}")
+                turns = [await _turn(server, apart, greedy) for _ in range(bench.sizes.overload_turns)]
+                lines += _lines(kind, greedy, middle(turns, lambda turn: turn.cost))
+    return lines
+
+
+def _batch() -> bytes:
+    items = [memory_pb2.MemoryItem(text=text(number)) for number in range(_BATCH_ITEMS)]
+    return memory_pb2.BatchAddRequest(namespace=GREEDY, items=items).SerializeToString()
+
+
+async def _turn(server: ServerProcess, apart: ServerProcess, greedy: Greedy) -> Sharing:
+    async with Client(server.address) as client, Client(apart.address) as client_apart:
+        alone = await _modest(client)
+        beside, crowd = await _beside(client, server, greedy)
+        # What the crowd takes from the machine, and not from the server.
+        with_its_own, _ = await _beside(client_apart, server, greedy)
+    return Sharing(alone, beside, with_its_own, crowd)
+
+
+async def _modest(client: Client) -> Load:
+    request = query(MODEST)
+    return await drive(client.retrieve, [request], calls=_MODEST_CALLS, in_flight=1, limit_s=_CROWD_S - 1)
+
+
+async def _beside(client: Client, server: ServerProcess, greedy: Greedy) -> tuple[Load, Outcome]:
+    """What a modest tenant's calls take while a crowd keeps this server busy, and how the crowd fared."""
+    # In processes of their own: the answers of a crowd would keep a loop that has to time one call.
+    crowd = asyncio.create_task(
+        overload(server.address, greedy.request, "callers", greedy.in_flight, _CROWD_S, greedy.method)
+    )
+    await asyncio.sleep(_CROWD_STARTS_S)
+    beside = await _modest(client)
+    ends, _ = await crowd
+    return beside, ends
+
+
+def _lines(kind: str, greedy: Greedy, turn: Sharing) -> list[Measurement]:
+    """Beside the greedy one, compared with a server of its own beside the same crowd, and with alone.
+
+    The crowd's processes take the cores that the tenant has alone, whoever answers them. What sharing a
+    server adds to that is the first, and has the bar. The second is reported.
+    """
+    latencies = sorted(turn.crowd.latencies_s)
+    p99_ms, p99_alone_ms, p99_its_own_ms = (
+        load.percentile(0.99) * 1e3 for load in (turn.beside, turn.alone, turn.with_its_own)
+    )
+    return [
+        Measurement(
+            row="fairness",
+            what=f"p99 of a tenant with one call at a time, beside one with {greedy.in_flight} {kind}",
+            measured=p99_ms,
+            unit="ms",
+            reference=p99_its_own_ms,
+            reference_name="with a server of its own",
+            bar=Bar(2, "lower"),
+            details={
+                "p50 ms": turn.beside.percentile(0.5) * 1e3,
+                "p50 with a server of its own ms": turn.with_its_own.percentile(0.5) * 1e3,
+                "greedy p50 ms": latencies[len(latencies) // 2] * 1e3,
+                "greedy calls/s": turn.crowd.good / _CROWD_S,
+            },
+        ),
+        Measurement(
+            row="fairness",
+            what=f"the same, beside {greedy.in_flight} {kind}",
+            measured=p99_ms,
+            unit="ms",
+            reference=p99_alone_ms,
+            reference_name="alone",
+            details={
+                "p50 alone ms": turn.alone.percentile(0.5) * 1e3,
+                "with a server of its own x alone": p99_its_own_ms / p99_alone_ms,
+            },
+        ),
+    ]
