@@ -7,16 +7,16 @@ theirs.
 
 from __future__ import annotations
 
-from typing import IO, Any
+from typing import IO
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from memory_service.indexes.frozen_view import ROW_TYPES, FrozenView, LabelLists
 from memory_service.indexes.lexical import Segment, Words
 from memory_service.records import LabelKey
 from memory_service.stores.hnsw import schema
+from memory_service.stores.hnsw.arrays import read_array, write_array
 from memory_service.stores.hnsw.view_refresh import Reason, Refused
 
 FORMAT = 1
@@ -47,26 +47,26 @@ def write_columns(file: IO[bytes], uid: int, frozen: FrozenView) -> None:
         FORMAT, schema.FORMAT, uid, frozen.revision, frozen.vector_epoch, len(words.segments),
         frozen.sessions, labels.labels,
     )  # fmt: skip
-    _write(file, np.frombuffer(msgspec.json.encode(header), np.uint8))
+    write_array(file, np.frombuffer(msgspec.json.encode(header), np.uint8))
     for name in ROW_TYPES:
-        _write(file, frozen.rows[name])
+        write_array(file, frozen.rows[name])
     postings = [part for s in words.segments for part in (s.terms, s.starts, s.docs, s.counts)]
     for array in (words.lengths, labels.starts, labels.rows, *postings):
-        _write(file, array)
+        write_array(file, array)
 
 
 def read_columns(file: IO[bytes], uid: int) -> FrozenView:
     """Read what `write_columns` wrote. Raises Refused, and others where the file is not what it should be."""
-    encoded = _read(file).tobytes()
+    encoded = read_array(file).tobytes()
     version = msgspec.json.decode(encoded, type=_Version)
     if (version.format, version.records_format) != (FORMAT, schema.FORMAT):
         raise Refused(Reason.OTHER_FORMAT)
     header = msgspec.json.decode(encoded, type=_Header)
     if header.uid != uid:
         raise Refused(Reason.OTHER_RECORDS)
-    rows = {name: _read(file) for name in ROW_TYPES}
-    lengths, starts, label_rows = (_read(file) for _ in range(3))
-    segments = [Segment(*(_read(file) for _ in range(4))) for _ in range(header.segment_count)]
+    rows = {name: read_array(file) for name in ROW_TYPES}
+    lengths, starts, label_rows = (read_array(file) for _ in range(3))
+    segments = [Segment(*(read_array(file) for _ in range(4))) for _ in range(header.segment_count)]
     words = Words(segments, lengths, np.ones(len(lengths), np.bool_))
     frozen = FrozenView(
         header.revision, header.vector_epoch, rows, words, header.sessions,
@@ -76,12 +76,3 @@ def read_columns(file: IO[bytes], uid: int) -> FrozenView:
         raise ValueError("there is more than there should be")
     frozen.check()
     return frozen
-
-
-def _write(file: IO[bytes], array: NDArray[Any]) -> None:
-    np.save(file, array, allow_pickle=False)
-
-
-def _read(file: IO[bytes]) -> NDArray[Any]:
-    array: NDArray[Any] = np.load(file, allow_pickle=False)
-    return array

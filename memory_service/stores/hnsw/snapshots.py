@@ -28,6 +28,7 @@ from memory_service.indexes.distinct_graph import DistinctGraph, Linked
 from memory_service.indexes.frozen_view import FrozenView, ViewCopy
 from memory_service.indexes.hnsw import HnswGraph
 from memory_service.log_causes import cause_of, places_of
+from memory_service.stores.hnsw.arrays import read_array, write_array
 from memory_service.stores.hnsw.column_files import read_columns, write_columns
 from memory_service.stores.hnsw.sealed_files import SealedFiles
 from memory_service.stores.hnsw.view_refresh import Reason, Refused
@@ -113,7 +114,7 @@ class Snapshots:
         group_hash[deleted[deleted < len(group_hash)]] = NO_HASH
         with self._files.writing(slots_path) as path, path.open("wb") as file:
             for array in (snapshot.slot_keys, graph.slot_group, group_hash):
-                np.save(file, array, allow_pickle=False)
+                write_array(file, array)
         reach("snapshot.before_columns")
         written = [graph_path, slots_path]
         if frozen is not None:
@@ -143,7 +144,7 @@ class Snapshots:
         for file in (manifest.graph, manifest.slots):
             self._verify(file)
         with self._files.reading(self._folder / manifest.slots.name) as path, path.open("rb") as arrays:
-            slot_keys, slot_group, group_hash = (np.load(arrays, allow_pickle=False) for _ in range(3))
+            slot_keys, slot_group, group_hash = (read_array(arrays) for _ in range(3))
         with self._files.reading(self._folder / manifest.graph.name) as path:
             graph = HnswGraph.load(path, dimension, manifest.ef)
         return Snapshot(DistinctGraph(graph, Linked.of(slot_group, group_hash)), slot_keys)

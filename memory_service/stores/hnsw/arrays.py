@@ -1,0 +1,34 @@
+"""Arrays in files, one behind the other, as `numpy.save` writes them."""
+
+from __future__ import annotations
+
+from math import prod
+from threading import Lock
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+_header_parsing = Lock()
+
+
+def write_array(file: IO[bytes], array: NDArray[Any]) -> None:
+    """Write an array of numbers. Raises OSError."""
+    np.save(file, array, allow_pickle=False)
+
+
+def read_array(file: IO[bytes]) -> NDArray[Any]:
+    """Read the next array of a file on disk. For any thread; raises ValueError where there is none.
+
+    In place of `numpy.load`, for one reason: it parses the header by `ast.literal_eval`, and in Python 3.11
+    threads that parse at the same time count each other's recursion and get a SystemError
+    (https://github.com/python/cpython/issues/106905).
+    """
+    if npy.read_magic(file) != (1, 0):
+        raise ValueError("an array of a format that is not written here")
+    with _header_parsing:
+        shape, by_columns, dtype = npy.read_array_header_1_0(file)
+    if by_columns or dtype.hasobject:
+        raise ValueError("an array of a kind that is not written here")
+    return np.fromfile(file, dtype, prod(shape)).reshape(shape)
