@@ -270,6 +270,8 @@ def test_a_deletion_for_which_even_the_ballast_is_too_small_is_refused_and_not_t
         items = [filled.add(f"unique{n} kiwi {'x' * 5_000}") for n in range(100)]
         small.fill()
         grow_until_refused(filled)
+        # What was too large left a rest, in which deletions could find all their room.
+        small.fill()
         refusals = 0
         for item in items:
             try:
