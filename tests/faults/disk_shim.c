@@ -116,12 +116,14 @@ static void record_name(int kind, uint64_t inode, const char *path) {
 
 /* --- the quota ------------------------------------------------------------------------------- */
 
+/* By the sizes of the files, not their blocks: some file systems allocate blocks ahead of a file that grows. */
+
 static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
 static int64_t counted_bytes;
 
 static int count_one(const char *path, const struct stat *info, int kind, struct FTW *at) {
     (void)path, (void)at;
-    if (kind == FTW_F) counted_bytes += info->st_blocks * 512;
+    if (kind == FTW_F) counted_bytes += info->st_size;
     return 0;
 }
 
@@ -137,7 +139,7 @@ static int64_t free_bytes(void) {
 static int over_quota(int file, int64_t end) {
     struct stat info;
     if (!control->quota_bytes || fstat(file, &info)) return 0;
-    int64_t more = end - info.st_blocks * 512;
+    int64_t more = end - info.st_size;
     if (more <= 0 || more <= free_bytes()) return 0;
     errno = ENOSPC;
     return 1;
