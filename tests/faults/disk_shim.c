@@ -116,7 +116,7 @@ static void record_name(int kind, uint64_t inode, const char *path) {
 
 /* --- the quota ------------------------------------------------------------------------------- */
 
-/* By the sizes of the files, not their blocks: some file systems allocate blocks ahead of a file that grows. */
+/* By the sizes of files, not by their blocks: some file systems allocate those ahead of a file that grows. */
 
 static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
 static int64_t counted_bytes;

@@ -23,7 +23,7 @@ def read_array(file: IO[bytes]) -> NDArray[Any]:
 
     In place of `numpy.load`, for one reason: it parses the header by `ast.literal_eval`, and in Python 3.11
     threads that parse at the same time count each other's recursion and get a SystemError
-    (https://github.com/python/cpython/issues/106905).
+    (https://github.com/python/cpython/issues/106905). Only the header is read in turns: the rest may be long.
     """
     if npy.read_magic(file) != (1, 0):
         raise ValueError("an array of a format that is not written here")
