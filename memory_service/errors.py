@@ -86,7 +86,7 @@ class Overloaded(MemoryServiceError):
             limit_name=limit_name,
             limit=limit,
         )
-        self.retry_after_s = retry_after_s
+        self.retry_after_s: float = retry_after_s
         self.problem = problem
 
     @classmethod

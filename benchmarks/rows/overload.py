@@ -26,6 +26,7 @@ async def run(bench: Bench) -> list[Measurement]:
             await drive(client.retrieve, [long, ordinary], calls=_WARM_UP_CALLS, in_flight=4)
         return [
             *await _overloaded(bench, server, "ordinary", ordinary, "callers"),
+            *await _overloaded(bench, server, "long", long, "callers"),
             *await _overloaded(bench, server, "long", long, "rate"),
             # More than the bare server could take in on this machine: reported.
             *await _overloaded(bench, server, "ordinary", ordinary, "rate", has_bar=False),

@@ -69,7 +69,7 @@ _SMOOTHING = 0.3
 _PACED_CALLS = 8
 _PACE_S = 0.1
 # Smaller requests are bounded by their number.
-_LARGE_BYTES = 64 * KIB
+LARGE_BYTES = 64 * KIB
 
 
 _K = TypeVar("_K")
@@ -138,7 +138,7 @@ class Admission:
 
         One that is alone, and follows one that was alone, does not wait.
         """
-        if len(raw) > _LARGE_BYTES:
+        if len(raw) > LARGE_BYTES:
             self._take_bytes(len(raw))
         self._taken_in += 1
         self._changes += 1
@@ -165,7 +165,7 @@ class Admission:
 
     def leave(self, ticket: Ticket, *, answered: bool = True) -> None:
         """Note that a call is answered; else it was refused after all, or its caller has gone."""
-        if len(ticket.raw) > _LARGE_BYTES:
+        if len(ticket.raw) > LARGE_BYTES:
             self._large_bytes -= len(ticket.raw)
         self._changes += 1
         left = _subtract(self._owned, ticket.owner)
@@ -231,7 +231,7 @@ class Admission:
                 _refuse(pushed_out, self._overloaded())
 
     def _refuse_now(self, ticket: Ticket) -> None:
-        if len(ticket.raw) > _LARGE_BYTES:
+        if len(ticket.raw) > LARGE_BYTES:
             self._large_bytes -= len(ticket.raw)
         self._has_refused = True
         raise self._overloaded()

@@ -33,6 +33,7 @@ from memory_service.server.admission import Admission
 from memory_service.server.auditing import Auditing, Wrap
 from memory_service.server.call_rates import CallRates
 from memory_service.server.errors import abort_of, expected
+from memory_service.server.refusals import Refusals
 from memory_service.server.tickets import owner_of
 
 _log = structlog.get_logger(__name__)
@@ -64,6 +65,8 @@ class CallGuard:
         self._draining = False
         self._idle = asyncio.Event()
         self._refused_lately = True
+        # As many as may wait to be answered.
+        self._refusals = Refusals(limits.waiting_calls_max)
 
     def guarding(self, server: grpc.aio.Server, auditing: Auditing | None = None) -> _Registrar:
         """Return what to register servicers with, in the place of the server."""
@@ -100,7 +103,7 @@ class CallGuard:
             await _abort(context, expected(error, "reflection"))
 
     def _unary(self, method: str, call: Callable[[Any, Context], Awaitable[Any]], decode: Decoder) -> Handler:
-        admission, access, rates = self._admission, self._access, self._rates
+        access, rates = self._access, self._rates
         permission = access.permission(method) if access is not None else None
 
         async def answer(raw: bytes, context: Context) -> Any:
@@ -116,32 +119,43 @@ class CallGuard:
                 raise asyncio.CancelledError
             if remaining_s is not None:
                 set_remaining_s(remaining_s)
-            ticket, stay, answered = None, None, False
             self._calls += 1
             try:
-                ticket = admission.arrive(raw, remaining_s)
-                if ticket.gate is not None:
-                    await ticket.gate
-                stay = enter(ticket.owner)
-                response = await call(decode(raw), context)
-                if ticket.gate is not None:
-                    # Those that were let in together are all answered before gRPC sends the first answer:
-                    # its code and ours push each other out of the processor's caches.
-                    await asyncio.sleep(0)
-                answered = True
-                return response
+                return await self._in_turn(raw, remaining_s, lambda: call(decode(raw), context))
+            except Overloaded as error:
+                await self._refusals.hold(error, len(raw), context.time_remaining())
+                await _abort(context, error)
             except Exception as error:
-                answered = not isinstance(error, Overloaded)
                 await _abort(context, expected(error, method))
             finally:
-                leave(stay)
-                if ticket is not None:
-                    admission.leave(ticket, answered=answered)
                 self._calls -= 1
                 if self._draining and not self._calls:
                     self._idle.set()
 
         return answer
+
+    async def _in_turn(
+        self, raw: bytes, remaining_s: float | None, call: Callable[[], Awaitable[Any]]
+    ) -> Any:
+        """Return the answer of a call, made once it was let in."""
+        ticket = self._admission.arrive(raw, remaining_s)
+        stay, answered = None, True
+        try:
+            if ticket.gate is not None:
+                await ticket.gate
+            stay = enter(ticket.owner)
+            response = await call()
+            if ticket.gate is not None:
+                # Those that were let in together are all answered before gRPC sends the first answer:
+                # its code and ours push each other out of the processor's caches.
+                await asyncio.sleep(0)
+            return response
+        except (Overloaded, asyncio.CancelledError):
+            answered = False
+            raise
+        finally:
+            leave(stay)
+            self._admission.leave(ticket, answered=answered)
 
     async def _hold_to_rate(self, rates: CallRates, holder: Holder, context: Context) -> None:
         """Count a call, or end it. What a stream sends afterwards is not counted."""
@@ -241,6 +255,7 @@ class CallGuard:
     async def drain(self, grace_s: float) -> None:
         """Refuse new calls, end the streams, and return when the calls under way are answered."""
         self._draining = True
+        self._refusals.end()
         # One that was cancelled while gRPC sends would end without a reason; it looks for itself afterwards.
         for task in self._streams.keys() - self._sending:
             task.cancel()

@@ -1,0 +1,67 @@
+"""Holds refusals back for a moment: callers who ask again at once would have a server do nothing but refuse.
+
+A refusal costs a tenth of an answer and more, and some hundred callers who come back with each keep a server
+busy. While its refusal is held a caller waits, as it does for an answer. Who does not wait for one call
+before it makes the next is not slowed down: its refusals soon are as many as may be held, and then, for a
+while, none is. The same is done by mail servers, which call it tarpitting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+
+from memory_service.errors import Overloaded
+from memory_service.server.admission import LARGE_BYTES
+
+_HELD_S = 0.3
+# Of the time that a caller gives its call.
+_HELD_PART = 0.3
+# They are told together: between two of them gRPC's code would push ours out of the processor's caches.
+_TOGETHER_S = 0.05
+# For how long none is held after as many were as may be.
+_NONE_S = 1.0
+
+
+class Refusals:
+    """For one event loop."""
+
+    def __init__(self, held_max: int) -> None:
+        self._held_max = held_max
+        self._held = set[asyncio.Future[None]]()
+        self._none_until = 0.0
+        self._ended = False
+
+    async def hold(self, refusal: Overloaded, request_bytes: int, remaining_s: float | None) -> None:
+        """Return when a caller that has so much time left is to be told of its refusal; None: any time.
+
+        The refusal's `retry_after_s` is so much less then: who comes again when it is told to loses nothing.
+        gRPC keeps the request for so long. A large one is told at once: those are bounded by their bytes,
+        which are counted while they wait or are under way.
+        """
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        if len(self._held) >= self._held_max:
+            self._none_until = now + _NONE_S
+        if self._ended or now < self._none_until or request_bytes > LARGE_BYTES:
+            return
+        held_s = _HELD_S if remaining_s is None else min(_HELD_S, remaining_s * _HELD_PART)
+        told: asyncio.Future[None] = loop.create_future()
+        loop.call_at(math.floor((now + held_s) / _TOGETHER_S) * _TOGETHER_S, _tell, told)
+        self._held.add(told)
+        try:
+            await told
+        finally:
+            self._held.discard(told)
+        refusal.retry_after_s = max(refusal.retry_after_s - (loop.time() - now), 0.0)
+
+    def end(self) -> None:
+        """Have those told that are held, and hold no more: the server ends."""
+        self._ended = True
+        for told in self._held:
+            _tell(told)
+
+
+def _tell(told: asyncio.Future[None]) -> None:
+    if not told.done():
+        told.set_result(None)
