@@ -27,7 +27,8 @@ SOURCES := memory_service clients/python tests benchmarks setup.py
 TEST_WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test soak bench check protos protos-check fmt lint types lock sbom audit-dependencies clean
+.PHONY: help install serve test soak bench check protos protos-check fmt lint types lock sbom audit-dependencies \
+	tools clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +71,8 @@ $(GO_TOOLS): clients/go/tools/go.mod
 	else \
 		echo "no Go: the Go clients, their generated code and the tests that need grpcurl are left out"; \
 	fi
+
+tools: $(GO_TOOLS) ## Build grpcurl, the Go generators and the Go linter into build/bin
 
 $(NODE_MODULES): clients/typescript/package.json clients/typescript/package-lock.json
 	@if command -v npm >/dev/null; then \

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,9 +11,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from certificates import write_all
+from credentials import keys_in
 from demanding_server import DemandingServer
 from memory_service.cli import main
+from memory_service.cli.serve import first_calls
+from memory_service.config import Config
 from server_process import ServerProcess
+from toolchain import run as run_program
+from toolchain import tool
 
 Run = Callable[..., Result]
 
@@ -118,3 +125,88 @@ def test_a_connection_that_fails_tells_what_may_be_wrong(mutual: ServerProcess, 
     assert "CERTIFICATE_VERIFY_FAILED" in stranger.stderr
     system = namespaces(mutual.address, "--tls", exit_code=1)
     assert "no encrypted connection" in system.stderr
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory, files: Path) -> Iterator[tuple[ServerProcess, str]]:
+    """A real server that asks for clients' certificates and for API keys, and a key."""
+    folder = tmp_path_factory.mktemp("guarded")
+    key = keys_in(folder).token(roles=("read", "write"))
+    pair = ("--tls-certificate", str(files / "server.pem"), "--tls-key", str(files / "server.key"))
+    flags = ("--auth", "keys", "--embedder", "none", "--tls-client-ca", str(files / "ca.pem"))
+    with ServerProcess(folder, flags=(*flags, *pair)) as server:
+        yield server, key
+
+
+def of(files: Path) -> list[str]:
+    """The options for a connection to the servers that ask for certificates."""
+    paths = {"--tls-ca": "ca.pem", "--tls-certificate": "client.pem", "--tls-key": "client.key"}
+    return [word for name, file in paths.items() for word in (name, str(files / file))]
+
+
+def test_health_needs_no_key_and_tells_more_with_one(guarded: tuple[ServerProcess, str], files: Path) -> None:
+    server, key = guarded
+
+    def health(*options: str) -> Result:
+        result = CliRunner().invoke(main, ["health", "--address", server.address, *of(files), *options])
+        assert result.exit_code == 0, result.output
+        return result
+
+    for nobody in ((), ("--api-key", "mem_unknown")):
+        told = health(*nobody)
+        assert told.stdout == "status: serving\n"
+        assert "credential" in told.stderr and "UNAUTHENTICATED" in told.stderr
+        assert json.loads(health(*nobody, "--json").stdout) == {"status": "serving"}
+    known = health("--api-key", key, "--json")
+    assert known.stderr == ""
+    assert json.loads(known.stdout)["store"] == "hnsw"
+
+
+RETRIEVE = "memory_service.v1.MemoryService/Retrieve"
+QUERY = """-d '{"namespace":"default","options":{"query_text":"what does Ada drink?"}}'"""
+
+
+def words(line: str, files: Path, key: str) -> list[str]:
+    """The words of a printed line, with what only a caller has in the place of its capitals."""
+    own = {"CA.pem": "ca.pem", "CLIENT.pem": "client.pem", "CLIENT.key": "client.key"}
+    for name, file in own.items():
+        line = line.replace(name, str(files / file))
+    return shlex.split(line.replace("KEY", key))
+
+
+def test_the_calls_that_a_server_prints_work_on_it(guarded: tuple[ServerProcess, str], files: Path) -> None:
+    server, key = guarded
+    known = Config(tls_certificate=files / "server.pem", tls_client_ca=files / "ca.pem", auth=("keys",))
+    # A server that listens on every address prints one that a client can ask.
+    everywhere = f"0.0.0.0:{server.address.rpartition(':')[2]}"
+    for address in (server.address, everywhere):
+        add, retrieve = first_calls(known, address)
+        result = CliRunner().invoke(main, words(add, files, key)[1:])
+        assert result.exit_code == 0, result.output
+    grpcurl = tool("grpcurl")
+    answer = run_program([grpcurl, *words(retrieve, files, key)[1:]], files, timeout_s=60)
+    assert "Ada likes green tea" in answer
+
+
+def test_the_printed_calls_have_what_the_server_asks_for_and_no_more() -> None:
+    add, tea = ".venv/bin/memory-service add", '"Ada likes green tea"'
+    port, pem = "127.0.0.1:50051", Path("server.pem")
+    assert first_calls(Config(), port) == (f"{add} {tea}", f"grpcurl -plaintext {QUERY} {port} {RETRIEVE}")
+    assert first_calls(Config(), "127.0.0.1:9") == (
+        f"{add} --address 127.0.0.1:9 {tea}",
+        f"grpcurl -plaintext {QUERY} 127.0.0.1:9 {RETRIEVE}",
+    )
+    for auth in (("keys",), ("jwt",)):
+        assert first_calls(Config(auth=auth), port) == (
+            f"{add} --api-key KEY {tea}",
+            f"grpcurl -plaintext -H 'authorization: Bearer KEY' {QUERY} {port} {RETRIEVE}",
+        )
+    for every_host in ("0.0.0.0", "[::]"):
+        assert first_calls(Config(tls_certificate=pem), f"{every_host}:9") == (
+            f"{add} --address 127.0.0.1:9 --tls-ca CA.pem {tea}",
+            f"grpcurl -cacert CA.pem {QUERY} 127.0.0.1:9 {RETRIEVE}",
+        )
+    assert first_calls(Config(tls_certificate=pem, tls_client_ca=pem, auth=("mtls",)), port) == (
+        f"{add} --tls-ca CA.pem --tls-certificate CLIENT.pem --tls-key CLIENT.key {tea}",
+        f"grpcurl -cacert CA.pem -cert CLIENT.pem -key CLIENT.key {QUERY} {port} {RETRIEVE}",
+    )

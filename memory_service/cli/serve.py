@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "items_bytes_max")
 _LIMITS = ("calls_per_s_max", "namespace_items_max", "namespace_bytes_max")
+_EVERY_HOST = ("0.0.0.0", "[::]")
 
 
 @click.command()
@@ -322,11 +323,35 @@ def _announce(config: Config, address: str) -> None:
     where = f"records in {config.data_dir}" if config.store == "hnsw" else "records in memory"
     click.echo(f"memory-service {__version__} listening on {address} ({where})\n")
     click.echo("Try it from another terminal:")
-    flag = "" if address == "127.0.0.1:50051" else f" --address {address}"
-    encrypted = config.tls_certificate is not None
-    click.echo(f'  .venv/bin/memory-service add{flag}{" --tls" if encrypted else ""} "Ada likes green tea"')
-    click.echo(
-        f"  grpcurl{'' if encrypted else ' -plaintext'}"
-        ' -d \'{"namespace":"default","options":{"query_text":"what does Ada drink?"}}\''
-        f" {address} memory_service.v1.MemoryService/Retrieve\n"
+    for line in first_calls(config, address):
+        click.echo(f"  {line}")
+    click.echo()
+
+
+def first_calls(config: Config, address: str) -> tuple[str, str]:
+    """Return a command that writes to this server, and one that reads from it.
+
+    What only the caller has is in capitals: an API key, and files of certificates.
+    """
+    host, _, port = address.rpartition(":")
+    if host in _EVERY_HOST:
+        # Clients need an address that there is; a server that listens on all of them is there, too.
+        address = f"127.0.0.1:{port}"
+    ours = "" if address == "127.0.0.1:50051" else f" --address {address}"
+    theirs = ""
+    if config.tls_certificate is None:
+        theirs += " -plaintext"
+    else:
+        ours += " --tls-ca CA.pem"
+        theirs += " -cacert CA.pem"
+    if config.tls_client_ca is not None:
+        ours += " --tls-certificate CLIENT.pem --tls-key CLIENT.key"
+        theirs += " -cert CLIENT.pem -key CLIENT.key"
+    if {"keys", "jwt"} & set(config.auth):
+        ours += " --api-key KEY"
+        theirs += " -H 'authorization: Bearer KEY'"
+    return (
+        f'.venv/bin/memory-service add{ours} "Ada likes green tea"',
+        f'grpcurl{theirs} -d \'{{"namespace":"default","options":{{"query_text":"what does Ada drink?"}}}}\''
+        f" {address} memory_service.v1.MemoryService/Retrieve",
     )

@@ -39,7 +39,8 @@ class FastembedReranker(Reranker):
             from fastembed.rerank.cross_encoder import TextCrossEncoder
         except ImportError as error:
             raise CannotLoad(
-                "the reranker fastembed needs: pip install 'memory-service[reranker]'"
+                "the reranker fastembed needs packages of its own: install requirements-reranker.lock,"
+                " as docs/retrieval.md says"
             ) from error
         self.name = f"fastembed:{model}"
         threads = max((os.cpu_count() or 2) // 2, 1)
