@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -183,7 +184,7 @@ class Config:
                 ),
                 (
                     (self.tls_certificate is None) != (self.tls_key is None),
-                    "tls_certificate and tls_key need each other",
+                    "tls_certificate and tls_key must be given together",
                 ),
                 (
                     self.tls_client_ca is not None and self.tls_certificate is None,
@@ -202,10 +203,10 @@ class Config:
                 (self.embedding_dimension < 0, "embedding_dimension must not be negative"),
                 (not 0 <= self.history_days <= 36_500, "history_days must be 0 to 36500"),
                 (not 1 <= self.quarantine_days <= 36_500, "quarantine_days must be 1 to 36500"),
-                (self.embedder_timeout_s <= 0, "embedder_timeout must be positive"),
+                (not 0 < self.embedder_timeout_s < math.inf, "embedder_timeout must be positive and finite"),
                 (self.embedder_retries < 0, "embedder_retries must not be negative"),
-                (self.embedder_pause_s <= 0, "embedder_pause must be positive"),
-                (self.llm_timeout_s <= 0, "llm_timeout must be positive"),
+                (not 0 < self.embedder_pause_s < math.inf, "embedder_pause must be positive and finite"),
+                (not 0 < self.llm_timeout_s < math.inf, "llm_timeout must be positive and finite"),
                 (self.llm_retries < 0, "llm_retries must not be negative"),
                 (self.llm_tokens_per_minute_max < 0, "llm_tokens_per_minute_max must not be negative"),
                 (self.llm_input_tokens_max < 1, "llm_input_tokens_max must be positive"),
@@ -213,7 +214,7 @@ class Config:
                     self.reranker_dir is not None and not self.reranker_dir.is_dir(),
                     f"reranker_dir {str(self.reranker_dir)!r} is no folder",
                 ),
-                (self.reranker_timeout_s <= 0, "reranker_timeout must be positive"),
+                (not 0 < self.reranker_timeout_s < math.inf, "reranker_timeout must be positive and finite"),
                 (
                     not 1 <= len(self.save_commands) <= 32
                     or not all(c.strip() and len(c) <= 64 for c in self.save_commands),
@@ -231,8 +232,8 @@ class Config:
                     bool(self.write_policy) and self.write_policy_file is not None,
                     "write_policy and write_policy_file cannot be given together",
                 ),
-                (self.drain_s < 0, "drain must not be negative"),
-                (self.sweep_s <= 0, "sweep must be positive"),
+                (not 0 <= self.drain_s < math.inf, "drain must not be negative, and finite"),
+                (not 0 < self.sweep_s < math.inf, "sweep must be positive and finite"),
                 (self.index.views_bytes_max < 0, "views_bytes_max must not be negative"),
                 (self.index.items_bytes_max < 0, "items_bytes_max must not be negative"),
                 (self.index.exact_vectors_max < 1, "exact_vectors_max must be positive"),

@@ -19,15 +19,15 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def make_folder(path: Path, mode: int = 0o777) -> None:
+def make_folder(path: Path) -> None:
     """Make a folder, and those above it that are missing, so that they last. Raises OSError.
 
-    `mode` is that of the folder itself, if it is made.
+    They are for their owner only; one that is there keeps its mode.
     """
     if not path.is_dir():
         if not path.parent.is_dir():
             make_folder(path.parent)
-        path.mkdir(mode, exist_ok=True)
+        path.mkdir(0o700, exist_ok=True)
     # A file can be synced as often as one likes: it is lost with the name of its folder. Also of one that
     # is there: whoever made it may have failed to.
     with suppress(PermissionError):

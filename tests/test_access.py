@@ -327,6 +327,18 @@ def test_naming_parents_is_reading(guarded: Guarded, filled: str) -> None:
     assert both.call("Add", namespace=filled, item=child).item.provenance.parent_ids == [there]
 
 
+def test_naming_interactions_is_reading(guarded: Guarded, filled: str) -> None:
+    """They become parents: the answer tells which of them there are, and how far they are trusted."""
+    writer, both = guarded.holding(roles=["write"]), guarded.holding(roles=["read", "write"])
+    there = both.call("Add", namespace=filled, item={"text": "x"}).item.id
+    for about in (there, "nowhere"):
+        thought = {"namespace": filled, "content": "hm", "interaction_ids": [about]}
+        assert writer.refused("StoreReflection", **thought).reason == "PERMISSION_DENIED"
+    assert writer.call("StoreReflection", namespace=filled, content="hm").interaction.id
+    thought = {"namespace": filled, "content": "hm", "interaction_ids": [there]}
+    assert both.call("StoreReflection", **thought).interaction.provenance.parent_ids == [there]
+
+
 def test_methods_on_the_whole_server_need_a_credential_for_all_of_it(guarded: Guarded) -> None:
     whole = [method for method in METHODS if PERMISSIONS[path(method)].reach is Reach.SERVER]
     assert {method.name for method in whole} == {"Flush", "Backup"}

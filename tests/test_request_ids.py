@@ -12,8 +12,8 @@ import pytest
 from google.protobuf.message import Message
 
 from grpc_api import Api, Connect, exactly, json_value, refusal, texts_of
+from memory_service.v1 import admin_pb2, state_pb2
 from memory_service.v1 import memory_pb2 as pb
-from memory_service.v1 import state_pb2
 from server_process import ServerProcess
 
 WRITES = (
@@ -109,6 +109,41 @@ def test_one_request_sent_twenty_times_at_once_is_applied_once(api: Api, namespa
         answers = {exactly(response) for response in pool.map(api.memory.Add, [request] * 20)}
     assert len(answers) == 1
     assert len(api.items(namespace)) == 1
+
+
+def everybodys(namespace: str) -> admin_pb2.UndoWritesRequest:
+    """An undo of all that was ever written."""
+    request = admin_pb2.UndoWritesRequest(namespace=namespace, any_writer=True, request_id="r-1")
+    request.since.FromSeconds(1)
+    return request
+
+
+@pytest.mark.parametrize("rpc", ["memory.Reset", "state.ClearState", "admin.UndoWrites"])
+def test_what_had_nothing_to_remove_removes_nothing_when_it_is_repeated(
+    api: Api, namespace: str, rpc: str
+) -> None:
+    """The namespace had not begun: a late retry must not take what was written since."""
+    request = everybodys(namespace) if rpc == "admin.UndoWrites" else request_of(rpc, namespace)
+    first = call(api, rpc, request)
+    with_an_old_item_and_state(api, namespace)
+    assert exactly(call(api, rpc, request)) == exactly(first)
+    assert texts_of(api.items(namespace)) == ["old"]
+    assert api.state.LoadState(state_pb2.LoadStateRequest(namespace=namespace, key="old")).entry.key == "old"
+
+
+def test_one_undo_sent_several_times_at_once_answers_each_with_all_that_it_did(
+    api: Api, namespace: str
+) -> None:
+    """It takes several steps, between which others get in."""
+    for _ in range(2):
+        api.add_texts(namespace, *(str(number) for number in range(500)))
+    with ThreadPoolExecutor(4) as pool:
+        answers = {
+            exactly(response) for response in pool.map(api.admin.UndoWrites, [everybodys(namespace)] * 4)
+        }
+    assert len(answers) == 1
+    assert api.admin.UndoWrites(everybodys(namespace)).removed_count == 1000
+    assert api.items(namespace) == []
 
 
 def test_a_replay_does_not_bring_back_what_was_deleted(api: Api, namespace: str) -> None:

@@ -63,7 +63,7 @@ class LogFile:
         return None if self._key is None else Seal(self._key, SEALED_FOR)
 
     def _open(self, version: str) -> list[str]:
-        make_folder(self._folder, 0o700)
+        make_folder(self._folder)
         files = files_of(self._folder)
         if not files and not (self._folder / HEAD).exists():
             # Whole from the beginning: one that is empty tells that something is missing.

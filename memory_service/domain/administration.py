@@ -131,7 +131,11 @@ class Administration:
         return time.monotonic() - began
 
     async def backup(self, name: str) -> tuple[BackupReport, float]:
-        """Write a backup; return what was written and the seconds it took."""
+        """Write a backup; return what was written and the seconds it took.
+
+        It goes on when its caller goes away, and until it is done there is no other: what copies is a thread,
+        which nobody can stop.
+        """
         name = name or datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
         self._checks.backup_name(name)
         if self.backup_progress is not None:
@@ -142,10 +146,15 @@ class Administration:
         def report(done_bytes: int, total_bytes: int) -> None:
             progress.done_bytes, progress.total_bytes = done_bytes, total_bytes
 
-        try:
-            return await self._store.backup(name, report), time.monotonic() - began
-        finally:
-            self.backup_progress = None
+        writing = asyncio.create_task(self._store.backup(name, report))
+        writing.add_done_callback(self._end_backup)
+        return await asyncio.shield(writing), time.monotonic() - began
+
+    def _end_backup(self, writing: asyncio.Task[BackupReport]) -> None:
+        self.backup_progress = None
+        if not writing.cancelled():
+            # Of one whose caller has gone nobody else would ask for it.
+            writing.exception()
 
     @contextlib.asynccontextmanager
     async def sweeping(self):  # type: ignore[no-untyped-def]
@@ -168,3 +177,6 @@ class Administration:
                     pass
             except MemoryServiceError as error:
                 _log.warning("sweep_failed", reason=error.reason)
+            except Exception as error:
+                # What nobody foresaw must not let everything that expires stay until the next start.
+                _log.error("sweep_failed", exc_info=error)

@@ -198,11 +198,13 @@ class Interactions:
         )
         added = await self._memories.add(namespace, [draft], fields=("interaction",), request=request)
         item = added.items[0]
-        if added.receipt.replayed and (stored := await self._stored(namespace, item.id)) is not None:
+        stored = await self._stored(namespace, item.id) if added.receipt.replayed else None
+        # What others have put in its place since is not told: who repeats it need not be allowed to read.
+        if stored is not None and stored.revision == item.revision:
             # What it was linked to then, which need not be what would be found now.
-            item = dataclasses.replace(item, session_id=stored.session_id, facet=stored.facet)
-            if stored.revision == item.revision:
-                item.provenance = stored.provenance
+            item = dataclasses.replace(
+                item, session_id=stored.session_id, facet=stored.facet, provenance=stored.provenance
+            )
         return Kept(Interaction(item), added.receipt.revision, added.degraded)
 
     async def _stored(self, namespace: str, item_id: str) -> Item | None:

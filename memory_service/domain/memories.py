@@ -400,7 +400,8 @@ class Memories:
         self._checks.namespace(namespace)
         if request is not None:
             self._checks.request_id(request.id)
-        if await self._store.namespace(namespace) is None:
+        # One that can be repeated is remembered: it must not remove what is written after it.
+        if request is None and await self._store.namespace(namespace) is None:
             return Receipt(0)
         return await self._store.reset(namespace, request=request)
 

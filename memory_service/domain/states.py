@@ -149,7 +149,8 @@ class States:
     async def clear(self, namespace: str, *, request: RequestKey | None) -> Receipt:
         """Remove every key of a namespace."""
         self._check(namespace, None, request)
-        if await self._store.namespace(namespace) is None:
+        # One that can be repeated is remembered: it must not remove what is written after it.
+        if request is None and await self._store.namespace(namespace) is None:
             return Receipt(0)
         return await self._store.clear_states(namespace, request=request)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
@@ -44,19 +46,28 @@ class Undo:
         self._store = store
         self._embedding = embedding
         self._checks = checks
+        # Those under way that can be repeated.
+        self._repeated = WeakValueDictionary[tuple[str, str], asyncio.Lock]()
 
     async def undo_writes(
         self, namespace: str, by: WritesBy, *, dry_run: bool, request: RequestKey | None
     ) -> Undone:
         """Take back what somebody wrote; see `UndoStore`."""
         self._check(namespace, by, request)
-        if request is not None:
-            if dry_run:
-                raise InvalidArgument("dry_run", "cannot be given together with request_id")
+        if request is None:
+            return await self._undo(namespace, by, dry_run, None)
+        if dry_run:
+            raise InvalidArgument("dry_run", "cannot be given together with request_id")
+        # It takes many steps: who repeats it meanwhile waits for what it did in all.
+        async with self._repeated.setdefault((namespace, request.id), asyncio.Lock()):
             if (earlier := await self._store.find_receipt(namespace, request)) is not None:
                 return _of(earlier)
+            return await self._undo(namespace, by, dry_run, request)
+
+    async def _undo(self, namespace: str, by: WritesBy, dry_run: bool, request: RequestKey | None) -> Undone:
         done = Undone()
-        if await self._store.namespace(namespace) is None:
+        # One that can be repeated is remembered: it must not undo what is written after it.
+        if request is None and await self._store.namespace(namespace) is None:
             return done
         done.unrestorable_count = await self._store.count_removals(namespace, by)
 

@@ -11,7 +11,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from faults.disk import Disk
 from faults.scale import rounds
-from grpc_api import Api, Connect, decode, eventually
+from grpc_api import Api, Connect, decode, eventually, outcome, refusal
+from memory_service.stores.hnsw.backups import verify_backup
+from memory_service.v1 import admin_pb2
 from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
 
@@ -116,3 +118,28 @@ def test_with_slow_syncs_many_reads_are_answered_for_each(api: Api, disk: Disk) 
     print(f"{syncs} syncs of {SLOW_US // 1000} ms: {answered} searches answered, {written} writes")
     # A loop that is blocked answers one for each sync, or two.
     assert answered >= 5 * syncs
+
+
+def test_a_backup_goes_on_without_its_caller_and_nobody_gets_in_between(
+    api: Api, disk: Disk, slow_server: ServerProcess
+) -> None:
+    disk["hold_syncs"] = 1
+    begun = disk["syncs_begun"]
+    left = api.admin.Backup.future(admin_pb2.BackupRequest(name="left"))
+    eventually(lambda: disk["syncs_begun"] > begun, "a sync")
+    left.cancel()
+    for name in ("left", "another"):
+        # Once the server knows that the caller has gone: what it says meanwhile is the same.
+        for _ in range(rounds(10, 100)):
+            refused = refusal(api.admin.Backup, admin_pb2.BackupRequest(name=name))
+            assert refused.metadata["limit_name"] == "concurrent_backups_max"
+    disk["hold_syncs"] = 0
+    eventually(lambda: outcome(lambda: backup(api, "next")) is grpc.StatusCode.OK, "the end of the backup")
+    backup(api, "after")
+    for name in ("left", "next", "after"):
+        verify_backup(disk.folder / "backups" / name, None)
+
+
+def backup(api: Api, name: str) -> admin_pb2.BackupResponse:
+    response: admin_pb2.BackupResponse = api.admin.Backup(admin_pb2.BackupRequest(name=name))
+    return response

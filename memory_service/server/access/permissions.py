@@ -48,6 +48,11 @@ def _naming_parents(request: Any) -> frozenset[Role]:
     return _READ_MORE if any(item.provenance.parent_ids for item in items) else _NOTHING_MORE
 
 
+def _naming_interactions(request: Any) -> frozenset[Role]:
+    # They are its parents.
+    return _READ_MORE if request.interaction_ids else _NOTHING_MORE
+
+
 def _needs(*roles: Role, reach: Reach = Reach.NAMESPACE) -> Permission:
     return Permission(frozenset(roles), reach)
 
@@ -90,7 +95,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Permission]] = {
         "StoreInteraction": _WRITE,
         # It answers with the message that was answered.
         "StoreResponse": _READ_WRITE,
-        "StoreReflection": _WRITE,
+        "StoreReflection": Permission(frozenset({Role.WRITE}), added=_naming_interactions),
         "RetrieveRelevantContext": _READ,
         "RetrieveLastInteractions": _READ,
     },

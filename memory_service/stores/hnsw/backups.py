@@ -269,7 +269,7 @@ def _partial(folder: Path) -> Iterator[Path]:
     partial_folder = folder.absolute().with_name(f".{folder.absolute().name}.partial")
     shutil.rmtree(partial_folder, ignore_errors=True)
     make_folder(partial_folder.parent)
-    partial_folder.mkdir()
+    partial_folder.mkdir(0o700)
     try:
         yield partial_folder
     finally:

@@ -142,6 +142,8 @@ class HnswStore(Store):
             self._space.open()
             if self._key is not None and not is_encrypted(self._data_dir):
                 mark(self._data_dir, self._key)
+            # For its owner only, in a folder that others may look into, too; its log gets the same mode.
+            path.touch(0o600)
             # Recovers the write-ahead log, if the last process left one.
             self._writer = connect(path, writer=True, key=self._records_key)
             opened.callback(self._writer.close)

@@ -1,0 +1,35 @@
+"""What expires is removed again and again, whatever one removal ends with."""
+
+from __future__ import annotations
+
+import asyncio
+
+from memory_service.config import Config
+from memory_service.domain.page_tokens import PageTokens
+from memory_service.server.services import Services
+from memory_service.stores.memory import InMemoryStore
+
+
+class FaultyStore(InMemoryStore):
+    """A store whose first removal has a fault that nobody foresaw."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.removals = 0
+        self.removed_again = asyncio.Event()
+
+    async def remove_expired(self, now_us: int, forget_requests_before_us: int, limit: int) -> int:
+        self.removals += 1
+        if self.removals == 1:
+            raise ZeroDivisionError
+        self.removed_again.set()
+        return await super().remove_expired(now_us, forget_requests_before_us, limit)
+
+
+async def test_a_fault_that_nobody_foresaw_does_not_end_the_sweep() -> None:
+    store = FaultyStore()
+    services = Services(Config(store="memory", sweep_s=0.001), store, None, None, None, PageTokens(bytes(32)))
+    async with services.administration.sweeping():
+        async with asyncio.timeout(60):
+            await store.removed_again.wait()
+    assert store.removals >= 2
