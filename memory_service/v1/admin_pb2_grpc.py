@@ -144,7 +144,7 @@ class AdminServiceServicer(object):
         """Reembed moves a namespace to the server's embedder: its items are embedded anew, by and by, while
         it serves; until its turn has come an item is found by its words alone. It returns when the move is
         on disk, not when it is done: GetNamespaceStats has `pending_count`. It goes on after a restart.
-        One that is of this embedder already is left alone. May be retried. Errors: NAMESPACE_NOT_FOUND,
+        A namespace that is of this embedder already is left as it is. May be retried. Errors: NAMESPACE_NOT_FOUND,
         EMBEDDER_REQUIRED, EMBEDDER_UNAVAILABLE (nothing was begun).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

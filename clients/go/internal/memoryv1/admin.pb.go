@@ -1137,7 +1137,7 @@ type ReembedResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// pending_count is how many items wait to be embedded. 0: there was nothing to do.
 	PendingCount int64 `protobuf:"varint,1,opt,name=pending_count,json=pendingCount,proto3" json:"pending_count,omitempty"`
-	// embedding_model that the namespace is of now.
+	// embedding_model that the namespace now uses.
 	EmbeddingModel string `protobuf:"bytes,2,opt,name=embedding_model,json=embeddingModel,proto3" json:"embedding_model,omitempty"`
 	// revision of the namespace.
 	Revision      int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
@@ -1305,10 +1305,10 @@ type UndoWritesResponse struct {
 	RemovedCount int64 `protobuf:"varint,1,opt,name=removed_count,json=removedCount,proto3" json:"removed_count,omitempty"`
 	// restored_count is how many items and states got back the version before.
 	RestoredCount int64 `protobuf:"varint,2,opt,name=restored_count,json=restoredCount,proto3" json:"restored_count,omitempty"`
-	// unrestorable_count is how much cannot be undone: items and states that they deleted, those of which
-	// the version before is no longer kept (they stay as they are), those that somebody has changed since
-	// without changing the content, and documents that they replaced (which are removed: their former
-	// fragments are gone).
+	// unrestorable_count is how many items and states could not be restored: those that they deleted, or
+	// replaced by what has expired; those whose version before is no longer kept (they stay as they are);
+	// those that somebody has changed since without changing the content; and documents that they replaced
+	// (which are removed: their former fragments are gone).
 	UnrestorableCount int64 `protobuf:"varint,3,opt,name=unrestorable_count,json=unrestorableCount,proto3" json:"unrestorable_count,omitempty"`
 	// unrestorable_ids are ids of the items, and keys of the states, among them that still exist or
 	// existed until now. At most 100.

@@ -57,7 +57,7 @@ type AdminServiceClient interface {
 	// Reembed moves a namespace to the server's embedder: its items are embedded anew, by and by, while
 	// it serves; until its turn has come an item is found by its words alone. It returns when the move is
 	// on disk, not when it is done: GetNamespaceStats has `pending_count`. It goes on after a restart.
-	// One that is of this embedder already is left alone. May be retried. Errors: NAMESPACE_NOT_FOUND,
+	// A namespace that is of this embedder already is left as it is. May be retried. Errors: NAMESPACE_NOT_FOUND,
 	// EMBEDDER_REQUIRED, EMBEDDER_UNAVAILABLE (nothing was begun).
 	Reembed(ctx context.Context, in *ReembedRequest, opts ...grpc.CallOption) (*ReembedResponse, error)
 	// UndoWrites takes back what somebody wrote to a namespace since a time: items and states that they
@@ -208,7 +208,7 @@ type AdminServiceServer interface {
 	// Reembed moves a namespace to the server's embedder: its items are embedded anew, by and by, while
 	// it serves; until its turn has come an item is found by its words alone. It returns when the move is
 	// on disk, not when it is done: GetNamespaceStats has `pending_count`. It goes on after a restart.
-	// One that is of this embedder already is left alone. May be retried. Errors: NAMESPACE_NOT_FOUND,
+	// A namespace that is of this embedder already is left as it is. May be retried. Errors: NAMESPACE_NOT_FOUND,
 	// EMBEDDER_REQUIRED, EMBEDDER_UNAVAILABLE (nothing was begun).
 	Reembed(context.Context, *ReembedRequest) (*ReembedResponse, error)
 	// UndoWrites takes back what somebody wrote to a namespace since a time: items and states that they

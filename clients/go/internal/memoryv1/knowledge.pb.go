@@ -118,7 +118,7 @@ type Document struct {
 	// expire_time is when the document ceases to exist, with its fragments. Unset: never. Must lie in
 	// the future. UTC.
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
-	// ttl is an other way to give expire_time: that long from now. Only in requests; not together
+	// ttl is another way to give expire_time: that long from now. Only in requests; not together
 	// with expire_time. Must be positive.
 	Ttl *durationpb.Duration `protobuf:"bytes,12,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// version counts the writes of this document: 1 for the first. Set by the server.

@@ -358,9 +358,10 @@ const (
 	// The vectors of the namespace are its clients' own, or come from another model: text was
 	// searched or indexed by its words alone. Send vectors.
 	DegradationReason_DEGRADATION_REASON_FOREIGN_VECTORS DegradationReason = 3
-	// The server runs without a language model: rules decided.
+	// Not sent: `decided_by` tells it. The server runs without a language model: rules decided.
 	DegradationReason_DEGRADATION_REASON_NO_LLM DegradationReason = 4
-	// The language model did not answer, or not in a way that could be read: rules decided.
+	// Not sent: `decided_by` and `failures` tell it. The language model did not answer, or not in a way that
+	// could be read: rules decided.
 	DegradationReason_DEGRADATION_REASON_LLM_UNAVAILABLE DegradationReason = 5
 	// Items of the namespace wait for their vectors: until then they are found by their words alone.
 	DegradationReason_DEGRADATION_REASON_EMBEDDING_PENDING DegradationReason = 6
@@ -546,7 +547,7 @@ type MemoryItem struct {
 	Embedding *Embedding `protobuf:"bytes,12,opt,name=embedding,proto3" json:"embedding,omitempty"`
 	// revision of the namespace at which the item was last written. Set by the server.
 	Revision int64 `protobuf:"varint,13,opt,name=revision,proto3" json:"revision,omitempty"`
-	// ttl is an other way to give expire_time: that long from now. Only in requests; not together
+	// ttl is another way to give expire_time: that long from now. Only in requests; not together
 	// with expire_time. Must be positive.
 	Ttl *durationpb.Duration `protobuf:"bytes,14,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// kind of the item. Set by the server; taken from the request in Import only.
@@ -2352,9 +2353,8 @@ type RetrieveResult struct {
 	Item *MemoryItem `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
 	// score of the item, higher is better. VECTOR: cosine similarity, -1 to 1. LEXICAL: BM25, above
 	// 0. HYBRID: 0 to 1, the weighted sum of both, each divided by the best of this query. Where recency,
-	// importance or usage have a weight, every mode is scored like HYBRID. What a speaker said whom the
-	// query names, what was said in a time that it names, and what has a phrase that it quotes, counts a
-	// tenth more for each. Reranked: 0 to 1, the logistic function of what the reranker says; the results
+	// importance or usage have a weight, every mode is scored like HYBRID. A result gains a tenth
+	// for each of these: the query names its speaker, names its time, quotes a phrase that it has. Reranked: 0 to 1, the logistic function of what the reranker says; the results
 	// that it was not asked about come behind, with their own scores. 0 without a query.
 	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
 	// explanation of the score. Unset unless asked for.

@@ -704,7 +704,7 @@ type UserMemory struct {
 	Metadata *structpb.Struct `protobuf:"bytes,18,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// revision of the namespace at which this version was written.
 	Revision int64 `protobuf:"varint,19,opt,name=revision,proto3" json:"revision,omitempty"`
-	// ttl is an other way to give expire_time: that long from now. Only in UpdateMemoryRequest; not
+	// ttl is another way to give expire_time: that long from now. Only in UpdateMemoryRequest; not
 	// together with expire_time. Must be positive.
 	Ttl *durationpb.Duration `protobuf:"bytes,20,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// provenance tells who wrote this version of the memory, what it was made of, and how far it is
@@ -1067,9 +1067,9 @@ type SaveMemoryResponse struct {
 	Outcome MemoryOutcome `protobuf:"varint,1,opt,name=outcome,proto3,enum=memory_service.v1.MemoryOutcome" json:"outcome,omitempty"`
 	// memory as saved. Unset: nothing was saved.
 	Memory *UserMemory `protobuf:"bytes,2,opt,name=memory,proto3" json:"memory,omitempty"`
-	// existing is the known memory that decided the outcome: the duplicate, or the first one
-	// contradicted, as it was before; before those one that goes on holding because it is trusted more.
-	// Unset: the fact is like no other.
+	// existing is the known memory that decided the outcome, as it was before the call: the duplicate;
+	// else a contradicted memory that goes on holding because it is trusted more; else the first one
+	// contradicted. Unset: the fact is like no other.
 	Existing *UserMemory `protobuf:"bytes,3,opt,name=existing,proto3" json:"existing,omitempty"`
 	// superseded are the memories that ended with this one, as they now stand. Empty: none.
 	Superseded []*UserMemory `protobuf:"bytes,4,rep,name=superseded,proto3" json:"superseded,omitempty"`
@@ -2530,7 +2530,7 @@ type ExtractMemoriesResponse struct {
 	Results []*ExtractedMemory `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
 	// decided_by tells who extracted. DECIDED_BY_RULES also when rules had to for some of the messages.
 	DecidedBy DecidedBy `protobuf:"varint,2,opt,name=decided_by,json=decidedBy,proto3,enum=memory_service.v1.DecidedBy" json:"decided_by,omitempty"`
-	// reason that it was them, for a human. At most 500 characters.
+	// reason says how the answer was reached, for a human. At most 500 characters.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// examined_count is how many messages or items were looked through.
 	ExaminedCount int32 `protobuf:"varint,4,opt,name=examined_count,json=examinedCount,proto3" json:"examined_count,omitempty"`
@@ -2884,7 +2884,7 @@ type ConsolidateMemoriesResponse struct {
 	Consolidations []*Consolidation `protobuf:"bytes,1,rep,name=consolidations,proto3" json:"consolidations,omitempty"`
 	// decided_by tells who decided. DECIDED_BY_RULES also when rules had to for some of the groups.
 	DecidedBy DecidedBy `protobuf:"varint,2,opt,name=decided_by,json=decidedBy,proto3,enum=memory_service.v1.DecidedBy" json:"decided_by,omitempty"`
-	// reason that it was them, for a human. At most 500 characters.
+	// reason says how the answer was reached, for a human. At most 500 characters.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// examined_count is how many memories were looked at.
 	ExaminedCount int64 `protobuf:"varint,4,opt,name=examined_count,json=examinedCount,proto3" json:"examined_count,omitempty"`

@@ -618,7 +618,7 @@ export type ReembedResponse = Message<"memory_service.v1.ReembedResponse"> & {
   pendingCount: bigint;
 
   /**
-   * embedding_model that the namespace is of now.
+   * embedding_model that the namespace now uses.
    *
    * @generated from field: string embedding_model = 2;
    */
@@ -725,10 +725,10 @@ export type UndoWritesResponse = Message<"memory_service.v1.UndoWritesResponse">
   restoredCount: bigint;
 
   /**
-   * unrestorable_count is how much cannot be undone: items and states that they deleted, those of which
-   * the version before is no longer kept (they stay as they are), those that somebody has changed since
-   * without changing the content, and documents that they replaced (which are removed: their former
-   * fragments are gone).
+   * unrestorable_count is how many items and states could not be restored: those that they deleted, or
+   * replaced by what has expired; those whose version before is no longer kept (they stay as they are);
+   * those that somebody has changed since without changing the content; and documents that they replaced
+   * (which are removed: their former fragments are gone).
    *
    * @generated from field: int64 unrestorable_count = 3;
    */
@@ -1050,7 +1050,7 @@ export const AdminService: GenService<{
    * Reembed moves a namespace to the server's embedder: its items are embedded anew, by and by, while
    * it serves; until its turn has come an item is found by its words alone. It returns when the move is
    * on disk, not when it is done: GetNamespaceStats has `pending_count`. It goes on after a restart.
-   * One that is of this embedder already is left alone. May be retried. Errors: NAMESPACE_NOT_FOUND,
+   * A namespace that is of this embedder already is left as it is. May be retried. Errors: NAMESPACE_NOT_FOUND,
    * EMBEDDER_REQUIRED, EMBEDDER_UNAVAILABLE (nothing was begun).
    *
    * @generated from rpc memory_service.v1.AdminService.Reembed

@@ -104,7 +104,7 @@ export type Document = Message<"memory_service.v1.Document"> & {
   expireTime?: Timestamp | undefined;
 
   /**
-   * ttl is an other way to give expire_time: that long from now. Only in requests; not together
+   * ttl is another way to give expire_time: that long from now. Only in requests; not together
    * with expire_time. Must be positive.
    *
    * @generated from field: google.protobuf.Duration ttl = 12;

@@ -131,7 +131,7 @@ export type MemoryItem = Message<"memory_service.v1.MemoryItem"> & {
   revision: bigint;
 
   /**
-   * ttl is an other way to give expire_time: that long from now. Only in requests; not together
+   * ttl is another way to give expire_time: that long from now. Only in requests; not together
    * with expire_time. Must be positive.
    *
    * @generated from field: google.protobuf.Duration ttl = 14;
@@ -1129,9 +1129,8 @@ export type RetrieveResult = Message<"memory_service.v1.RetrieveResult"> & {
   /**
    * score of the item, higher is better. VECTOR: cosine similarity, -1 to 1. LEXICAL: BM25, above
    * 0. HYBRID: 0 to 1, the weighted sum of both, each divided by the best of this query. Where recency,
-   * importance or usage have a weight, every mode is scored like HYBRID. What a speaker said whom the
-   * query names, what was said in a time that it names, and what has a phrase that it quotes, counts a
-   * tenth more for each. Reranked: 0 to 1, the logistic function of what the reranker says; the results
+   * importance or usage have a weight, every mode is scored like HYBRID. A result gains a tenth
+   * for each of these: the query names its speaker, names its time, quotes a phrase that it has. Reranked: 0 to 1, the logistic function of what the reranker says; the results
    * that it was not asked about come behind, with their own scores. 0 without a query.
    *
    * @generated from field: double score = 2;
@@ -2183,14 +2182,15 @@ export enum DegradationReason {
   FOREIGN_VECTORS = 3,
 
   /**
-   * The server runs without a language model: rules decided.
+   * Not sent: `decided_by` tells it. The server runs without a language model: rules decided.
    *
    * @generated from enum value: DEGRADATION_REASON_NO_LLM = 4;
    */
   NO_LLM = 4,
 
   /**
-   * The language model did not answer, or not in a way that could be read: rules decided.
+   * Not sent: `decided_by` and `failures` tell it. The language model did not answer, or not in a way that
+   * could be read: rules decided.
    *
    * @generated from enum value: DEGRADATION_REASON_LLM_UNAVAILABLE = 5;
    */

@@ -325,7 +325,7 @@ export type UserMemory = Message<"memory_service.v1.UserMemory"> & {
   revision: bigint;
 
   /**
-   * ttl is an other way to give expire_time: that long from now. Only in UpdateMemoryRequest; not
+   * ttl is another way to give expire_time: that long from now. Only in UpdateMemoryRequest; not
    * together with expire_time. Must be positive.
    *
    * @generated from field: google.protobuf.Duration ttl = 20;
@@ -487,9 +487,9 @@ export type SaveMemoryResponse = Message<"memory_service.v1.SaveMemoryResponse">
   memory?: UserMemory | undefined;
 
   /**
-   * existing is the known memory that decided the outcome: the duplicate, or the first one
-   * contradicted, as it was before; before those one that goes on holding because it is trusted more.
-   * Unset: the fact is like no other.
+   * existing is the known memory that decided the outcome, as it was before the call: the duplicate;
+   * else a contradicted memory that goes on holding because it is trusted more; else the first one
+   * contradicted. Unset: the fact is like no other.
    *
    * @generated from field: memory_service.v1.UserMemory existing = 3;
    */
@@ -1439,7 +1439,7 @@ export type ExtractMemoriesResponse = Message<"memory_service.v1.ExtractMemories
   decidedBy: DecidedBy;
 
   /**
-   * reason that it was them, for a human. At most 500 characters.
+   * reason says how the answer was reached, for a human. At most 500 characters.
    *
    * @generated from field: string reason = 3;
    */
@@ -1672,7 +1672,7 @@ export type ConsolidateMemoriesResponse = Message<"memory_service.v1.Consolidate
   decidedBy: DecidedBy;
 
   /**
-   * reason that it was them, for a human. At most 500 characters.
+   * reason says how the answer was reached, for a human. At most 500 characters.
    *
    * @generated from field: string reason = 3;
    */
