@@ -11,6 +11,7 @@ import msgspec
 from memory_service.clock import now_us
 from memory_service.domain.ids import new_id
 from memory_service.domain.splitting import Piece
+from memory_service.limits import Limits
 from memory_service.records import (
     Facet,
     Item,
@@ -26,17 +27,20 @@ from memory_service.records import (
 DOCUMENT_TAG = "document"
 """The tag of a fragment that holds the id of its document."""
 _PREVIEW_CHARS = 100
-_Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 31)]
+_FRAGMENT_KEY_CHARS_MAX = 128
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
+# The next version is sent, too, and must not be more than 64 bits hold.
+_Version = Annotated[int, msgspec.Meta(ge=1, le=1 << 62)]
 _Kept = TypeVar("_Kept", bound=msgspec.Struct)
 
 
 class KeptDocument(msgspec.Struct, omit_defaults=True):
     """What is kept with the text of a document."""
 
-    version: Annotated[int, msgspec.Meta(ge=1)]
-    fragments: str
+    version: _Version
+    fragments: Annotated[str, msgspec.Meta(max_length=_FRAGMENT_KEY_CHARS_MAX)]
     """What the ids of its fragments begin with; the fragment's index follows."""
-    fragment_count: Annotated[int, msgspec.Meta(ge=0, le=1 << 20)]
+    fragment_count: Annotated[int, msgspec.Meta(ge=0, le=Limits.document_fragments_max)]
     title: str = ""
     source: str = ""
     source_item_id: str = ""
@@ -46,7 +50,7 @@ class KeptFragment(msgspec.Struct):
     """What is kept with the text of a fragment; offsets as in the proto."""
 
     document_id: str
-    document_version: _Count
+    document_version: _Version
     index: _Count
     start: _Count
     end: _Count
@@ -74,7 +78,7 @@ class Document:
         return text if len(text) <= _PREVIEW_CHARS else text[:_PREVIEW_CHARS] + "..."
 
     def fragment_ids(self, start: int = 0, end: int | None = None) -> list[str]:
-        """Return the ids of its fragments, in their order."""
+        """Return the ids that its fragments should have, in their order; an import may lack some."""
         last = self.kept.fragment_count if end is None else min(end, self.kept.fragment_count)
         return [f"{self.kept.fragments}.{index}" for index in range(start, last)]
 
@@ -133,7 +137,7 @@ def fragment_of(item: Item | None, at_us: int) -> Fragment | None:
 
 
 def _kept(item: Item, kind: type[_Kept]) -> _Kept | None:
-    """Return what is kept with an item; None where an import brought something else."""
+    """Return what is kept with an item; None where an import once brought something else."""
     assert item.facet is not None
     if not isinstance(item.content, TextPart):
         return None

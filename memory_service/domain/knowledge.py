@@ -32,6 +32,7 @@ from memory_service.records import Item, ItemKind, OnDuplicate, Receipt, Request
 from memory_service.stores.base import Store
 
 _TRIES = 10
+_LOADED_AT_ONCE = 500
 _FRAGMENTS = frozenset({ItemKind.FRAGMENT})
 _FRAGMENT_BYTES = 200
 """About how many bytes a fragment takes in an answer, without its text."""
@@ -206,7 +207,7 @@ class Knowledge:
             namespace,
             drafts,
             fields=["document", *(f"document.fragments[{at}]" for at in range(len(pieces)))],
-            removals=await self._fragment_ids(namespace, current) if current else (),
+            removals=await self._fragment_ids(namespace, current.item.id) if current else (),
             on_duplicate=OnDuplicate.REPLACE if replace else OnDuplicate.FAIL,
             request=request,
             bounded=True,
@@ -251,28 +252,36 @@ class Knowledge:
         async with self._lock(namespace, document_id):
             receipt = await self._store.find_receipt(namespace, request) if request else None
             if receipt is None:
-                document = await self.document(namespace, document_id)
-                version = document.kept.version
+                version = await self._version_to_delete(namespace, document_id)
                 if expected_version is not None and expected_version != version:
                     raise Conflict.document_version(document_id, expected_version, version)
-                removals = [document_id, *await self._fragment_ids(namespace, document)]
+                removals = [document_id, *await self._fragment_ids(namespace, document_id)]
                 removed = await self._memories.add(
                     namespace, (), fields=(), removals=removals, request=request
                 )
                 receipt = removed.receipt
         return receipt.removed_count - 1, receipt.revision
 
-    async def _fragment_ids(self, namespace: str, document: Document) -> list[str]:
+    async def _version_to_delete(self, namespace: str, document_id: str) -> int:
+        """Return the version of a document, 0 of what cannot be read as one. Raises NotFound."""
+        item = (await self._store.get_items(namespace, [document_id])).get(document_id)
+        if item is None or item.kind is not ItemKind.DOCUMENT or item.expired(now_us()):
+            raise NotFound.document(namespace, document_id)
+        document = document_of(item, now_us())
+        return document.kept.version if document else 0
+
+    async def _fragment_ids(self, namespace: str, document_id: str) -> list[str]:
         """Return the ids of all fragments that go with a document.
 
-        Where an import wrote over it, those of the version before are still there.
+        Of those that are there: where an import wrote over it, those of the version before are among
+        them, and what an import said of them need not be so.
         """
-        ids = document.fragment_ids()
-        kept = Selection(kinds=_FRAGMENTS, tags=((DOCUMENT_TAG, document.item.id),)).to_filter()
+        kept = Selection(kinds=_FRAGMENTS, tags=((DOCUMENT_TAG, document_id),)).to_filter()
         positions = await self._store.scan(namespace, kept, -1, newest=False)
-        if len(positions) > len(ids):
-            items = await self._store.load_items(namespace, positions)
-            ids = list(dict.fromkeys([*ids, *(item.id for item in items if item is not None)]))
+        ids: list[str] = []
+        for start in range(0, len(positions), _LOADED_AT_ONCE):
+            items = await self._store.load_items(namespace, positions[start : start + _LOADED_AT_ONCE])
+            ids += [item.id for item in items if item is not None]
         return ids
 
     # --- reading ------------------------------------------------------------------------------

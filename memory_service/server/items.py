@@ -8,6 +8,7 @@ from itertools import chain
 import msgspec
 import numpy as np
 
+from memory_service.domain.facets import read_facet
 from memory_service.domain.neighbours import Window
 from memory_service.domain.retrieval import Page
 from memory_service.errors import InvalidArgument
@@ -249,25 +250,20 @@ def fill_facet(target: pb.MemoryItem, item: Item) -> None:
 
 
 def to_facet(field: str, item: pb.MemoryItem) -> Facet | None:
-    """Return what `fill_facet` set; None for a plain item."""
+    """Return what `fill_facet` set; None for a plain item. Raises InvalidArgument."""
     if item.kind == pb.ITEM_KIND_UNSPECIFIED:
         return None
-    if len(item.facet_json) > _FACET_BYTES_MAX:
-        raise InvalidArgument(f"{field}.facet_json", f"has more than {_FACET_BYTES_MAX} bytes")
     try:
         kind = ItemKind(item.kind)
-        found = msgspec.json.decode(item.facet_json or "{}", type=_ExportedFacet)
     except ValueError:
         raise InvalidArgument(f"{field}.facet_json", "is not what an export wrote") from None
-    return Facet(kind, found.tags, found.attributes)
+    text = item.text if item.WhichOneof("content") == "text" else None
+    return read_facet(field, kind, item.facet_json, text)
 
 
 class _ExportedFacet(msgspec.Struct):
     tags: dict[str, str] = {}
     attributes: dict[str, Json] = {}
-
-
-_FACET_BYTES_MAX = 64 * 1024
 
 
 def fill_stamp(target: pb.MemoryItem, item: Item) -> None:

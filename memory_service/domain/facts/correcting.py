@@ -187,9 +187,7 @@ class FactCorrecting:
                 # Also here: the first call may have been under way when this one came.
                 if (receipt := await self._saving.earlier(namespace, request)) is not None:
                     return receipt
-                memory = await self._reading.get(namespace, memory_id)
-                _check_version(memory, expected_version)
-                removed = await self._history(namespace, memory) if include_history else {memory_id}
+                removed = await self._removed(namespace, memory_id, expected_version, include_history)
                 orphans = await self._orphans(namespace, removed)
                 try:
                     added = await self._saving.write_all(namespace, [], orphans, request, sorted(removed))
@@ -197,6 +195,18 @@ class FactCorrecting:
                 except Conflict as error:
                     conflict = error
             raise conflict
+
+    async def _removed(
+        self, namespace: str, memory_id: str, expected_version: int | None, include_history: bool
+    ) -> set[str]:
+        """Return the ids of what goes with a memory. Raises NotFound, Conflict."""
+        if await self._reading.unreadable(namespace, memory_id):
+            if expected_version is not None:
+                raise Conflict.memory_version(memory_id, expected_version, 0)
+            return {memory_id}
+        memory = await self._reading.get(namespace, memory_id)
+        _check_version(memory, expected_version)
+        return await self._history(namespace, memory) if include_history else {memory_id}
 
     async def _history(self, namespace: str, memory: Memory) -> set[str]:
         """Return the ids of a memory and of all that it took the place of, directly or not."""

@@ -122,7 +122,7 @@ class Judging:
         found = []
         for item, shares in zip(page.items, page.shares, strict=True):
             memory = memory_of(item)
-            if memory.holds_at(at_us):
+            if memory is not None and memory.holds_at(at_us):
                 cosine = next((s.raw_score for s in shares if s.channel == "vector"), None)
                 found.append(Neighbour(memory, cosine if item.embedded else None))
         return found, page.degraded

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -23,6 +23,10 @@ from memory_service.records import (
     TextPart,
 )
 
+# What a Timestamp can say: from the year 1 to the end of 9999.
+_Time = Annotated[int, msgspec.Meta(ge=-62_135_596_800_000_000, lt=253_402_300_800_000_000)]
+# The next version is sent, too, and must not be more than 64 bits hold.
+_Version = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
 _TOP_SCORE = 10
 """A fact that is rated so, or higher by hand, is as important as an item can be."""
 
@@ -63,11 +67,11 @@ class Fact(msgspec.Struct):
     category: Category
     reasoning: str
     importance: Importance
-    valid_from_us: int
+    valid_from_us: _Time
     importance_by: DecidedBy = DecidedBy.RULES
-    version: int = 1
+    version: _Version = 1
     status: Status = Status.ACTIVE
-    valid_until_us: int | None = None
+    valid_until_us: _Time | None = None
     superseded_by: str = ""
     supersedes: list[str] = []
     original_content: str = ""
@@ -119,13 +123,18 @@ class Memory(msgspec.Struct):
         return msgspec.structs.replace(self, fact=fact, content=self.content if content is None else content)
 
 
-def memory_of(item: Item) -> Memory:
-    """Return the memory that an item holds."""
-    assert item.facet is not None and isinstance(item.content, TextPart)
+def memory_of(item: Item) -> Memory | None:
+    """Return the memory that an item holds; None where an import once brought something else."""
+    if item.kind is not ItemKind.USER_MEMORY or item.facet is None or not isinstance(item.content, TextPart):
+        return None
+    try:
+        fact = msgspec.convert(item.facet.attributes, Fact)
+    except msgspec.ValidationError:
+        return None
     return Memory(
         item.id,
         item.content.text,
-        msgspec.convert(item.facet.attributes, Fact, strict=False),
+        fact,
         item.session_id,
         item.labels,
         item.metadata,

@@ -19,7 +19,7 @@ from memory_service.domain.ranking import Shares
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
 from memory_service.domain.tokens import estimate_tokens
 from memory_service.errors import InvalidArgument, NotFound
-from memory_service.records import Item, ItemKind, RetrieveMode, SourceKind
+from memory_service.records import ItemKind, RetrieveMode, SourceKind
 from memory_service.stores.base import Store
 
 KINDS = frozenset({ItemKind.USER_MEMORY})
@@ -111,7 +111,8 @@ class MemoryReading:
         """Return the memories of these ids, in their order; those that do not exist are left out."""
         found = await self._store.get_items(namespace, ids)
         items = [found[i] for i in ids if i in found]
-        return [memory_of(item) for item in items if _is_memory(item)]
+        memories = [memory_of(item) for item in items if not item.expired(now_us())]
+        return [memory for memory in memories if memory is not None]
 
     async def get(self, namespace: str, memory_id: str) -> Memory:
         """Return a memory. Raises NotFound."""
@@ -119,6 +120,13 @@ class MemoryReading:
         if not found:
             raise NotFound.memory(namespace, memory_id)
         return found[0]
+
+    async def unreadable(self, namespace: str, memory_id: str) -> bool:
+        """Whether an import once put something else in the place of a memory, which can only be deleted."""
+        item = (await self._store.get_items(namespace, [memory_id])).get(memory_id)
+        if item is None or item.kind is not ItemKind.USER_MEMORY or item.expired(now_us()):
+            return False
+        return memory_of(item) is None
 
     async def all(self, namespace: str, wanted: Wanted) -> list[Memory]:
         """Return all memories that are wanted, in the order in which they were saved."""
@@ -215,11 +223,12 @@ class MemoryReading:
 
     async def _load(self, namespace: str, positions: Sequence[int]) -> list[tuple[int, Memory]]:
         items = await self._store.load_items(namespace, positions)
-        return [
-            (position, memory_of(item))
-            for position, item in zip(positions, items, strict=True)
-            if item is not None and _is_memory(item)
-        ]
+        found: list[tuple[int, Memory]] = []
+        for position, item in zip(positions, items, strict=True):
+            memory = None if item is None or item.expired(now_us()) else memory_of(item)
+            if memory is not None:
+                found.append((position, memory))
+        return found
 
     # --- search ---------------------------------------------------------------------------------
 
@@ -271,7 +280,7 @@ class MemoryReading:
             shares = page.shares or [()] * len(page.items)
             for item, score, share in zip(page.items, page.scores, shares, strict=True):
                 memory = memory_of(item)
-                if self._fits(memory, wanted):
+                if memory is not None and self._fits(memory, wanted):
                     found.memories.append(memory)
                     found.scores.append(score)
                     found.shares.append(share)
@@ -340,10 +349,6 @@ class MemoryReading:
                 chosen.append(memory)
                 tokens += cost
         return chosen
-
-
-def _is_memory(item: Item) -> bool:
-    return item.kind is ItemKind.USER_MEMORY and not item.expired(now_us())
 
 
 def _pack(found: MemoryPage, limit: int, max_tokens: int | None) -> None:

@@ -23,7 +23,7 @@ from memory_service.llms.base import Llm
 from memory_service.records import OnDuplicate, Receipt, RequestKey
 from memory_service.stores.base import Store
 
-_REASONING_CHARS_MIN, _REASONING_CHARS_MAX = 10, 200
+_REASONING_CHARS_MIN, REASONING_CHARS_MAX = 10, 200
 
 
 class FactSaving:
@@ -252,5 +252,5 @@ def check_content(field: str, content: str) -> None:
 
 def check_reasoning(field: str, reasoning: str) -> None:
     """Check the length of a reasoning."""
-    if not len(reasoning.strip()) >= _REASONING_CHARS_MIN or len(reasoning) > _REASONING_CHARS_MAX:
-        raise InvalidArgument(field, f"must have {_REASONING_CHARS_MIN} to {_REASONING_CHARS_MAX} characters")
+    if not len(reasoning.strip()) >= _REASONING_CHARS_MIN or len(reasoning) > REASONING_CHARS_MAX:
+        raise InvalidArgument(field, f"must have {_REASONING_CHARS_MIN} to {REASONING_CHARS_MAX} characters")

@@ -1,0 +1,116 @@
+"""What an import says that a service keeps with an item: it must be what that service could have kept."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+import msgspec
+
+from memory_service.domain.documents import KeptDocument, KeptFragment
+from memory_service.domain.facts.imported import MEMORY_CHARS_MAX, VERSION_MAX, ImportedFact
+from memory_service.domain.interactions import SENDER_BYTES_MAX
+from memory_service.errors import InvalidArgument
+from memory_service.limits import Limits
+from memory_service.records import Facet, ItemKind
+
+FACET_BYTES_MAX = 64 * 1024
+_TAGS_MAX = 8
+_TAG_KEY_CHARS_MAX = 64
+# A tag holds an id, a session or a sender, none of which is longer.
+_TAG_CHARS_MAX = 256
+_TEXTS = frozenset({ItemKind.USER_MEMORY, ItemKind.DOCUMENT, ItemKind.FRAGMENT})
+_PATH = re.compile(r"`\$\.?([\w.\[\]]*)`$")
+_TagKey = Annotated[str, msgspec.Meta(max_length=_TAG_KEY_CHARS_MAX)]
+_Tag = Annotated[str, msgspec.Meta(max_length=_TAG_CHARS_MAX)]
+_Tags = Annotated[dict[_TagKey, _Tag], msgspec.Meta(max_length=_TAGS_MAX)]
+_Id = Annotated[str, msgspec.Meta(max_length=Limits.id_bytes_max)]
+_Version = Annotated[int, msgspec.Meta(ge=1, le=VERSION_MAX)]
+
+
+class _Document(KeptDocument, omit_defaults=True, kw_only=True):
+    version: _Version
+    title: Annotated[str, msgspec.Meta(max_length=Limits.document_title_bytes_max)] = ""
+    source: Annotated[str, msgspec.Meta(max_length=Limits.document_source_bytes_max)] = ""
+    source_item_id: _Id = ""
+
+    def __post_init__(self) -> None:
+        _check_bytes(self.title, Limits.document_title_bytes_max)
+        _check_bytes(self.source, Limits.document_source_bytes_max)
+
+
+class _Fragment(KeptFragment, kw_only=True):
+    document_id: _Id
+    document_version: _Version
+
+
+class _Interaction(msgspec.Struct, omit_defaults=True):
+    sender: Annotated[str, msgspec.Meta(max_length=SENDER_BYTES_MAX)] = ""
+
+    def __post_init__(self) -> None:
+        _check_bytes(self.sender, SENDER_BYTES_MAX)
+
+
+class _Reflection(_Interaction, omit_defaults=True):
+    interaction_ids: Annotated[list[_Id], msgspec.Meta(max_length=Limits.source_ids_max)] = []
+
+
+class _OfFact(msgspec.Struct):
+    attributes: ImportedFact
+    tags: _Tags = {}
+
+
+class _OfDocument(msgspec.Struct):
+    attributes: _Document
+    tags: _Tags = {}
+
+
+class _OfFragment(msgspec.Struct):
+    attributes: _Fragment
+    tags: _Tags = {}
+
+
+class _OfInteraction(msgspec.Struct):
+    attributes: _Interaction = msgspec.field(default_factory=_Interaction)
+    tags: _Tags = {}
+
+
+class _OfReflection(msgspec.Struct):
+    attributes: _Reflection = msgspec.field(default_factory=_Reflection)
+    tags: _Tags = {}
+
+
+_READERS: dict[ItemKind, msgspec.json.Decoder[Any]] = {
+    ItemKind.MESSAGE: msgspec.json.Decoder(_OfInteraction),
+    ItemKind.RESPONSE: msgspec.json.Decoder(_OfInteraction),
+    ItemKind.REFLECTION: msgspec.json.Decoder(_OfReflection),
+    ItemKind.USER_MEMORY: msgspec.json.Decoder(_OfFact),
+    ItemKind.DOCUMENT: msgspec.json.Decoder(_OfDocument),
+    ItemKind.FRAGMENT: msgspec.json.Decoder(_OfFragment),
+}
+
+
+def read_facet(field: str, kind: ItemKind, facet_json: str, text: str | None) -> Facet:
+    """Return what is to be kept with an imported item, without what its service does not know.
+
+    `text` is that of the item, None where it holds something else. Raises InvalidArgument.
+    """
+    named = f"{field}.facet_json"
+    if len(facet_json) > FACET_BYTES_MAX:
+        raise InvalidArgument(named, f"has more than {FACET_BYTES_MAX} bytes")
+    if kind in _TEXTS and text is None:
+        raise InvalidArgument(f"{field}.text", "is required")
+    if kind is ItemKind.USER_MEMORY and len(text or "") > MEMORY_CHARS_MAX:
+        raise InvalidArgument(f"{field}.text", f"of a memory has more than {MEMORY_CHARS_MAX} characters")
+    try:
+        found = _READERS[kind].decode(facet_json or "{}")
+    except (ValueError, RecursionError) as error:
+        # The rest of the message may repeat what was sent.
+        at = _PATH.search(str(error))
+        raise InvalidArgument(named, f"is not what an export wrote{f', at {at[1]}' if at else ''}") from None
+    return Facet(kind, found.tags, msgspec.to_builtins(found.attributes))
+
+
+def _check_bytes(text: str, bytes_max: int) -> None:
+    if len(text.encode()) > bytes_max:
+        raise ValueError(f"has more than {bytes_max} bytes")
