@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import resource
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
 from click.testing import CliRunner, Result
+from google.protobuf.descriptor import MethodDescriptor
 
 from credentials import connect as connect_client
 from credentials import keys_in
@@ -19,7 +22,7 @@ from memory_service.audit.entries import Entry, Line
 from memory_service.audit.log import AuditLog
 from memory_service.audit.verification import entries, verify
 from memory_service.cli import main
-from memory_service.errors import PermissionDenied, Unauthenticated
+from memory_service.errors import Overloaded, PermissionDenied, Unauthenticated
 from memory_service.limits import Limits
 from memory_service.server.auditing import READS, WRITES, WRITTEN_AHEAD, Auditing
 from memory_service.server.call_guard import CallGuard
@@ -102,6 +105,32 @@ def test_entries_tell_ids_and_revisions_also_those_that_the_server_gave(
     assert deleted.revision == batch.revision + 1
 
 
+def test_a_search_that_counts_its_results_as_used_is_a_write(tmp_path: Path, connect: Connect) -> None:
+    with ServerProcess(tmp_path, flags=AUDIT) as server:
+        api = connect(server)
+        items = [api.add("n", text=text, session_id="s") for text in "abc"]
+        for record_usage in (False, True):
+            api.memory.Retrieve(searching(record_usage, limit=1, context_window=1))
+        server.terminate()
+    *_, counted = found = calls(tmp_path)
+    assert len(found) == 4
+    assert (counted.event, counted.rpc, counted.code) == ("call", path(method_of("Retrieve")), "OK")
+    # Its neighbours came along, and were not counted.
+    assert (counted.namespace, counted.ids) == ("n", [items[1].id])
+
+
+def method_of(name: str) -> MethodDescriptor:
+    return next(method for method in METHODS if method.name == name)
+
+
+def searching(record_usage: bool, **options: Any) -> pb.RetrieveRequest:
+    """Finds "b" by its words."""
+    found = pb.RetrieveOptions(
+        query_text="b", mode=pb.RETRIEVE_MODE_LEXICAL, record_usage=record_usage, **options
+    )
+    return pb.RetrieveRequest(namespace="n", options=found)
+
+
 def test_without_the_option_there_is_no_log(tmp_path: Path, connect: Connect) -> None:
     with ServerProcess(tmp_path, flags=["--embedder", "none"]) as server:
         connect(server).add("n", text="x")
@@ -110,7 +139,7 @@ def test_without_the_option_there_is_no_log(tmp_path: Path, connect: Connect) ->
 
 
 def test_what_the_guard_refuses_leaves_an_entry(tmp_path: Path, connect: Connect) -> None:
-    add, delete = (next(m for m in METHODS if m.name == name) for name in ("Add", "Delete"))
+    add, delete = method_of("Add"), method_of("Delete")
     with ServerProcess(tmp_path, flags=AUDIT) as server:
         api = connect(server)
         for method in (add, delete):
@@ -134,11 +163,18 @@ class Denying(memory_pb2_grpc.MemoryServiceServicer):
 
 @pytest.fixture
 async def denying(tmp_path: Path) -> AsyncIterator[tuple[str, AuditLog]]:
-    """A server that lets nobody in to Get without a credential, to Delete without a role, nor to Add."""
+    """A server that lets nobody in to Get without a credential, to Delete without a role, nor to Add.
+
+    It is too busy to Retrieve.
+    """
     log = AuditLog(tmp_path / "audit", "1")
     log.open()
     guard = CallGuard(Limits())
-    refusals = {"Get": Unauthenticated(), "Delete": PermissionDenied()}
+    refusals = {
+        "Get": Unauthenticated(),
+        "Delete": PermissionDenied(),
+        "Retrieve": Overloaded("concurrent_calls_max", 1),
+    }
 
     def wrap(method: str, handler: object) -> object:
         error = refusals.get(method.rpartition("/")[2])
@@ -171,6 +207,8 @@ async def test_every_denied_call_leaves_one_entry_also_of_a_read(
             pb.AddRequest(namespace="n", item=pb.MemoryItem(id="a")),
             pb.GetRequest(namespace="n", id="a"),
             pb.DeleteRequest(namespace="n", id="a"),
+            searching(record_usage=False),
+            searching(record_usage=True),
         ):
             method = type(request).__name__.removesuffix("Request")
             with pytest.raises(grpc.aio.AioRpcError):
@@ -184,7 +222,54 @@ async def test_every_denied_call_leaves_one_entry_also_of_a_read(
         ("Add", "denied", "PERMISSION_DENIED", "n", ["a"]),
         ("Get", "denied", "UNAUTHENTICATED", "", []),  # of somebody unknown nothing is believed
         ("Delete", "denied", "PERMISSION_DENIED", "n", ["a"]),
+        ("Retrieve", "failed", "RESOURCE_EXHAUSTED", "n", []),  # the one that would have written
     ]
+
+
+class Waiting(memory_pb2_grpc.MemoryServiceServicer):
+    """A service whose calls take for ever."""
+
+    async def Add(self, request: pb.AddRequest, context: object) -> pb.AddResponse:  # noqa: N802
+        return await asyncio.Future()
+
+
+async def test_the_entry_of_a_call_tells_that_its_caller_left_also_before_it_was_let_in(
+    tmp_path: Path,
+) -> None:
+    log = AuditLog(tmp_path / "audit", "1")
+    log.open()
+    guard = CallGuard(Limits(concurrent_calls_max=1))
+    events: asyncio.Queue[str] = asyncio.Queue()
+
+    def wrap(method: str, handler: Any) -> Any:
+        guarded = guard.wrap(method, handler)
+
+        async def told(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+            events.put_nowait("came")
+            try:
+                return await guarded.unary_unary(request, context)  # type: ignore[no-any-return]
+            finally:
+                events.put_nowait("ended")
+
+        return guarded._replace(unary_unary=told) if guarded.unary_unary else guarded
+
+    server = grpc.aio.server()
+    registrar = guard.guarding(server)
+    registrar._wrap = Auditing(log, reads=False).around(wrap)
+    memory_pb2_grpc.add_MemoryServiceServicer_to_server(Waiting(), registrar)  # type: ignore[arg-type]
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        stub = memory_pb2_grpc.MemoryServiceStub(channel)
+        under_way, waiting = (stub.Add(pb.AddRequest(namespace=namespace)) for namespace in "ab")
+        assert [await events.get() for _ in range(2)] == ["came"] * 2
+        for call in (waiting, under_way):
+            call.cancel()
+            assert await events.get() == "ended"
+    await server.stop(None)
+    await log.close()
+    ended = [(line.namespace, line.decision, line.code) for line in calls(tmp_path)]
+    assert ended == [("b", "failed", "CANCELLED"), ("a", "failed", "CANCELLED")]
 
 
 def test_with_credentials_there_is_a_log_that_names_whom_was_denied_what(tmp_path: Path) -> None:
@@ -222,24 +307,27 @@ def test_while_the_log_cannot_be_written_nothing_is_changed_and_reads_go_on(
     add.item.text = "y"
     with ServerProcess(tmp_path, flags=AUDIT) as server:
         api = connect(server)
-        api.add("n", id="a", text="x")
+        api.add("n", id="a", text="b")
         api.admin.Flush(admin_pb2.FlushRequest())  # what was written before is in the file now
         size = sum(file.stat().st_size for file in (tmp_path / "audit").glob("*.jsonl"))
         limit_file_size(server, size + 100)  # the next line is cut in two
         for call, request in (
             (api.memory.Delete, delete),
             (api.memory.Add, add),
+            (api.memory.Retrieve, searching(record_usage=True)),
             (api.admin.Flush, admin_pb2.FlushRequest()),
         ):
             assert refusal(call, request).reason == "STORAGE_FULL"
-        assert [item.text for item in api.items("n")] == ["x"]
+        assert [item.text for item in api.items("n")] == ["b"]
+        assert len(api.memory.Retrieve(searching(record_usage=False)).results) == 1
         limit_file_size(server, resource.RLIM_INFINITY)
         api.memory.Add(add)
         api.memory.Delete(delete)
         server.terminate()
     ended = [(line.rpc.rpartition("/")[2], line.code) for line in calls(tmp_path) if line.event == "call"]
     full = "RESOURCE_EXHAUSTED"
-    assert ended[-5:] == [("Delete", full), ("Add", full), ("Flush", full), ("Add", "OK"), ("Delete", "OK")]
+    refused = [(name, full) for name in ("Delete", "Add", "Retrieve", "Flush")]
+    assert ended[-6:] == [*refused, ("Add", "OK"), ("Delete", "OK")]
     assert '"audit_log_failed"' in "".join(server.log)
 
 

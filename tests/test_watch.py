@@ -12,7 +12,7 @@ import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
-from grpc_api import Api, Connect, exactly
+from grpc_api import Api, Connect, decode, exactly
 from memory_service.v1 import admin_pb2, state_pb2
 from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
@@ -192,6 +192,48 @@ def first_change_or_error(stream: Iterator[pb.WatchResponse]) -> object:
         return changes(stream, 1)[0].item.text
     except grpc.RpcError as error:
         return error.code()
+
+
+def test_a_stream_that_is_behind_does_not_go_on_with_the_namespace_that_came_later(
+    api: Api, namespace: str
+) -> None:
+    # So much that flow control holds the stream back in the middle; the same ids have the same revisions.
+    for number in range(60):
+        request = pb.AddRequest(namespace=namespace, item=binary_item(0.5))
+        request.item.id = f"{number}"
+        api.memory.Add(request)
+    stream = watch(api, namespace, after_revision=0)
+    seen = changes(stream, 1)
+    api.admin.DeleteNamespace(admin_pb2.DeleteNamespaceRequest(namespace=namespace))
+    later = [pb.MemoryItem(id=f"{number}", text="later") for number in range(100)]
+    api.memory.BatchAdd(pb.BatchAddRequest(namespace=namespace, items=later))
+    with pytest.raises(grpc.RpcError) as caught:
+        for message in stream:
+            seen.append(message.change)
+    assert decode(caught.value).reason == "NAMESPACE_NOT_FOUND"
+    assert 1 < len(seen) < 60
+    assert [change.revision for change in seen] == list(range(1, len(seen) + 1))
+    assert {len(change.item.chat_message.parts) for change in seen} == {1}
+
+
+def test_a_revision_that_is_yet_to_come_is_one_of_another_history_and_nothing_is_missed(
+    api: Api, namespace: str
+) -> None:
+    api.add_texts(namespace, *"abc")
+    stream = api.memory.Watch(
+        pb.WatchRequest(
+            namespace=namespace, after_revision=50, heartbeat_interval=Duration(nanos=100_000_000)
+        )
+    )
+    assert [(beat.HasField("change"), beat.revision) for beat in islice(stream, 2)] == [(False, 3)] * 2
+    api.add_texts(namespace, *(f"{number}" for number in range(60)))
+    assert [change.revision for change in changes(stream, 60)] == list(range(4, 64))
+
+
+def test_a_namespace_that_is_yet_to_come_is_watched_from_its_first_change(api: Api, namespace: str) -> None:
+    stream = watch(api, namespace, after_revision=1)
+    api.add_texts(namespace, "a", "b")
+    assert [change.item.text for change in changes(stream, 2)] == ["a", "b"]
 
 
 def test_a_stream_resumes_after_a_restart_of_the_server(

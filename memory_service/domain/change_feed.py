@@ -45,29 +45,52 @@ class ChangeFeed:
         self._checks.namespace(namespace)
         info = await self._store.namespace(namespace)
         current = info.revision if info else 0
-        after = current if after_revision is None else after_revision
-        yield Event(min(after, current))
+        # A revision that is yet to come is one of another history, of which this one knows nothing.
+        after = current if after_revision is None else min(after_revision, current)
+        yield Event(after)
         uid = info.uid if info else None
         while True:
-            changes = await self._store.read_changes(namespace, after, _CHANGES_AT_ONCE)
-            async for event in self._events(namespace, changes):
+            changes = await self._changes(namespace, uid, after) if uid is not None else []
+            async for event in self._events(namespace, uid, changes):
                 after = event.revision
                 yield event
             if changes:
                 continue
-            try:
-                async with asyncio.timeout(heartbeat_s):
-                    await self._store.wait_for_change(namespace, after)
-            except TimeoutError:
+            happened = await self._wait(namespace, after, heartbeat_s)
+            if uid is not None:
+                await self._check_same(namespace, uid)
+            elif now := await self._store.namespace(namespace):
+                uid = now.uid
+            if not happened:
                 yield Event(after)
-            now = await self._store.namespace(namespace)
-            if uid is not None and (now is None or now.uid != uid):
-                raise NotFound.namespace(namespace)
-            uid = now.uid if now else None
 
-    async def _events(self, namespace: str, changes: Sequence[Change]) -> AsyncIterator[Event]:
+    async def _wait(self, namespace: str, after: int, heartbeat_s: float) -> bool:
+        """Return whether something happened before it was time for a heartbeat."""
+        try:
+            async with asyncio.timeout(heartbeat_s):
+                await self._store.wait_for_change(namespace, after)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _check_same(self, namespace: str, uid: int | None) -> None:
+        """To be asked after each reading by name: what was read may be of a namespace that came later."""
+        now = await self._store.namespace(namespace)
+        if now is None or now.uid != uid:
+            raise NotFound.namespace(namespace)
+
+    async def _changes(self, namespace: str, uid: int, after: int) -> Sequence[Change]:
+        changes = await self._store.read_changes(namespace, after, _CHANGES_AT_ONCE)
+        await self._check_same(namespace, uid)
+        return changes
+
+    async def _events(
+        self, namespace: str, uid: int | None, changes: Sequence[Change]
+    ) -> AsyncIterator[Event]:
         for start in range(0, len(changes), _CONTENTS_AT_ONCE):
-            for event in await self._loaded(namespace, changes[start : start + _CONTENTS_AT_ONCE]):
+            events = await self._loaded(namespace, changes[start : start + _CONTENTS_AT_ONCE])
+            await self._check_same(namespace, uid)
+            for event in events:
                 yield event
 
     async def _loaded(self, namespace: str, changes: Sequence[Change]) -> list[Event]:
@@ -99,15 +122,14 @@ class ChangeFeed:
         if info is None:
             raise NotFound.namespace(namespace)
         while after_revision < info.revision:
-            changes = await self._store.read_changes(namespace, after_revision, _CHANGES_AT_ONCE)
+            changes = await self._changes(namespace, info.uid, after_revision)
             if not changes:
                 return
-            async for event in self._events(namespace, changes):
-                if event.item is not None:
-                    if include_embedding:
-                        event.item = await self._with_embedding(namespace, event.item)
-                    yield event
-                elif event.state is not None:
+            async for event in self._events(namespace, info.uid, changes):
+                if event.item is not None and include_embedding:
+                    event.item = await self._with_embedding(namespace, event.item)
+                    await self._check_same(namespace, info.uid)
+                if event.item is not None or event.state is not None:
                     yield event
             after_revision = changes[-1].revision
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
@@ -57,6 +57,10 @@ READS = frozenset(
     }
 )
 """Methods that change nothing: kept with `--audit-reads`, or where they are refused."""
+_WRITING_IF: Mapping[str, Callable[[Any], bool]] = {
+    "Retrieve": lambda request: request.options.record_usage,
+}
+"""Which requests of READS write all the same: those are treated as calls of WRITES."""
 WRITES = frozenset(
     {
         "Add",
@@ -97,9 +101,13 @@ WRITTEN_AHEAD = frozenset(
 
 _ID_FIELDS = frozenset({"id", "ids", "key", "memory_ids"})
 _OWN_ID_FIELDS = {"memory_service.v1.BackupRequest": frozenset({"name"})}
+# Neighbours come along with a result; nothing is done to them.
+_PASSED_OVER = {"memory_service.v1.RetrieveResult": frozenset({"before", "after"})}
 _CONTENTS = frozenset({"memory_service.v1.ChatMessage"})
 _PACKAGE = "memory_service."
 _DEPTH_MAX = 2
+# How a call ends whose caller has left.
+_LEFT = (asyncio.CancelledError, GeneratorExit)
 _DENIED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -114,10 +122,18 @@ class _Call:
 
     def __init__(self, method: str, number: int, context: Context) -> None:
         self.method, self.number, self.peer = method, number, context.peer()
+        self.reads = _name(method) in READS
         self.namespace = ""
         self.ids: dict[str, None] = {}
         self.id_count = 0
         self.revision = 0
+
+    def take_request(self, request: Message) -> None:
+        """Note what a request is about, and whether it writes."""
+        writes = _WRITING_IF.get(_name(self.method))
+        if writes is not None:
+            self.reads = not writes(request)
+        self.take(request)
 
     def take(self, message: Message) -> None:
         """Note the namespace, ids and revision of a request or response."""
@@ -195,26 +211,37 @@ class Auditing:
 
     def _recording(self, method: str, handler: Handler) -> Handler:
         if _name(method) in READS and not self._reads:
-            return handler
+            return self._recording_writes(method, handler)
         if handler.unary_unary:
             return handler._replace(unary_unary=self._unary(method, handler.unary_unary))
         if handler.unary_stream:
             return handler._replace(unary_stream=self._stream(method, handler.unary_stream))
         return handler._replace(stream_unary=self._upload(method, handler.stream_unary))
 
+    def _recording_writes(self, method: str, handler: Handler) -> Handler:
+        writes = _WRITING_IF.get(_name(method))
+        if writes is None:
+            return handler
+        call, recorded = handler.unary_unary, self._unary(method, handler.unary_unary)
+
+        def answer(request: Message, context: Context) -> Awaitable[Any]:
+            return (recorded if writes(request) else call)(request, context)  # type: ignore[no-any-return]
+
+        return handler._replace(unary_unary=answer)
+
     def _unary(self, method: str, call: Callable[[Any, Context], Awaitable[Any]]) -> Any:
         response_type = _response_type(method)
 
         async def answer(request: Message, context: Context) -> Any:
             told = _Call(method, next(self._numbers), context)
-            told.take(request)
+            told.take_request(request)
             try:
                 await self._begin(told)
                 response = await call(request, context)
             except BaseException as error:
                 self._failed(told, error)
                 raise
-            if _name(method) not in READS:
+            if not told.reads:
                 # Some servicers encode their responses themselves.
                 encoded = isinstance(response, bytes)
                 told.take(response_type.FromString(response) if encoded else response)
@@ -226,10 +253,10 @@ class Auditing:
     def _stream(self, method: str, call: Callable[[Any, Context], AsyncIterator[Any]]) -> Any:
         async def answer(request: Message, context: Context) -> AsyncIterator[Any]:
             told = _Call(method, next(self._numbers), context)
-            told.take(request)
+            told.take_request(request)
             try:
                 await self._begin(told)
-                self._keep(told.entry("intent"))
+                self._keep(told, told.entry("intent"))
                 async for response in call(request, context):
                     yield response
             except BaseException as error:
@@ -249,7 +276,7 @@ class Auditing:
                     told.take(request)
                     if not begun:
                         await self._begin(told)
-                        self._keep(told.entry("intent"))
+                        self._keep(told, told.entry("intent"))
                         begun = True
                     yield request
 
@@ -266,10 +293,10 @@ class Auditing:
 
     async def _begin(self, told: _Call) -> None:
         """Let a call in. Raises StorageFull and Unavailable where it would go unnoticed, and Overloaded."""
-        name = _name(told.method)
-        if name in READS:
+        if told.reads:
             return
-        if self._log.failing or name not in WRITES:
+        name = _name(told.method)
+        if self._log.failing or (name not in WRITES and name not in _WRITING_IF):
             await self._log.write_ahead(told.entry("intent"))
         elif self._log.full:
             raise Overloaded("queued_audit_entries_max", QUEUED_ENTRIES_MAX)
@@ -277,18 +304,18 @@ class Auditing:
     def _failed(self, told: _Call, error: BaseException) -> None:
         if isinstance(error, MemoryServiceError):
             code = code_of(error)
-        elif isinstance(error, asyncio.CancelledError | GeneratorExit):
+        elif isinstance(error, _LEFT):
             code = grpc.StatusCode.CANCELLED
         else:
             code = grpc.StatusCode.INTERNAL
-        self._keep(told.entry("call", "denied" if code in _DENIED else "failed", code.name))
+        self._keep(told, told.entry("call", "denied" if code in _DENIED else "failed", code.name))
 
     def _ended(self, told: _Call) -> None:
-        self._keep(told.entry("call", "allowed", "OK"))
+        self._keep(told, told.entry("call", "allowed", "OK"))
 
-    def _keep(self, entry: Entry) -> None:
+    def _keep(self, told: _Call, entry: Entry) -> None:
         _KEPT.set(True)
-        if _name(entry.rpc) in READS:
+        if told.reads:
             self._log.append_spared(entry)
         else:
             self._log.append(entry)
@@ -304,8 +331,8 @@ class Auditing:
         async def noted(request: Any, context: Context) -> Any:
             try:
                 return await answer(request, context)
-            except BaseException:
-                self._refused(method, request, context)
+            except BaseException as error:
+                self._refused(method, request, context, error)
                 raise
 
         return handler._replace(**{kind: noted})
@@ -315,32 +342,36 @@ class Auditing:
             try:
                 async for response in answer(request, context):
                     yield response
-            except BaseException:
-                self._refused(method, request, context)
+            except BaseException as error:
+                self._refused(method, request, context, error)
                 raise
 
         return noted
 
-    def _refused(self, method: str, request: Any, context: Context) -> None:
-        code = _status_of(context)
+    def _refused(self, method: str, request: Any, context: Context, error: BaseException) -> None:
+        code = _status_of(context, error)
         if _KEPT.get() or code is grpc.StatusCode.OK:
             return
-        if code not in _DENIED and _name(method) in READS and not self._reads:
+        unasked = code not in _DENIED and not self._reads
+        if unasked and _name(method) in READS and _name(method) not in _WRITING_IF:
             return
         told = _Call(method, next(self._numbers), context)
         # Of somebody whom no credential names nothing is believed, nor is it worth the work.
         if code is not grpc.StatusCode.UNAUTHENTICATED and isinstance(request, bytes):
             with contextlib.suppress(DecodeError):
-                told.take(_request_type(method).FromString(request))
-        self._log.append_spared(told.entry("call", "denied" if code in _DENIED else "failed", code.name))
+                told.take_request(_request_type(method).FromString(request))
+        if not (unasked and told.reads):
+            self._log.append_spared(told.entry("call", "denied" if code in _DENIED else "failed", code.name))
 
 
 def _name(method: str) -> str:
     return method.rpartition("/")[2]
 
 
-def _status_of(context: Context) -> grpc.StatusCode:
+def _status_of(context: Context, error: BaseException) -> grpc.StatusCode:
     number = context.code()
+    if number is None and isinstance(error, _LEFT):
+        return grpc.StatusCode.CANCELLED
     return next(
         (code for code in grpc.StatusCode if number in (code, code.value[0])), grpc.StatusCode.UNKNOWN
     )
@@ -389,12 +420,14 @@ def _collect(message: Message, depth: int, found: list[str]) -> None:
 def _plan(descriptor: Descriptor) -> tuple[list[FieldDescriptor], list[FieldDescriptor]]:
     """Return the fields of a message that are ids, and those that hold messages with ids."""
     names = _ID_FIELDS | _OWN_ID_FIELDS.get(descriptor.full_name, frozenset())
+    passed_over = _PASSED_OVER.get(descriptor.full_name, frozenset())
     text = FieldDescriptor.TYPE_STRING
     ids = [field for field in descriptor.fields if field.name in names and field.type == text]
     inner = [
         field
         for field in descriptor.fields
         if field.message_type is not None
+        and field.name not in passed_over
         and field.message_type.full_name.startswith(_PACKAGE)
         and field.message_type.full_name not in _CONTENTS
         and not field.message_type.GetOptions().map_entry
