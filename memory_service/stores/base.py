@@ -351,7 +351,8 @@ class UndoStore(ABC):
     A version that another takes the place of, of an item or a state, MUST be kept for the time that the
     store was given, and no longer; with an item or state all its versions MUST go, with a reset or a deleted
     namespace those of everything. With a time of 0 none MUST be kept. It MUST be noted who, as
-    caller.present_caller() says, deletes something, and for how long likewise.
+    caller.present_caller() says, deletes something, and for how long likewise; and who lets expire what was
+    to last longer, as `NamespaceStore.remove_expired` says.
     """
 
     @abstractmethod
@@ -380,7 +381,8 @@ class UndoStore(ABC):
 
     @abstractmethod
     async def count_removals(self, namespace: str, by: WritesBy) -> int:
-        """Return how many items and states `by` deleted, a cleared namespace as one."""
+        """Return how many items and states `by` deleted, a cleared namespace as one, and how many of those
+        that expired they cut short; see `NamespaceStore.remove_expired`."""
 
     @abstractmethod
     async def record_undo(self, namespace: str, receipt: Receipt, request: RequestKey) -> Receipt:
@@ -435,7 +437,13 @@ class NamespaceStore(ABC):
     async def remove_expired(self, now_us: int, forget_requests_before_us: int, limit: int) -> int:
         """Remove up to `limit` expired items and states, with a change for each, held writes that have
         expired, and requests that are older than `forget_requests_before_us`. Returns how many items and
-        states were removed."""
+        states were removed.
+
+        Where a version that is kept of an item or state that goes so had no expiry, or a later one, it MUST
+        be noted who cut it short, without what it was: who wrote the first of the versions that lead up to
+        the present one and have its expiry, as of when they wrote that, as `WritesBy.has` takes the time.
+        So it MUST where a write meets what has expired and takes its place. Of others, none MUST be noted.
+        """
 
 
 class Store(ItemStore, PendingStore, StateStore, QuarantineStore, UndoStore, ChangeLog, NamespaceStore):

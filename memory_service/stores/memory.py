@@ -204,7 +204,7 @@ class InMemoryStore(Store):
     def _put(self, found: _Namespace, write: ItemWrite, on_duplicate: OnDuplicate, waits: bool) -> None:
         stored = found.items.get(write.item.id)
         if stored is not None and stored.expired(write.item.update_us):
-            self._remove(found, stored, ChangeType.ITEM_EXPIRED)
+            self._expire(found, stored)
             stored = None
         if stored is not None and on_duplicate is OnDuplicate.REPLACE:
             self._keep(found, stored, write.item.update_us)
@@ -269,6 +269,10 @@ class InMemoryStore(Store):
         found.pending.discard(item.id)
         found.history.forget(item.id)
         found.view.remove(item.position)
+
+    def _expire(self, found: _Namespace, item: Item) -> None:
+        found.history.note_end(item)
+        self._remove(found, item, ChangeType.ITEM_EXPIRED)
 
     async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
         found = self._namespaces.get(namespace)
@@ -464,7 +468,7 @@ class InMemoryStore(Store):
 
     def _save(self, found: _Namespace, write: StateWrite, current: StateEntry | None) -> StateEntry:
         if current is None and write.key in found.states:
-            self._remove_state(found, write.key, ChangeType.STATE_EXPIRED)
+            self._expire_state(found, write.key)
         elif current is not None and self._history_us:
             found.history.keep_state(current, write.now_us)
         before = current.description if current else ""
@@ -487,6 +491,10 @@ class InMemoryStore(Store):
         found.version_floor = max(found.version_floor, found.states.take(key).version)
         found.history.states.pop(key, None)
         found.log(kind, key)
+
+    def _expire_state(self, found: _Namespace, key: str) -> None:
+        found.history.note_state_end(found.states[key])
+        self._remove_state(found, key, ChangeType.STATE_EXPIRED)
 
     async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
         found = self._namespaces.get(namespace)
@@ -730,11 +738,11 @@ class InMemoryStore(Store):
             found.held = {k: v for k, v in found.held.items() if v.expire_us > now_us}
             due = [item for item in found.items.values() if item.expired(now_us)][: limit - removed]
             for item in due:
-                self._remove(found, item, ChangeType.ITEM_EXPIRED)
+                self._expire(found, item)
             removed += len(due)
             keys = [k for k in found.states if not self._live_state(found, k, now_us)][: limit - removed]
             for key in keys:
-                self._remove_state(found, key, ChangeType.STATE_EXPIRED)
+                self._expire_state(found, key)
             removed += len(keys)
             if due or keys:
                 self._signal.fire(found.name)

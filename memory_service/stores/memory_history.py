@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Generic, TypeVar
 
 import msgspec
@@ -30,6 +31,26 @@ def _copied(provenance: Provenance | None, number: int) -> Provenance:
 
 def _origin(provenance: Provenance | None, number: int) -> int:
     return (provenance or UNATTRIBUTED).copy_of or number
+
+
+Removal = tuple[int, Caller]
+"""Who deleted something, or let it expire, and when they did that."""
+
+
+def _end(versions: Sequence[Item | StateEntry]) -> list[Removal]:
+    """Return who cut short what has expired with the last of these versions; none where nobody did.
+
+    That is who wrote the first of those that lead up to the last and have its end: what only keeps the end
+    that another set did not set it.
+    """
+    end = versions[-1].expire_us
+    if end is None or not any(v.expire_us is None or v.expire_us > end for v in versions):
+        return []
+    kept = takewhile(lambda version: version.expire_us == end, reversed(versions))
+    *_, setting = kept
+    known, time_us = setting.provenance or UNATTRIBUTED, setting.update_us
+    written_us = time_us if known.write_us is None else known.write_us
+    return [(min(written_us, time_us), Caller(known.writer, known.credential_id, (), frozenset()))]
 
 
 @dataclass(slots=True)
@@ -89,12 +110,12 @@ class Decision(Generic[V]):
 
 @dataclass
 class History:
-    """The versions that were replaced in a namespace, oldest first, and who deleted when."""
+    """The versions that were replaced in a namespace, oldest first, and who deleted, or let expire, when."""
 
     texts: dict[str, tuple[str, str]] = field(default_factory=dict)
     items: dict[str, list[ItemVersion]] = field(default_factory=dict)
     states: dict[str, list[StateVersion]] = field(default_factory=dict)
-    removals: list[tuple[int, Caller]] = field(default_factory=list)
+    removals: list[Removal] = field(default_factory=list)
 
     def keep(
         self, item: Item, vector: np.ndarray | None, epoch: int, replaced_us: int, *, waits: bool
@@ -121,8 +142,16 @@ class History:
             self.states[key] = [v for v in states if v.replaced_us >= before_us]
         self.removals = [removal for removal in self.removals if removal[0] >= before_us]
 
+    def note_end(self, item: Item) -> None:
+        """Note who cut short an item that has expired, if anybody did, before its versions go with it."""
+        self.removals += _end([*(version.item for version in self.items.get(item.id, ())), item])
+
+    def note_state_end(self, entry: StateEntry) -> None:
+        """Note who cut short a state that has expired, if anybody did, before its versions go with it."""
+        self.removals += _end([*(version.entry for version in self.states.get(entry.key, ())), entry])
+
     def count_removals(self, by: WritesBy) -> int:
-        """Return how often somebody deleted something."""
+        """Return how often somebody deleted something, or let it expire."""
         return sum(by.has(Provenance(who.name, who.credential_id), at_us) for at_us, who in self.removals)
 
     # --- items --------------------------------------------------------------------------------

@@ -14,7 +14,14 @@ from memory_service.records import (
     RequestKey,
     StateWrite,
 )
-from memory_service.stores.hnsw.history import Remover, forget_versions, keep_version, note_removal
+from memory_service.stores.hnsw.history import (
+    Remover,
+    end_of_item,
+    forget_versions,
+    keep_version,
+    note_end,
+    note_removal,
+)
 from memory_service.stores.hnsw.ledger import Book, Ledger, Outcome, earlier, expired, finish
 from memory_service.stores.hnsw.quarantine_writes import check_held, let_go
 from memory_service.stores.hnsw.rows import (
@@ -123,7 +130,7 @@ def _put(
     outcome: Outcome,
 ) -> None:
     if stored is not None and expired(stored, write.item.update_us):
-        outcome.removed.append(remove_item(db, ledger, book, write.item.id, stored, ChangeType.ITEM_EXPIRED))
+        outcome.removed.append(expire_item(db, ledger, book, write.item.id, stored))
         stored = None
     if stored is not None:
         keep_version(db, ledger, stored[0], write.item.update_us)
@@ -181,6 +188,15 @@ def remove_item(
     book.item_count -= 1
     book.count_vector(stored[3], -1)
     position: int = stored[0] & POSITION_MAX
+    return position
+
+
+def expire_item(db: Connection, ledger: Ledger, book: Book, item_id: str, stored: Row) -> int:
+    """Remove an item that has expired, note who cut it short, if anybody did, and return its position."""
+    # Its versions tell, and go with it.
+    end = end_of_item(db, ledger, stored[0])
+    position = remove_item(db, ledger, book, item_id, stored, ChangeType.ITEM_EXPIRED)
+    note_end(db, book, end)
     return position
 
 

@@ -10,11 +10,11 @@ from memory_service.records import (
     RequestKey,
 )
 from memory_service.stores.hnsw.history import forget_history, prune
-from memory_service.stores.hnsw.item_writes import remove_item
+from memory_service.stores.hnsw.item_writes import expire_item
 from memory_service.stores.hnsw.ledger import Ledger, Outcome, earlier, finish
 from memory_service.stores.hnsw.quarantine_writes import forget_expired, forget_held
 from memory_service.stores.hnsw.schema import keys_of
-from memory_service.stores.hnsw.state_writes import empty_states, remove_state
+from memory_service.stores.hnsw.state_writes import empty_states, expire_state
 from memory_service.stores.sqlite import Connection
 
 
@@ -89,7 +89,7 @@ def remove_expired(
     for name, item_id, *stored in items:
         book = ledger.find_or_begin(db, name)
         outcome = outcomes.setdefault(name, Outcome(Receipt(0)))
-        outcome.removed.append(remove_item(db, ledger, book, item_id, tuple(stored), ChangeType.ITEM_EXPIRED))
+        outcome.removed.append(expire_item(db, ledger, book, item_id, tuple(stored)))
         outcome.receipt.removed_count += 1
         reach("sweep.after_item")
     states = db.execute(
@@ -99,7 +99,7 @@ def remove_expired(
     ).fetchall()
     for name, key, version in states:
         book = ledger.find_or_begin(db, name)
-        remove_state(db, ledger, book, key, version, ChangeType.STATE_EXPIRED)
+        expire_state(db, ledger, book, key, version)
         outcomes.setdefault(name, Outcome(Receipt(0))).receipt.removed_state_count += 1
         reach("sweep.after_state")
     for name, outcome in outcomes.items():

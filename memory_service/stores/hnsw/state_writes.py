@@ -13,8 +13,10 @@ from memory_service.records import (
 )
 from memory_service.stores.hnsw.history import (
     Remover,
+    end_of_state,
     forget_state_versions,
     keep_state_version,
+    note_end,
     note_removal,
 )
 from memory_service.stores.hnsw.ledger import Book, Ledger, Outcome, earlier, expired, finish
@@ -72,7 +74,7 @@ def put_state(db: Connection, ledger: Ledger, book: Book, write: StateWrite) -> 
     """Save a value, whatever is there; return its version and times."""
     stored = _stored_state(db, book, write.key)
     if stored is not None and expired(stored, write.now_us):
-        remove_state(db, ledger, book, write.key, stored[0], ChangeType.STATE_EXPIRED)
+        expire_state(db, ledger, book, write.key, stored[0])
         stored = None
     if stored is None:
         book.state_count += 1
@@ -110,6 +112,14 @@ def remove_state(
     forget_state_versions(db, book, key)
     book.state_count -= 1
     book.version_floor = max(book.version_floor, version)
+
+
+def expire_state(db: Connection, ledger: Ledger, book: Book, key: str, version: int) -> None:
+    """Remove a key that has expired, and note who cut it short, if anybody did."""
+    # Its versions tell, and go with it.
+    end = end_of_state(db, ledger, book, key)
+    remove_state(db, ledger, book, key, version, ChangeType.STATE_EXPIRED)
+    note_end(db, book, end)
 
 
 def delete_state(

@@ -85,7 +85,7 @@ def touched_states(db: Connection, uid: int, by: WritesBy, after: str, limit: in
 
 
 def count_removals(db: Connection, uid: int, by: WritesBy) -> int:
-    """Return how often somebody deleted something."""
+    """Return how often somebody deleted something, or let it expire."""
     values = {"first": key_of(uid, 0), "last": key_of(uid, POSITION_MAX)}
     row: Row = db.execute(_REMOVALS, _values(by) | values).fetchone()
     return int(row[0])
