@@ -44,14 +44,14 @@ class _Fragment(KeptFragment, kw_only=True):
     document_version: _Version
 
 
-class _Interaction(msgspec.Struct, omit_defaults=True):
+class _Interaction(msgspec.Struct):
     sender: Annotated[str, msgspec.Meta(max_length=SENDER_BYTES_MAX)] = ""
 
     def __post_init__(self) -> None:
         _check_bytes(self.sender, SENDER_BYTES_MAX)
 
 
-class _Reflection(_Interaction, omit_defaults=True):
+class _Reflection(_Interaction):
     interaction_ids: Annotated[list[_Id], msgspec.Meta(max_length=Limits.source_ids_max)] = []
 
 
@@ -104,11 +104,21 @@ def read_facet(field: str, kind: ItemKind, facet_json: str, text: str | None) ->
         raise InvalidArgument(f"{field}.text", f"of a memory has more than {MEMORY_CHARS_MAX} characters")
     try:
         found = _READERS[kind].decode(facet_json or "{}")
+        said = msgspec.json.decode(facet_json or "{}").get("attributes", {})
     except (ValueError, RecursionError) as error:
         # The rest of the message may repeat what was sent.
         at = _PATH.search(str(error))
         raise InvalidArgument(named, f"is not what an export wrote{f', at {at[1]}' if at else ''}") from None
-    return Facet(kind, found.tags, msgspec.to_builtins(found.attributes))
+    return Facet(kind, found.tags, _known_of(said, msgspec.to_builtins(found.attributes)))
+
+
+def _known_of(said: Any, known: Any) -> Any:
+    """Return what was said as far as it is known, in its own order: it is exported as it was."""
+    if isinstance(said, dict):
+        return {key: _known_of(value, known[key]) for key, value in said.items() if key in known}
+    if isinstance(said, list):
+        return [_known_of(*pair) for pair in zip(said, known, strict=True)]
+    return known
 
 
 def _check_bytes(text: str, bytes_max: int) -> None:
