@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_status import rpc_status
 
 from embedding_provider import EmbeddingProvider
 from grpc_api import Api, Connect, decode, eventually, outcome, refusal
@@ -32,6 +34,15 @@ def add_request(text: str, request_id: str = "") -> pb.AddRequest:
 
 def texts(api: Api) -> list[str]:
     return [item.text for item in api.items("ns")]
+
+
+def failure(api: Api) -> Any:
+    """Returns the error that a read ends with, if it does."""
+    try:
+        api.items("ns")
+    except grpc.RpcError as error:
+        return error
+    return None
 
 
 # SIGTERM
@@ -57,6 +68,28 @@ def test_a_write_in_flight_is_finished_before_the_server_stops(
         assert stopping.result() == 0
     with ServerProcess(tmp_path, flags=["--embedder", "none"]) as server:
         assert texts(connect(server)) == ["in flight"]
+
+
+def test_connections_are_closed_to_new_calls_while_others_finish(
+    tmp_path: Path, connect: Connect, provider: EmbeddingProvider
+) -> None:
+    server = ServerProcess(tmp_path, flags=provider.flags, env=provider.env)
+    with server, ThreadPoolExecutor(1) as pool:
+        api, other = connect(server), connect(server)
+        assert failure(other) is None
+        provider.hold()
+        write = api.memory.Add.future(add_request("in flight"))
+        assert provider.asked.wait(30)
+        stopping = pool.submit(server.terminate)
+        # Who is refused asks again at once. A client that counts its tries would run out of them; one whose
+        # connection is closed waits for the next server.
+        while (error := failure(other)) is None or rpc_status.from_call(error) is not None:
+            assert not stopping.done()
+        assert error.code() is grpc.StatusCode.UNAVAILABLE
+        assert not write.done()
+        provider.may_answer.set()
+        assert write.result().item.text == "in flight"
+        assert stopping.result() == 0
 
 
 @pytest.mark.parametrize("store", ["hnsw", "memory"])

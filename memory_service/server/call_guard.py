@@ -38,7 +38,7 @@ from memory_service.server.tickets import owner_of
 
 _log = structlog.get_logger(__name__)
 
-# How long nothing has to arrive before a draining server stops.
+# How long nothing has to arrive before a draining server says goodbye.
 _QUIET_S = 0.2
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -252,25 +252,31 @@ class CallGuard:
         if self._access is not None and self._access.has_ended(task):
             await _abort(context, Unauthenticated())
 
-    async def drain(self, grace_s: float) -> None:
-        """Refuse new calls, end the streams, and return when the calls under way are answered."""
+    async def turn_away(self, most_s: float) -> None:
+        """Refuse new calls, end the streams, and return when none has come for a moment, or after `most_s`.
+
+        Calls that are on their way are still handed to us: each gets an answer that tells to retry, where
+        gRPC would cut it off.
+        """
         self._draining = True
         self._refusals.end()
         # One that was cancelled while gRPC sends would end without a reason; it looks for itself afterwards.
         for task in self._streams.keys() - self._sending:
             task.cancel()
-        if self._calls:
-            try:
-                async with asyncio.timeout(grace_s):
-                    await self._idle.wait()
-            except TimeoutError:
-                _log.warning("drain_timed_out", calls=self._calls)
-        # Calls that arrived before clients learned of the end are still handed to us: each gets an
-        # answer that tells to retry, where a stop would cut it off.
-        until = asyncio.get_running_loop().time() + grace_s
-        while self._refused_lately and asyncio.get_running_loop().time() < until:
+        until = asyncio.get_running_loop().time() + most_s
+        while self._refused_lately and (left_s := until - asyncio.get_running_loop().time()) > 0:
             self._refused_lately = False
-            await asyncio.sleep(_QUIET_S)
+            await asyncio.sleep(min(_QUIET_S, left_s))
+
+    async def finish(self, most_s: float) -> None:
+        """Return when the calls under way are answered, or after `most_s`; after `turn_away`."""
+        if not self._calls:
+            return
+        try:
+            async with asyncio.timeout(most_s):
+                await self._idle.wait()
+        except TimeoutError:
+            _log.warning("drain_timed_out", calls=self._calls)
 
 
 class _Registrar:

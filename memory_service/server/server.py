@@ -40,6 +40,8 @@ from memory_service.stores.base import Store
 METADATA_BYTES_MAX = 16 * 1024
 """Metadata of a call as gRPC counts it: names, values and 32 bytes for each pair."""
 _STREAMS_GRACE_S = 0.5
+# For how long a server that ends refuses calls itself, before gRPC does by closing its connections.
+_REFUSING_S = 0.5
 _log = structlog.get_logger(__name__)
 
 
@@ -177,11 +179,20 @@ class Server:
     access: Access | None = None
 
     async def drain(self, grace_s: float) -> None:
-        """Say goodbye: health turns NOT_SERVING, calls under way finish, streams are told to come back."""
+        """Say goodbye: health turns NOT_SERVING, streams are told to come back, calls under way finish.
+
+        Connections are told soon that no more calls are taken: who is refused again and again while others
+        finish would have given up when the next server is there.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + grace_s
         await self.health.enter_graceful_shutdown()
-        await self.guard.drain(grace_s)
+        await self.guard.turn_away(min(grace_s, _REFUSING_S))
+        goodbye = asyncio.create_task(self.grpc_server.stop(grace_s + _STREAMS_GRACE_S))
+        await self.guard.finish(until - loop.time())
         # What is still open, such as somebody's watch on our health, ends here.
         await self.grpc_server.stop(_STREAMS_GRACE_S)
+        await goodbye
 
 
 def _options(config: Config) -> list[tuple[str, int]]:
