@@ -14,6 +14,7 @@ from memory_service.errors import Overloaded
 from memory_service.limits import KIB, Limits
 from memory_service.server import admission
 from memory_service.server.admission import Admission
+from memory_service.server.inlet import Inlet
 from memory_service.server.tickets import Ticket
 
 LIMITS = Limits(concurrent_calls_max=8, waiting_calls_max=16)
@@ -35,7 +36,7 @@ class Calls:
     """Calls that start when they are let in, and end when they are told to."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
-        self.admission = Admission(limits)
+        self.admission = Admission(limits, Inlet())
         self.started: list[str] = []
         self.refused: list[str] = []
         self.may_end = asyncio.Event()
@@ -88,7 +89,7 @@ async def four_under_way(**limits: int) -> Calls:
 
 
 async def test_a_call_that_is_alone_does_not_wait() -> None:
-    admission = Admission(LIMITS)
+    admission = Admission(LIMITS, Inlet())
     ticket = admission.arrive(request("a"), None)
     assert ticket.gate is None
     admission.leave(ticket)
@@ -207,7 +208,7 @@ async def test_a_caller_gets_no_more_places_for_having_many_namespaces() -> None
 
 
 async def test_a_tenant_of_a_gateway_goes_past_those_of_it_who_have_much_but_past_no_other_caller() -> None:
-    admission = Admission(Limits())
+    admission = Admission(Limits(), Inlet())
 
     def arrive(namespace: str, caller: str) -> Ticket:
         return called_by(caller).run(admission.arrive, request(namespace), None)
@@ -282,7 +283,7 @@ async def test_what_waits_for_something_else_does_not_hold_up_the_next_bunch() -
 
 
 async def test_who_waits_too_long_inside_gets_no_more_calls_in() -> None:
-    admission = Admission(Limits())
+    admission = Admission(Limits(), Inlet())
     tickets = [admission.arrive(request("slow"), None) for _ in range(100)]
     await asyncio.gather(*(ticket.gate for ticket in tickets if ticket.gate is not None))
     for _ in range(20):
@@ -304,7 +305,7 @@ async def test_who_waits_too_long_inside_gets_no_more_calls_in() -> None:
 
 
 async def test_who_has_nothing_here_goes_past_those_who_have_much() -> None:
-    admission = Admission(Limits())
+    admission = Admission(Limits(), Inlet())
     waiting = [admission.arrive(request("greedy"), None) for _ in range(60)]
     assert [ticket for ticket in waiting[1:] if ticket.gate is None] == []
     first = admission.arrive(request("modest"), None)
@@ -369,3 +370,75 @@ async def test_large_requests_have_a_budget_of_bytes() -> None:
     await calls.end()
     again = calls.admission.arrive(request("large", 250 * KIB), None)
     calls.admission.leave(again)
+
+
+class Source:
+    """Calls of one namespace without end: one more arrives as soon as it is let in."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.inlet = Inlet()
+        self.came, self.answered = 0, 0
+        self.may_end = asyncio.Event()
+        self.may_end.set()
+        self._admission = Admission(limits, self.inlet)
+        self._behind = asyncio.Event()
+        self._behind.set()
+        self._calls = set[asyncio.Task[None]]()
+        self._askers = [asyncio.create_task(self._ask()) for _ in range(64)]
+
+    async def _ask(self) -> None:
+        while True:
+            await self.inlet.ask(self._next)
+            call = asyncio.create_task(self._call())
+            self._calls.add(call)
+            call.add_done_callback(self._calls.discard)
+
+    async def _next(self) -> None:
+        await asyncio.sleep(0)
+        await self._behind.wait()
+        self.came += 1
+
+    async def _call(self) -> None:
+        try:
+            ticket = self._admission.arrive(request("a"), None)
+        except Overloaded:
+            return
+        try:
+            if ticket.gate is not None:
+                await ticket.gate
+            self.answered += 1
+            await self.may_end.wait()
+        except Overloaded:
+            return
+        finally:
+            self._admission.leave(ticket)
+
+    async def until(self, came: int) -> None:
+        """Waits until so many have come."""
+        async with asyncio.timeout(60):
+            while self.came < came:  # noqa: ASYNC110 - they come one by one
+                await asyncio.sleep(0.001)
+
+    async def end(self) -> None:
+        """No more come; returns when all are answered."""
+        self._behind.clear()
+        while self._calls:
+            await asyncio.wait(set(self._calls))
+        for asker in self._askers:
+            asker.cancel()
+        await asyncio.gather(*self._askers, return_exceptions=True)
+
+
+async def test_in_a_flood_few_more_are_taken_in_than_are_answered() -> None:
+    source = Source(LIMITS)
+    await source.until(30_000)
+    # Were all that come taken in, one of twenty or thirty.
+    assert source.answered > source.came / 8
+    # Where those that were let in wait for something, nobody could start, and all the others are refused.
+    source.may_end.clear()
+    await source.until(source.came + 10_000)
+    source.may_end.set()
+    # And when it is over, as many may come as want to.
+    await source.end()
+    for _ in range(1_000):
+        await asyncio.wait_for(source.inlet.ask(lambda: asyncio.sleep(0)), 1)

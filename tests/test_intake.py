@@ -21,6 +21,10 @@ def test_calls_that_wait_come_in_many_at_a_time() -> None:
     assert came_in_at_once > 10
 
 
+def test_as_many_calls_come_in_as_are_let_in_and_a_server_stops_while_others_wait() -> None:
+    assert _printed_by("calls_let_in.py") == [0, 3, 8, 8]
+
+
 def test_the_loop_reads_all_wake_ups_at_once() -> None:
     """Where each costs a turn of the loop, gRPC's thread has to wait, and health with it."""
     (read_at_once,) = _printed_by("unread_wake_ups.py")

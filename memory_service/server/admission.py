@@ -14,7 +14,8 @@ waits for itself. Who has nothing here yet goes past those who have much.
 of the time that its caller gives it is refused at once, and so is one whose owner's calls take that long to
 be answered, wherever they wait; one whose caller has gone is forgotten. Refusing has
 to be quick, and gRPC, which has threads of its own, has to get the processor: so between two bunches of an
-overloaded server there is time to take calls in, be it to refuse them.
+overloaded server there is time to take calls in, be it to refuse them. In a flood, when refusing takes too
+much of the time, a few more are taken in than were started, and gRPC keeps the others, or ends them.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from memory_service.caller import Holder, Owner, present_caller
 from memory_service.errors import Overloaded
 from memory_service.fair_queue import FairQueue
 from memory_service.limits import KIB, Limits
+from memory_service.server.flood import Flood
+from memory_service.server.inlet import Inlet
 from memory_service.server.tickets import Ticket
 
 _TOGETHER_MAX = 32
@@ -56,6 +59,10 @@ _SHARED_INTAKE_SHARE = 0.4
 _FLOOD_CALLS = 5
 _FLOOD_INTAKE_SHARE = 0.5
 _PAUSE_S = 0.001
+# In a flood that many more calls come in between two bunches than were started, or one for each such part of
+# the time that they took. About as many are refused.
+_FLOOD_MORE_CALLS = 4
+_FLOOD_MORE_S = 0.0015
 _COUNTED_BUSY_S = 0.05
 # Of what a call costs, so much is to take it in.
 _INTAKE_PART = 0.25
@@ -96,8 +103,11 @@ class _Pace:
 class Admission:
     """For one event loop."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, inlet: Inlet) -> None:
         self._limits = limits
+        self._inlet = inlet
+        self._flood = Flood()
+        self._is_flooded = False
         # What one owner leaves to the others of the places that there are.
         self._reserve = limits.concurrent_calls_max // 4
         self._arrived: list[Ticket] = []
@@ -130,6 +140,7 @@ class Admission:
         # Counts who came and who went.
         self._changes = 0
         self._pauses = 0
+        self._pause_began = 0.0
         self._call_cpu_s = _FIRST_CALL_S
         self._start_interval_s = _FIRST_CALL_S
 
@@ -228,12 +239,14 @@ class Admission:
             if pushed_out is None:
                 self._refuse_now(ticket)
             else:
+                self._flood.note_refusal()
                 _refuse(pushed_out, self._overloaded())
 
     def _refuse_now(self, ticket: Ticket) -> None:
         if len(ticket.raw) > LARGE_BYTES:
             self._large_bytes -= len(ticket.raw)
         self._has_refused = True
+        self._flood.note_refusal()
         raise self._overloaded()
 
     def _take_bytes(self, size: int) -> None:
@@ -292,13 +305,24 @@ class Admission:
             waits = bool(self._running) and quiet_turns < _ANSWER_TURNS and not overdue
         if waits:
             loop.call_soon(self._look, self._changes, quiet_turns)
-        elif self._turns and self._pauses * _PAUSE_S < self._intake_s(loop.time()):
+        elif self._turns and self._takes_in(loop.time()):
             # The processor is left to gRPC's threads.
             self._pauses += 1
             self._taken_in_before_pause = self._taken_in
             loop.call_later(_PAUSE_S, self._look, self._changes, 0)
         else:
             self._open()
+
+    def _takes_in(self, now: float) -> bool:
+        """Return whether there is time, still, to take calls in before the next bunch."""
+        if not self._is_flooded:
+            return self._pauses * _PAUSE_S < self._intake_s(now)
+        if not self._pauses:
+            more = max(_FLOOD_MORE_CALLS, int((now - self._opened_at) / _FLOOD_MORE_S))
+            self._inlet.let_in(self._last_count + more)
+            self._pause_began = now
+            return True
+        return not self._inlet.used_up and now - self._pause_began < self._pause_began - self._opened_at
 
     def _intake_s(self, now: float) -> float:
         """Return how long the processor is left to gRPC after the last bunch."""
@@ -343,6 +367,12 @@ class Admission:
         # Where nobody could start, somebody has to leave first.
         self._looking = bool(self._turns) and started > 0
         self._looking_since_opening = self._looking
+        is_flood = self._flood.is_on(now, more_behind=self._inlet.used_up)
+        self._is_flooded = is_flood and self._looking
+        if self._is_flooded:
+            self._inlet.let_in(0)
+        else:
+            self._inlet.open()
         if self._looking:
             loop.call_soon(self._look, self._changes, 0)
 

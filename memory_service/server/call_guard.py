@@ -33,6 +33,7 @@ from memory_service.server.admission import Admission
 from memory_service.server.auditing import Auditing, Wrap
 from memory_service.server.call_rates import CallRates
 from memory_service.server.errors import abort_of, expected
+from memory_service.server.inlet import Inlet
 from memory_service.server.refusals import Refusals
 from memory_service.server.tickets import owner_of
 
@@ -49,12 +50,12 @@ Decoder = Callable[[bytes], Any]
 class CallGuard:
     """Wraps methods, and counts the calls that are under way."""
 
-    def __init__(self, limits: Limits, access: Access | None = None) -> None:
+    def __init__(self, limits: Limits, access: Access | None = None, inlet: Inlet | None = None) -> None:
         self._limits = limits
         # None: everybody may do everything.
         self._access = access
         self._calls = 0
-        self._admission = Admission(limits)
+        self._admission = Admission(limits, inlet or Inlet())
         # None: everybody may make as many calls as they like.
         self._rates = CallRates(limits.calls_per_s_max) if limits.calls_per_s_max else None
         # Whose each stream is.

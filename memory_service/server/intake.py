@@ -17,19 +17,33 @@ from grpc.aio import AbortError
 from grpc.aio._server import Server
 
 from memory_service.giving_way import arrive
+from memory_service.server.inlet import Inlet
 
 _ASKED_FOR = 128
 
 
-def intake_server(options: Sequence[tuple[str, Any]]) -> grpc.aio.Server:
-    """Return a server like that of `grpc.aio.server()`, but that it asks for many calls at once."""
-    server: Any = _IntakeServer(options)
+def intake_server(options: Sequence[tuple[str, Any]], inlet: Inlet | None = None) -> grpc.aio.Server:
+    """Return a server like that of `grpc.aio.server()`, but that it asks for many calls at once.
+
+    It asks for as many as `inlet` lets in.
+    """
+    server: Any = _IntakeServer(options, inlet or Inlet())
     return cast("grpc.aio.Server", server)
 
 
+class _LimitedServer(cygrpc.AioServer):  # type: ignore[misc]
+    inlet: Inlet
+
+    async def _request_call(self) -> Any:
+        return await self.inlet.ask(super()._request_call)
+
+
 class _IntakeServer(Server):
-    def __init__(self, options: Sequence[tuple[str, Any]]) -> None:
-        super().__init__(None, (), None, options, None, None)
+    def __init__(self, options: Sequence[tuple[str, Any]], inlet: Inlet) -> None:
+        # As the class above does it, but for the class of the server.
+        self._loop = cygrpc.get_working_loop()
+        self._server = _LimitedServer(self._loop, None, (), None, tuple(options), None)
+        self._server.inlet = self._inlet = inlet
         self._handlers: list[grpc.GenericRpcHandler] = []
         self._intakes: list[asyncio.Task[None]] = []
 
@@ -42,6 +56,11 @@ class _IntakeServer(Server):
         """Serve."""
         await super().start()
         self._intakes = [asyncio.create_task(self._take_in()) for _ in range(_ASKED_FOR - 1)]
+
+    async def stop(self, grace: float | None) -> None:
+        """Stop; gRPC waits for its own request to come back."""
+        self._inlet.end()
+        await super().stop(grace)
 
     async def _take_in(self) -> None:
         server, handlers, loop = self._server, self._handlers, asyncio.get_running_loop()

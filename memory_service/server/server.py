@@ -30,6 +30,7 @@ from memory_service.server.access.access import Access
 from memory_service.server.access.opening import open_access
 from memory_service.server.auditing import Auditing
 from memory_service.server.call_guard import CallGuard
+from memory_service.server.inlet import Inlet
 from memory_service.server.intake import intake_server
 from memory_service.server.logs import log_of_loop
 from memory_service.server.reflection import Reflection
@@ -206,6 +207,9 @@ def _options(config: Config) -> list[tuple[str, int]]:
             "grpc.max_concurrent_streams",
             config.limits.concurrent_calls_max + config.limits.concurrent_streams_max,
         ),
+        # What all of them may: from the first on gRPC ends some calls, at random, from the second on all.
+        ("grpc.server.max_pending_requests", config.limits.waiting_calls_max),
+        ("grpc.server.max_pending_requests_hard_limit", 2 * config.limits.waiting_calls_max),
         ("grpc.max_allowed_incoming_connections", config.connections_max),
         # The first is where gRPC begins to refuse at random, the second where it always does.
         ("grpc.max_metadata_size", METADATA_BYTES_MAX),
@@ -235,8 +239,9 @@ async def build_server(
         access = open_access(config, auditing)
     except CannotOpenLog as error:
         raise BadConfig(str(error)) from error
-    guard = CallGuard(config.limits, access)
-    server = intake_server(_options(config))
+    inlet = Inlet()
+    guard = CallGuard(config.limits, access, inlet)
+    server = intake_server(_options(config), inlet)
     services.register(guard.guarding(server, auditing))
     health = health_aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
