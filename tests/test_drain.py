@@ -85,7 +85,8 @@ def test_connections_are_closed_to_new_calls_while_others_finish(
         # connection is closed waits for the next server.
         while (error := failure(other)) is None or rpc_status.from_call(error) is not None:
             assert not stopping.done()
-        assert error.code() is grpc.StatusCode.UNAVAILABLE
+        # One that comes in that very moment is cancelled; clients try both again.
+        assert error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
         assert not write.done()
         provider.may_answer.set()
         assert write.result().item.text == "in flight"
