@@ -8,10 +8,14 @@ outcome on stdout: so what is timed is the server, and not the event loop that a
 from __future__ import annotations
 
 import asyncio
+import shutil
+import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import grpc.aio
@@ -25,6 +29,7 @@ BATCH_ADD = "/memory_service.v1.MemoryService/BatchAdd"
 _HEALTH = "/grpc.health.v1.Health/Check"
 _HEALTH_RATE = 20.0
 _LAST_ANSWERS_S = 10.0
+_ROOT = Path(__file__).parents[1]
 
 Call = Any
 
@@ -60,10 +65,35 @@ async def overload(
     return Outcome(made, good, codes, latencies_s), health
 
 
+def built_flood() -> Path | None:
+    """Builds the client in Go, which takes less of the cores for a call; None: there is no Go."""
+    if (go := shutil.which("go")) is None:
+        return None
+    program = _ROOT / "build" / "flood"
+    subprocess.run([go, "build", "-o", program, "./internal/flood"], cwd=_ROOT / "clients" / "go", check=True)
+    return program
+
+
+async def flood(
+    program: Path, address: str, request: bytes, how: str, number: float, seconds: float
+) -> tuple[Outcome, Outcome]:
+    """As `overload` does it, but by one process, of the program that `built_flood` returns."""
+    limits = str(OVERLOAD_CONNECTIONS), str(OVERLOAD_DEADLINE_S)
+    calls, health = await asyncio.gather(
+        _written((str(program), how, address, str(number), str(seconds), RETRIEVE, *limits), request),
+        _outcome("health", address, _HEALTH_RATE, seconds, _HEALTH, b""),
+    )
+    return calls, health
+
+
 async def _outcome(
     how: str, address: str, number: float, seconds: float, method: str, request: bytes
 ) -> Outcome:
     command = (sys.executable, "-m", "benchmarks.crowd", how, address, str(number), str(seconds), method)
+    return await _written(command, request)
+
+
+async def _written(command: Sequence[str], request: bytes) -> Outcome:
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
     written, _ = await process.communicate(request)

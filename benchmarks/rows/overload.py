@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 
 from benchmarks.bench import Bench, progress
 from benchmarks.client import Client, drive
-from benchmarks.crowd import Outcome, overload
+from benchmarks.crowd import Outcome, built_flood, flood, overload
 from benchmarks.processes import ServerProcess
-from benchmarks.settings import OVERLOAD_DEADLINE_S, OVERLOAD_FACTOR, OVERLOAD_IN_FLIGHT
+from benchmarks.settings import OVERLOAD_DEADLINE_S, OVERLOAD_FACTOR, OVERLOAD_FLOODS, OVERLOAD_IN_FLIGHT
 from benchmarks.table import Bar, Measurement
 from benchmarks.tenants import GREEDY, MODEST, query, two_tenants
 from benchmarks.turns import middle
+
+# Makes so many calls a second or has so many callers, for so many seconds.
+Crowd = Callable[[str, float, float], Awaitable[tuple[Outcome, Outcome]]]
 
 _LONG_LIMIT = 500
 _WARM_UP_CALLS = 40
@@ -19,7 +24,7 @@ _WARM_UP_CALLS = 40
 
 async def run(bench: Bench) -> list[Measurement]:
     """Goodput, health and memory with ten times the calls or callers of the peak."""
-    # For a flood, which the client has to make on the same cores, many results.
+    # The client has to make ten times as many calls on the same cores: those of many results are fewer.
     long, ordinary = query(GREEDY, limit=_LONG_LIMIT), query(MODEST)
     async with two_tenants(bench) as server:
         async with Client(server.address) as client:
@@ -28,8 +33,7 @@ async def run(bench: Bench) -> list[Measurement]:
             *await _overloaded(bench, server, "ordinary", ordinary, "callers"),
             *await _overloaded(bench, server, "long", long, "callers"),
             *await _overloaded(bench, server, "long", long, "rate"),
-            # More than the bare server could take in on this machine: reported.
-            *await _overloaded(bench, server, "ordinary", ordinary, "rate", has_bar=False),
+            *await _flooded(bench, server, ordinary),
         ]
 
 
@@ -38,7 +42,6 @@ class Turn:
     """What a crowd got done of what it asked, and a small one before it."""
 
     peak: float
-    asked: float
     ends: Outcome
     health: Outcome
     seconds: float
@@ -50,23 +53,51 @@ class Turn:
 
 
 async def _overloaded(
-    bench: Bench, server: ServerProcess, kind: str, request: bytes, how: str, *, has_bar: bool = True
+    bench: Bench, server: ServerProcess, kind: str, request: bytes, how: str
+) -> list[Measurement]:
+    many = f"{OVERLOAD_FACTOR * OVERLOAD_IN_FLIGHT} callers"
+    asked = many if how == "callers" else f"{OVERLOAD_FACTOR} x the peak"
+    crowd = partial(overload, server.address, request)
+    take_turn = partial(_turn, crowd, how, OVERLOAD_FACTOR)
+    return await _measured(bench, server, f"{kind} calls", asked, take_turn)
+
+
+async def _flooded(bench: Bench, server: ServerProcess, request: bytes) -> list[Measurement]:
+    """Ordinary calls at a rate: more than the server could take in, only to refuse them. Reported."""
+    program = built_flood()
+    if program is None:
+        progress("overload: there is no Go, so the floods are left out")
+        return []
+    crowd, found = partial(flood, program, server.address, request), []
+    for factor in OVERLOAD_FLOODS:
+        take_turn, asked = partial(_turn, crowd, "rate", factor), f"{factor} x the peak, a client in Go"
+        found += await _measured(bench, server, "ordinary calls", asked, take_turn, has_bar=False)
+    return found
+
+
+async def _measured(
+    bench: Bench,
+    server: ServerProcess,
+    kind: str,
+    asked: str,
+    take_turn: Callable[[float], Awaitable[Turn]],
+    *,
+    has_bar: bool = True,
 ) -> list[Measurement]:
     resident = server.resident_bytes()
     turns = []
     for number in range(bench.sizes.overload_turns):
-        progress(f"overload: {kind} calls, {how}, {number + 1} of {bench.sizes.overload_turns}")
-        turns.append(await _turn(server, request, how, bench.sizes.overload_s))
+        progress(f"overload: {kind}, {asked}, {number + 1} of {bench.sizes.overload_turns}")
+        turns.append(await take_turn(bench.sizes.overload_s))
     grown = server.resident_bytes() - resident
     turn = middle(turns, lambda turn: turn.good / turn.peak)
-    asked = f"{turn.asked:g} callers" if how == "callers" else f"{OVERLOAD_FACTOR} x the peak"
     latencies = sorted(turn.ends.latencies_s)
     # Of health the worst counts.
     answers = sorted(seconds for turn in turns for seconds in turn.health.latencies_s)
     return [
         Measurement(
             row="overload",
-            what=f"good {kind} calls/s, {asked}, deadline {OVERLOAD_DEADLINE_S:g} s",
+            what=f"good {kind}/s, {asked}, deadline {OVERLOAD_DEADLINE_S:g} s",
             measured=turn.good,
             unit="/s",
             reference=turn.peak,
@@ -81,7 +112,7 @@ async def _overloaded(
         ),
         Measurement(
             row="overload",
-            what=f"health meanwhile, the slowest answer beside {kind} calls, {asked}",
+            what=f"health meanwhile, the slowest answer beside {kind}, {asked}",
             measured=answers[-1] * 1e3 if answers else float("inf"),
             unit="ms",
             bar=Bar(100, "lower", of="measured") if has_bar else None,
@@ -94,12 +125,12 @@ async def _overloaded(
     ]
 
 
-async def _turn(server: ServerProcess, request: bytes, how: str, seconds: float) -> Turn:
-    """The peak, which is what as many callers get done as the server likes best; then ten times as much.
+async def _turn(crowd: Crowd, how: str, factor: float, seconds: float) -> Turn:
+    """The peak, which is what as many callers get done as the server likes best; then a multiple of that.
 
     Of the same processes: what those take of the cores would else count as what the server lost.
     """
-    small, _ = await overload(server.address, request, "callers", OVERLOAD_IN_FLIGHT, seconds)
+    small, _ = await crowd("callers", OVERLOAD_IN_FLIGHT, seconds)
     peak = small.good / seconds
-    asked = OVERLOAD_FACTOR * (OVERLOAD_IN_FLIGHT if how == "callers" else peak)
-    return Turn(peak, asked, *await overload(server.address, request, how, asked, seconds), seconds)
+    asked = factor * (OVERLOAD_IN_FLIGHT if how == "callers" else peak)
+    return Turn(peak, *await crowd(how, asked, seconds), seconds)

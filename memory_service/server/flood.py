@@ -11,8 +11,8 @@ import math
 # What a refusal takes of the event loop, about.
 _REFUSAL_S = 150e-6
 # Of the time.
-_REFUSING_SHARE = 0.4
-_WINDOW_S = 0.1
+_REFUSING_SHARE = 0.6
+_WINDOW_S = 0.2
 # How long a flood is taken to last before it is looked at again whether refusing would do: at first, and at
 # most, where it is one again and again.
 _LASTS_S = 1.0
