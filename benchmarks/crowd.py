@@ -75,13 +75,16 @@ def built_flood() -> Path | None:
 
 
 async def flood(
-    program: Path, address: str, request: bytes, how: str, number: float, seconds: float
+    program: Path, address: str, health_address: str, request: bytes, how: str, number: float, seconds: float
 ) -> tuple[Outcome, Outcome]:
-    """As `overload` does it, but by one process, of the program that `built_flood` returns."""
+    """As `overload` does it, but by one process, of the program that `built_flood` returns.
+
+    Health is asked where it is told alone.
+    """
     limits = str(OVERLOAD_CONNECTIONS), str(OVERLOAD_DEADLINE_S)
     calls, health = await asyncio.gather(
         _written((str(program), how, address, str(number), str(seconds), RETRIEVE, *limits), request),
-        _outcome("health", address, _HEALTH_RATE, seconds, _HEALTH, b""),
+        _outcome("health", health_address, _HEALTH_RATE, seconds, _HEALTH, b""),
     )
     return calls, health
 

@@ -28,7 +28,7 @@ def query(namespace: str, text: str = QUESTION, limit: int = LIMIT) -> bytes:
 async def two_tenants(bench: Bench) -> AsyncIterator[ServerProcess]:
     """A server that holds the items of both, and builds no index any more."""
     progress(f"importing {count(bench.sizes.overload_items)} texts")
-    with memory_server(bench.new_folder()) as server:
+    with memory_server(bench.new_folder(), flags=("--health-address", "127.0.0.1:0")) as server:
         async with Client(server.address) as client:
             await client.import_all(list(import_messages(GREEDY, bench.sizes.overload_items, None)))
             await client.import_all(list(import_messages(MODEST, MODEST_ITEMS, None)))

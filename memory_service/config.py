@@ -19,12 +19,24 @@ class BadConfig(ValueError):
     """Settings that cannot be; tells all that is wrong with them at once."""
 
 
+def is_socket_file(address: str) -> bool:
+    """Whether an address is that of a socket file, or an abstract one, and no port."""
+    return address.startswith(("unix:", "unix-abstract:"))
+
+
+def _is_address(text: str) -> bool:
+    host, _, port = text.rpartition(":")
+    return is_socket_file(text) or (bool(host) and port.isdigit() and int(port) <= 65535)
+
+
 @dataclass(frozen=True)
 class Config:
     """The settings of a server. Secrets are not among them: `openai` reads its key itself."""
 
     address: str = "127.0.0.1:50051"
     """Host and port to listen on, or "unix:PATH"; port 0 takes a free one."""
+    health_address: str = ""
+    """Where health is told, too, and nothing else, without TLS and credentials. Empty: nowhere."""
     tls_certificate: Path | None = None
     """File of the server's certificate and those between it and its authority, as PEM. None: no TLS."""
     tls_key: Path | None = None
@@ -127,11 +139,6 @@ class Config:
     """What callers may send."""
 
     @property
-    def is_socket_file(self) -> bool:
-        """Whether the address is a socket file, or an abstract one, and no port."""
-        return self.address.startswith(("unix:", "unix-abstract:"))
-
-    @property
     def authenticates(self) -> bool:
         """Whether nobody is served who has not proved who they are."""
         return bool(self.auth) or self.tls_client_ca is not None
@@ -174,13 +181,13 @@ class Config:
 
     def verify(self) -> Config:
         """Return the settings, or raise BadConfig with everything that is wrong with them."""
-        host, _, port = self.address.rpartition(":")
         problems = [
             problem
             for wrong, problem in (
+                (not _is_address(self.address), f"address {self.address!r} is not HOST:PORT"),
                 (
-                    not self.is_socket_file and (not host or not port.isdigit() or int(port) > 65535),
-                    f"address {self.address!r} is not HOST:PORT",
+                    bool(self.health_address) and not _is_address(self.health_address),
+                    f"health_address {self.health_address!r} is not HOST:PORT",
                 ),
                 (
                     (self.tls_certificate is None) != (self.tls_key is None),

@@ -12,14 +12,15 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-_LISTENING = re.compile(r"listening on (\S+)")
+_LISTENING = re.compile(r"listening on (\S+)(?:.*, health alone on (\S+))?")
 
 
 class ServerProcess:
     """`memory-service serve` in a process of its own.
 
-    Use it as a context manager, or call `start` and one of `terminate` and `kill`. `address` is
-    the "host:port" it listens on; `log` holds the last lines it wrote to stderr.
+    Use it as a context manager, or call `start` and one of `terminate` and `kill`. `address` is the
+    "host:port" it listens on, `health_address` that of health alone, if it was told to have one; `log` holds
+    the last lines it wrote to stderr.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class ServerProcess:
         self._env = {**inherited, "MEMORY_SERVICE_BALLAST_BYTES": "65536", **(env or {})}
         self.log: deque[str] = deque(maxlen=1000)
         self.address = ""
+        self.health_address = ""
 
     def start(self, timeout_s: float = 60) -> ServerProcess:
         """Starts the server and returns when it listens; raises RuntimeError with its log if it ends."""
@@ -53,7 +55,7 @@ class ServerProcess:
             assert self.process.stdout is not None
             for line in self.process.stdout:
                 if match := _LISTENING.search(line):
-                    self.address = match[1]
+                    self.address, self.health_address = match[1], match[2] or ""
                     break
             else:
                 self.process.wait()

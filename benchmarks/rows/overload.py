@@ -68,7 +68,7 @@ async def _flooded(bench: Bench, server: ServerProcess, request: bytes) -> list[
     if program is None:
         progress("overload: there is no Go, so the floods are left out")
         return []
-    crowd, found = partial(flood, program, server.address, request), []
+    crowd, found = partial(flood, program, server.address, server.health_address, request), []
     for factor in OVERLOAD_FLOODS:
         take_turn, asked = partial(_turn, crowd, "rate", factor), f"{factor} x the peak, a client in Go"
         found += await _measured(bench, server, "ordinary calls", asked, take_turn, has_bar=False)

@@ -6,6 +6,7 @@ import gc
 import os
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,12 @@ _EVERY_HOST = ("0.0.0.0", "[::]")
     "--address",
     default="127.0.0.1:50051",
     help="Host and port to listen on, or unix:PATH; port 0 takes a free one.",
+)
+@option(
+    "--health-address",
+    default="",
+    help="Host and port where health is told, too, and nothing else: without TLS and credentials, and never"
+    " behind other calls.",
 )
 @option(
     "--tls-certificate",
@@ -292,7 +299,7 @@ def serve(**settings: Any) -> None:
             # gRPC's thread hands over calls one by one. Where it waited 5 ms for its turn, Python's default,
             # a busy server would hear of few of the calls that are there, and not refuse them in time.
             sys.setswitchinterval(0.0005)
-            uvloop.run(run(config, lambda address: _announce(config, address)), loop_factory=EventLoop)
+            uvloop.run(run(config, partial(_announce, config)), loop_factory=EventLoop)
     except (BadConfig, BadFailpoints, CannotOpen, OSError) as error:
         raise click.ClickException(str(error)) from error
 
@@ -319,9 +326,10 @@ def _quiet_libraries() -> None:
         os.environ.setdefault(name, "1" if name.startswith("OPENBLAS") else "2")
 
 
-def _announce(config: Config, address: str) -> None:
+def _announce(config: Config, address: str, health_address: str) -> None:
     where = f"records in {config.data_dir}" if config.store == "hnsw" else "records in memory"
-    click.echo(f"memory-service {__version__} listening on {address} ({where})\n")
+    health = f", health alone on {health_address}" if health_address else ""
+    click.echo(f"memory-service {__version__} listening on {address} ({where}){health}\n")
     click.echo("Try it from another terminal:")
     for line in first_calls(config, address):
         click.echo(f"  {line}")

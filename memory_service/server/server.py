@@ -30,6 +30,7 @@ from memory_service.server.access.access import Access
 from memory_service.server.access.opening import open_access
 from memory_service.server.auditing import Auditing
 from memory_service.server.call_guard import CallGuard
+from memory_service.server.health_port import health_server
 from memory_service.server.inlet import Inlet
 from memory_service.server.intake import intake_server
 from memory_service.server.logs import log_of_loop
@@ -178,6 +179,15 @@ class Server:
     guard: CallGuard
     health: health_aio.HealthServicer
     access: Access | None = None
+    health_server: grpc.aio.Server | None = None
+    health_address: str = ""
+    """Where health is told alone; empty: nowhere."""
+
+    async def start(self) -> None:
+        """Serve."""
+        await self.grpc_server.start()
+        if self.health_server is not None:
+            await self.health_server.start()
 
     async def drain(self, grace_s: float) -> None:
         """Say goodbye: health turns NOT_SERVING, streams are told to come back, calls under way finish.
@@ -194,6 +204,8 @@ class Server:
         # What is still open, such as somebody's watch on our health, ends here.
         await self.grpc_server.stop(_STREAMS_GRACE_S)
         await goodbye
+        if self.health_server is not None:
+            await self.health_server.stop(_STREAMS_GRACE_S)
 
 
 def _options(config: Config) -> list[tuple[str, int]]:
@@ -248,15 +260,19 @@ async def build_server(
     if config.reflection:
         Reflection([*SERVICES, "grpc.health.v1.Health"], guard.admit).add_to(server)
     port = bind(server, config)
+    own = health_server(config, health)
     for service in ("", *SERVICES):
         await health.set(service, health_pb2.HealthCheckResponse.SERVING)
-    return Server(port, server, guard, health, access), services
+    built = Server(port, server, guard, health, access)
+    if own is not None:
+        built.health_server, built.health_address = own
+    return built, services
 
 
-async def run(config: Config, announce: Callable[[str], None]) -> None:
+async def run(config: Config, announce: Callable[[str, str], None]) -> None:
     """Serve until SIGTERM or SIGINT, then drain; a second signal ends at once.
 
-    `announce` is called with the address when the server listens. Raises BadConfig
+    `announce` is called with the address, and that of health alone, when the server listens. Raises BadConfig
     and CannotOpen before that.
     """
     check_transport(config)
@@ -288,12 +304,12 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
             await stack.enter_async_context(server.access.refreshing())
         await stack.enter_async_context(services.administration.sweeping())
         await stack.enter_async_context(services.backfill.running())
-        await server.grpc_server.start()
-        address = address_of(config, server.port)
+        await server.start()
+        address = address_of(config.address, server.port)
         _log.info(
             "serving", address=address, store=config.store, embedder=embedder.name if embedder else "none"
         )
-        announce(address)
+        announce(address, server.health_address)
         await stop.wait()
         _log.info("draining")
         await server.drain(config.drain_s)

@@ -13,7 +13,7 @@ from typing import Any
 import grpc
 import structlog
 
-from memory_service.config import BadConfig, Config
+from memory_service.config import BadConfig, Config, is_socket_file
 
 _log = structlog.get_logger(__name__)
 
@@ -49,11 +49,17 @@ def bind(server: grpc.aio.Server, config: Config) -> int:
         raise BadConfig(message) from error
 
 
-def address_of(config: Config, port: int) -> str:
+def listen(server: grpc.aio.Server, address: str) -> str:
+    """Have a server listen without encryption, and return where. Raises BadConfig where the port is taken."""
+    try:
+        return address_of(address, server.add_insecure_port(address))
+    except RuntimeError as error:
+        raise BadConfig(f"cannot listen on {address}: is another server running there?") from error
+
+
+def address_of(address: str, port: int) -> str:
     """Return where a server can be reached that got this port."""
-    if config.is_socket_file:
-        return config.address
-    return f"{config.address.rpartition(':')[0]}:{port}"
+    return address if is_socket_file(address) else f"{address.rpartition(':')[0]}:{port}"
 
 
 def is_local(address: str) -> bool:
@@ -61,7 +67,7 @@ def is_local(address: str) -> bool:
 
     A name is local if all that it resolves to is; one that does not resolve is not.
     """
-    if address.startswith(("unix:", "unix-abstract:")):
+    if is_socket_file(address):
         return True
     host = address.rpartition(":")[0].removeprefix("[").removesuffix("]")
     try:

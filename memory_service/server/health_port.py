@@ -1,0 +1,44 @@
+"""Health on a port of its own.
+
+There it waits behind no other calls, be they so many that gRPC ends some, and it is told without TLS and
+without credentials, as probes that speak neither need it. It tells nothing but whether the server serves.
+"""
+
+from __future__ import annotations
+
+import grpc
+from grpc_health.v1 import health_pb2_grpc
+from grpc_health.v1.health import aio as health_aio
+
+from memory_service.config import Config
+from memory_service.server.intake import intake_server
+from memory_service.server.transport import listen
+
+CONNECTIONS_MAX = 64
+STREAMS_MAX = 16
+"""Calls of one connection at a time."""
+MESSAGE_BYTES_MAX = 4 * 1024
+METADATA_BYTES_MAX = 4 * 1024
+
+
+def health_server(config: Config, health: health_aio.HealthServicer) -> tuple[grpc.aio.Server, str] | None:
+    """Return a server of health alone and where it can be reached; None: none is asked for.
+
+    Raises:
+        BadConfig: The port is taken.
+    """
+    if not config.health_address:
+        return None
+    server = intake_server(
+        [
+            ("grpc.so_reuseport", 0),
+            ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
+            ("grpc.max_concurrent_streams", STREAMS_MAX),
+            ("grpc.max_allowed_incoming_connections", CONNECTIONS_MAX),
+            ("grpc.max_metadata_size", METADATA_BYTES_MAX),
+            ("grpc.absolute_max_metadata_size", METADATA_BYTES_MAX),
+            ("grpc.server_handshake_timeout_ms", 10_000),
+        ]
+    )
+    health_pb2_grpc.add_HealthServicer_to_server(health, server)
+    return server, listen(server, config.health_address)
