@@ -9,12 +9,14 @@ from pathlib import Path
 
 import grpc
 import pytest
+from click.testing import CliRunner
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
 from certificates import write_all
 from embedding_provider import EmbeddingProvider
 from grpc_api import Connect
+from memory_service.cli import main
 from memory_service.v1 import memory_pb2 as pb
 from memory_service.v1 import memory_pb2_grpc
 from server_process import ServerProcess
@@ -106,6 +108,12 @@ def test_a_port_that_is_taken_ends_the_start_and_is_named(option: str) -> None:
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(RuntimeError, match="health_address .* is not HOST:PORT"):
         ServerProcess(flags=(*LIGHT, "--health-address", address)).start()
+
+
+def test_the_command_health_asks_for_no_more_there() -> None:
+    with ServerProcess(flags=(*LIGHT, *OWN)) as server:
+        asked = CliRunner().invoke(main, ["health", "--address", server.health_address])
+    assert (asked.exit_code, asked.output) == (0, "status: serving\n")
 
 
 def test_a_server_that_is_not_told_to_has_none() -> None:

@@ -14,9 +14,9 @@ from memory_service.cli.session import CommandError, Session
 def health(session: Session) -> None:
     """Print whether the server takes calls, and what it is; exit code 1 if it does not take any.
 
-    Where a server asks for credentials, it tells only with one what it is.
+    Where a server asks for credentials, it tells only with one what it is; on a port for health alone, never.
     """
-    from memory_client import PermissionDenied, Unauthenticated
+    from memory_client import PermissionDenied, Unauthenticated, Unsupported
 
     status = session.client.health()
     if status != "serving":
@@ -27,6 +27,9 @@ def health(session: Session) -> None:
         # Health is for everybody: who only asks whether it serves, as a probe does, needs no key.
         session.tell({"status": status}, f"status: {status}")
         click.echo(f"note: what the server is, it tells only with a credential ({error.code})", err=True)
+        return
+    except Unsupported:
+        session.tell({"status": status}, f"status: {status}")
         return
     session.tell({"status": status, **output.to_json(info)}, f"status: {status}\n{output.fields(info)}")
 

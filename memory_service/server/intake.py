@@ -40,7 +40,7 @@ class _LimitedServer(cygrpc.AioServer):  # type: ignore[misc]
 
 class _IntakeServer(Server):
     def __init__(self, options: Sequence[tuple[str, Any]], inlet: Inlet) -> None:
-        # As the class above does it, but for the class of the server.
+        # Not as `Server` itself does it: that has no place for another class of the server within.
         self._loop = cygrpc.get_working_loop()
         self._server = _LimitedServer(self._loop, None, (), None, tuple(options), None)
         self._server.inlet = self._inlet = inlet

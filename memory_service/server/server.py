@@ -209,6 +209,7 @@ class Server:
 
 
 def _options(config: Config) -> list[tuple[str, int]]:
+    calls_max = config.limits.concurrent_calls_max + config.limits.waiting_calls_max
     return [
         # Two servers on one port would share its calls without a word.
         ("grpc.so_reuseport", 0),
@@ -220,8 +221,8 @@ def _options(config: Config) -> list[tuple[str, int]]:
             config.limits.concurrent_calls_max + config.limits.concurrent_streams_max,
         ),
         # What all of them may: from the first on gRPC ends some calls, at random, from the second on all.
-        ("grpc.server.max_pending_requests", config.limits.waiting_calls_max),
-        ("grpc.server.max_pending_requests_hard_limit", 2 * config.limits.waiting_calls_max),
+        ("grpc.server.max_pending_requests", calls_max),
+        ("grpc.server.max_pending_requests_hard_limit", 2 * calls_max),
         ("grpc.max_allowed_incoming_connections", config.connections_max),
         # The first is where gRPC begins to refuse at random, the second where it always does.
         ("grpc.max_metadata_size", METADATA_BYTES_MAX),
