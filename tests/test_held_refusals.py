@@ -1,0 +1,114 @@
+"""What a server does with those that it refuses: who is told first. No clock is read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import grpc
+import pytest
+
+from memory_service.limits import Limits
+from memory_service.server.admission import LARGE_BYTES
+from memory_service.server.call_guard import CallGuard
+from memory_service.v1 import memory_pb2 as pb
+from memory_service.v1 import memory_pb2_grpc
+
+LIMITS = Limits(concurrent_calls_max=1, waiting_calls_max=2)
+ROOM = 3
+
+
+class Busy(memory_pb2_grpc.MemoryServiceServicer):
+    """A service whose calls take for ever."""
+
+    async def Add(self, request: pb.AddRequest, context: object) -> pb.AddResponse:  # noqa: N802
+        return await asyncio.Future()
+
+
+class Full:
+    """A server that has no room for another call."""
+
+    def __init__(self, guard: CallGuard, channel: grpc.aio.Channel) -> None:
+        self.guard = guard
+        self._stub: Any = memory_pb2_grpc.MemoryServiceStub(channel)
+
+    def call(self, text: str = "", timeout: float | None = None) -> asyncio.Task[grpc.StatusCode]:
+        """Makes a call, which is to be refused."""
+        request = pb.AddRequest(namespace="ns", item=pb.MemoryItem(text=text))
+        return asyncio.create_task(self._stub.Add(request, timeout=timeout).code())
+
+    async def until(self, held: int) -> None:
+        """Waits until so many refusals are held."""
+        async with asyncio.timeout(30):
+            while len(self.guard._refusals._held) < held:  # noqa: ASYNC110 - refusals come one by one
+                await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def full_server() -> AsyncIterator[Full]:
+    guard = CallGuard(LIMITS)
+    server = grpc.aio.server()
+    registrar: Any = guard.guarding(server)
+    memory_pb2_grpc.add_MemoryServiceServicer_to_server(Busy(), registrar)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        full = Full(guard, channel)
+        calls = [full.call() for _ in range(ROOM)]
+        async with asyncio.timeout(30):
+            while guard._calls < ROOM:  # noqa: ASYNC110 - calls come one by one
+                await asyncio.sleep(0)
+        yield full
+        for call in calls:
+            call.cancel()
+    await server.stop(None)
+
+
+@pytest.fixture
+async def full() -> AsyncIterator[Full]:
+    async with full_server() as full:
+        yield full
+
+
+async def first_of(*refused: asyncio.Task[grpc.StatusCode]) -> int:
+    """Returns which one is told first, once all are."""
+    told: list[int] = []
+    for number, call in enumerate(refused):
+        call.add_done_callback(lambda _, number=number: told.append(number))
+    codes = set(await asyncio.gather(*refused))
+    assert codes == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+    return told[0]
+
+
+async def test_who_has_less_time_is_told_before_who_came_earlier(full: Full) -> None:
+    patient = full.call()
+    await full.until(held=1)
+    assert await first_of(patient, full.call(timeout=0.4)) == 1
+
+
+async def test_a_large_request_is_not_held(full: Full) -> None:
+    small = full.call()
+    await full.until(held=1)
+    assert await first_of(small, full.call("x" * (LARGE_BYTES + 1))) == 1
+
+
+async def test_as_many_are_held_as_may_wait(full: Full) -> None:
+    held = []
+    for number in range(LIMITS.waiting_calls_max):
+        held.append(full.call())
+        await full.until(held=number + 1)
+    assert await first_of(*held, full.call()) == len(held)
+
+
+async def test_a_server_that_ends_holds_none(full: Full) -> None:
+    async with AsyncExitStack() as stack:
+        another = await stack.enter_async_context(full_server())
+        # Who is told sooner than others are, and later than one that is told at once.
+        before = another.call(timeout=0.6)
+        await another.until(held=1)
+        held = full.call()
+        await full.until(held=1)
+        await full.guard.turn_away(0)
+        assert await first_of(before, held) == 1
