@@ -42,7 +42,7 @@ class Settings:
     flags: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
     own: bool = False
-    """Whether each case has a server of its own, which it may fill, stop or break."""
+    """Whether each case has a server of its own, which it may fill or break."""
     file_bytes_max: int = 0
     """The most bytes that a file of the server may have; 0: as many as it likes."""
     refuses: str = ""

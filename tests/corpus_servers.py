@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import socket
 import sqlite3
 import sys
 import threading
@@ -19,8 +17,8 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
 from corpus import VECTORS, CorpusError, Settings, fill_in
-from grpc_api import ERROR_DOMAIN, Api, eventually, outcome
-from memory_service.v1 import admin_pb2, memory_pb2
+from grpc_api import ERROR_DOMAIN, Api
+from memory_service.v1 import memory_pb2
 from server_process import ServerProcess
 
 _SERVE = (sys.executable, "-m", "memory_service", "serve")
@@ -34,34 +32,14 @@ _WAIT_S = 30.0
 _UNDER_WAY_S = 600.0
 
 
-class SilentProvider:
-    """A listening socket that lets others connect and never says a word."""
-
-    def __init__(self) -> None:
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
-        self._connections: list[socket.socket] = []
-
-    def wait_until_asked(self) -> None:
-        """Returns when somebody has connected."""
-        self._listener.settimeout(_WAIT_S)
-        self._connections.append(self._listener.accept()[0])
-
-    def close(self) -> None:
-        """Ends the socket and the connections that were taken."""
-        for connection in (*self._connections, self._listener):
-            connection.close()
-
-
 class Server:
     """A running server with the settings of a file of the corpus."""
 
     def __init__(self, settings: Settings, data_dir: Path) -> None:
-        self._provider = SilentProvider()
         self._data_dir = data_dir
         self._api: Api | None = None
         self._under_way: list[Any] = []
-        names = {"silent": self._provider.address, "vectors": str(VECTORS)}
+        names = {"vectors": str(VECTORS)}
         command = _SERVE
         if settings.file_bytes_max:
             command = (sys.executable, "-c", _LIMITED, str(settings.file_bytes_max), *_SERVE)
@@ -74,7 +52,6 @@ class Server:
         """Does what a step leaves to the runner."""
         deeds: dict[str, Callable[[], None]] = {
             "fill_streams": self._fill_streams,
-            "stop": self._stop,
             "damage_states": self._damage_states,
         }
         if name not in deeds:
@@ -86,7 +63,6 @@ class Server:
         if self._api is not None:
             self._api.channel.close()
         self._process.kill()
-        self._provider.close()
 
     def _stubs(self) -> Api:
         if self._api is None:
@@ -102,18 +78,6 @@ class Server:
             # Its first message tells that the server counts it.
             next(stream)
             self._under_way.append(stream)
-
-    def _stop(self) -> None:
-        """Tells the server to stop while a call that will not end keeps it from doing so."""
-        api = self._stubs()
-        item = memory_pb2.MemoryItem(text="waits for its vector")
-        request = memory_pb2.AddRequest(namespace="stopping", item=item)
-        self._under_way.append(api.memory.Add.future(request, timeout=_UNDER_WAY_S))
-        self._provider.wait_until_asked()
-        self._process.process.send_signal(signal.SIGTERM)
-        info = admin_pb2.GetInfoRequest()
-        refused = grpc.StatusCode.UNAVAILABLE
-        eventually(lambda: outcome(lambda: api.admin.GetInfo(info)) is refused, "new calls are refused")
 
     def _damage_states(self) -> None:
         """Makes every value of a state what no server wrote, as a failing disk might."""

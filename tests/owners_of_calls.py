@@ -26,7 +26,8 @@ async def main() -> None:
     namespace = sys.argv[1]
     configure_logging("error")
     listening = asyncio.get_running_loop().create_future()
-    serving = asyncio.create_task(run(Config(address="127.0.0.1:0", store="memory"), listening.set_result))
+    config = Config(address="127.0.0.1:0", store="memory")
+    serving = asyncio.create_task(run(config, lambda address, _: listening.set_result(address)))
     address = await listening
     before = time.perf_counter()
     await asyncio.to_thread(_search, address, namespace)
