@@ -28,8 +28,6 @@ _LIMITED = (
     "resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)); os.execv(sys.argv[2], sys.argv[2:])"
 )
 _WAIT_S = 30.0
-# Longer than any case: it ends with its server.
-_UNDER_WAY_S = 600.0
 
 
 class Server:
