@@ -97,7 +97,7 @@ FULL = Sizes(
     hybrid_items=10_000,
     million=1_000_000,
     overload_items=50_000,
-    overload_turns=3,
+    overload_turns=5,
     overload_s=5.0,
     starts=3,
 )
