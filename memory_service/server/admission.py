@@ -316,6 +316,9 @@ class Admission:
     def _takes_in(self, now: float) -> bool:
         """Return whether there is time, still, to take calls in before the next bunch."""
         if not self._is_flooded:
+            if self._has_refused and self._pauses and self._taken_in == self._taken_in_before_pause:
+                # Those who were refused are in by now, and who waits is not kept waiting for others.
+                return False
             return self._pauses * _PAUSE_S < self._intake_s(now)
         if not self._pauses:
             more = max(_FLOOD_MORE_CALLS, int((now - self._opened_at) / _FLOOD_MORE_S))
