@@ -27,14 +27,14 @@ class Handler(grpc.GenericRpcHandler):
 async def main() -> None:
     """Let in three, then five more."""
     handler, inlet = Handler(), Inlet()
-    inlet.let_in(0)
+    inlet.limit(0)
     server = intake_server([], inlet)
     server.add_generic_rpc_handlers((handler,))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     connection = calls_that_came(f"127.0.0.1:{port}", _CALLS)
     for more in (0, 3, 5):
-        inlet.let_in(more)
+        inlet.limit(more)
         async with asyncio.timeout(30):
             while not inlet.used_up:  # noqa: ASYNC110 - calls come one by one
                 await asyncio.sleep(0)

@@ -103,11 +103,11 @@ async def test_an_inlet_lets_in_as_many_as_it_is_told() -> None:
     inlet = Inlet()
     source = Source(inlet, askers=8)
     assert await source.came_within(10) > 30
-    inlet.let_in(0)
+    inlet.limit(0)
     # Those that were asked for still come.
     assert await source.came_within(10) <= 8
     for calls in (5, 20, 1):
-        inlet.let_in(calls)
+        inlet.limit(calls)
         assert not inlet.used_up
         assert await source.came_within(50) == calls
         assert inlet.used_up
@@ -122,7 +122,7 @@ async def test_those_that_were_asked_for_count_among_those_that_are_let_in() -> 
     calls: asyncio.Queue[int] = asyncio.Queue()
     tasks = [asyncio.create_task(inlet.ask(calls.get)) for _ in range(3)]
     await asyncio.sleep(0)
-    inlet.let_in(4)
+    inlet.limit(4)
     tasks += [asyncio.create_task(inlet.ask(calls.get)) for _ in range(3)]
     for number in range(6):
         calls.put_nowait(number)
@@ -137,8 +137,8 @@ async def test_those_that_were_asked_for_count_among_those_that_are_let_in() -> 
 async def test_an_inlet_that_has_ended_is_open_for_good() -> None:
     inlet = Inlet()
     source = Source(inlet, askers=8)
-    inlet.let_in(0)
+    inlet.limit(0)
     inlet.end()
-    inlet.let_in(0)
+    inlet.limit(0)
     assert await source.came_within(10) > 30
     await source.end()

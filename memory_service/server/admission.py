@@ -56,8 +56,8 @@ _REFUSING_INTAKE_SHARE = 0.3
 _SHARED_INTAKE_SHARE = 0.4
 # Where calls are refused and so many came in during a pause, more are behind them, in gRPC: health may be
 # among those.
-_FLOOD_CALLS = 5
-_FLOOD_INTAKE_SHARE = 0.5
+_MORE_BEHIND_CALLS = 5
+_MORE_BEHIND_INTAKE_SHARE = 0.5
 _PAUSE_S = 0.001
 # In a flood that many more calls come in between two bunches than were started, or one for each such part of
 # the time that they took. About as many are refused.
@@ -306,33 +306,37 @@ class Admission:
         if waits:
             loop.call_soon(self._look, self._changes, quiet_turns)
         elif self._turns and self._takes_in(loop.time()):
-            # The processor is left to gRPC's threads.
-            self._pauses += 1
-            self._taken_in_before_pause = self._taken_in
-            loop.call_later(_PAUSE_S, self._look, self._changes, 0)
+            self._pause(loop)
         else:
             self._open()
 
+    def _pause(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Leave the processor to gRPC's threads; in a flood the first pause lets some calls come."""
+        if not self._pauses:
+            self._pause_began = loop.time()
+            if self._is_flooded:
+                more = max(_FLOOD_MORE_CALLS, int((self._pause_began - self._opened_at) / _FLOOD_MORE_S))
+                self._inlet.limit(self._last_count + more)
+        self._pauses += 1
+        self._taken_in_before_pause = self._taken_in
+        loop.call_later(_PAUSE_S, self._look, self._changes, 0)
+
     def _takes_in(self, now: float) -> bool:
         """Return whether there is time, still, to take calls in before the next bunch."""
-        if not self._is_flooded:
-            if self._has_refused and self._pauses and self._taken_in == self._taken_in_before_pause:
-                # Those who were refused are in by now, and who waits is not kept waiting for others.
-                return False
-            return self._pauses * _PAUSE_S < self._intake_s(now)
-        if not self._pauses:
-            more = max(_FLOOD_MORE_CALLS, int((now - self._opened_at) / _FLOOD_MORE_S))
-            self._inlet.let_in(self._last_count + more)
-            self._pause_began = now
-            return True
-        return not self._inlet.used_up and now - self._pause_began < self._pause_began - self._opened_at
+        if self._is_flooded:
+            bunch_s = self._pause_began - self._opened_at
+            return not self._pauses or (not self._inlet.used_up and now - self._pause_began < bunch_s)
+        if self._has_refused and self._pauses and self._taken_in == self._taken_in_before_pause:
+            # Those who were refused are in by now, and who waits is not kept waiting for others.
+            return False
+        return self._pauses * _PAUSE_S < self._intake_s(now)
 
     def _intake_s(self, now: float) -> float:
         """Return how long the processor is left to gRPC after the last bunch."""
         # What the loop did since then, be it hours ago, is no reason to wait for long.
         busy_s = min(time.thread_time() - self._cpu_at_opening, _COUNTED_BUSY_S)
-        if self._has_refused and self._taken_in - self._taken_in_before_pause >= _FLOOD_CALLS:
-            return busy_s * _FLOOD_INTAKE_SHARE
+        if self._has_refused and self._taken_in - self._taken_in_before_pause >= _MORE_BEHIND_CALLS:
+            return busy_s * _MORE_BEHIND_INTAKE_SHARE
         if now < self._shared_until:
             return busy_s * _SHARED_INTAKE_SHARE
         return busy_s * (_REFUSING_INTAKE_SHARE if self._has_refused else _INTAKE_SHARE)
@@ -373,7 +377,7 @@ class Admission:
         is_flood = self._flood.is_on(now, more_behind=self._inlet.used_up)
         self._is_flooded = is_flood and self._looking
         if self._is_flooded:
-            self._inlet.let_in(0)
+            self._inlet.limit(0)
         else:
             self._inlet.open()
         if self._looking:

@@ -6,6 +6,8 @@ without credentials, as probes that speak neither need it. It tells nothing but 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import grpc
 from grpc_health.v1 import health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
@@ -19,26 +21,33 @@ STREAMS_MAX = 16
 """Calls of one connection at a time."""
 MESSAGE_BYTES_MAX = 4 * 1024
 METADATA_BYTES_MAX = 4 * 1024
+_OPTIONS = (
+    ("grpc.so_reuseport", 0),
+    ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
+    ("grpc.max_concurrent_streams", STREAMS_MAX),
+    ("grpc.max_allowed_incoming_connections", CONNECTIONS_MAX),
+    ("grpc.max_metadata_size", METADATA_BYTES_MAX),
+    ("grpc.absolute_max_metadata_size", METADATA_BYTES_MAX),
+    ("grpc.server_handshake_timeout_ms", 10_000),
+)
 
 
-def health_server(config: Config, health: health_aio.HealthServicer) -> tuple[grpc.aio.Server, str] | None:
-    """Return a server of health alone and where it can be reached; None: none is asked for.
+@dataclass(frozen=True)
+class HealthPort:
+    """A server of health alone, and where it listens."""
+
+    server: grpc.aio.Server
+    address: str
+
+
+def health_port(config: Config, health: health_aio.HealthServicer) -> HealthPort | None:
+    """Return the port for health alone, not served yet; None: none is asked for.
 
     Raises:
         BadConfig: The port is taken.
     """
     if not config.health_address:
         return None
-    server = intake_server(
-        [
-            ("grpc.so_reuseport", 0),
-            ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
-            ("grpc.max_concurrent_streams", STREAMS_MAX),
-            ("grpc.max_allowed_incoming_connections", CONNECTIONS_MAX),
-            ("grpc.max_metadata_size", METADATA_BYTES_MAX),
-            ("grpc.absolute_max_metadata_size", METADATA_BYTES_MAX),
-            ("grpc.server_handshake_timeout_ms", 10_000),
-        ]
-    )
+    server = intake_server(_OPTIONS)
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
-    return server, listen(server, config.health_address)
+    return HealthPort(server, listen(server, config.health_address))

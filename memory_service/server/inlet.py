@@ -30,7 +30,7 @@ class Inlet:
         self._left = None
         self._wake(len(self._waiting))
 
-    def let_in(self, calls: int) -> None:
+    def limit(self, calls: int) -> None:
         """Let in so many from now on, those included that gRPC was asked for already."""
         if not self._ended:
             self._left = calls

@@ -30,13 +30,13 @@ from memory_service.server.access.access import Access
 from memory_service.server.access.opening import open_access
 from memory_service.server.auditing import Auditing
 from memory_service.server.call_guard import CallGuard
-from memory_service.server.health_port import health_server
+from memory_service.server.health_port import HealthPort, health_port
 from memory_service.server.inlet import Inlet
 from memory_service.server.intake import intake_server
 from memory_service.server.logs import log_of_loop
 from memory_service.server.reflection import Reflection
 from memory_service.server.services import SERVICES, Services
-from memory_service.server.transport import address_of, bind, check_transport
+from memory_service.server.transport import bind, check_transport
 from memory_service.stores.base import Store
 
 METADATA_BYTES_MAX = 16 * 1024
@@ -172,22 +172,20 @@ def _page_token_key(config: Config) -> bytes:
 
 @dataclass
 class Server:
-    """A server that listens. `port` is the one it got."""
+    """A server that listens at an address."""
 
-    port: int
+    address: str
     grpc_server: grpc.aio.Server
     guard: CallGuard
     health: health_aio.HealthServicer
     access: Access | None = None
-    health_server: grpc.aio.Server | None = None
-    health_address: str = ""
-    """Where health is told alone; empty: nowhere."""
+    health_port: HealthPort | None = None
 
     async def start(self) -> None:
         """Serve."""
         await self.grpc_server.start()
-        if self.health_server is not None:
-            await self.health_server.start()
+        if self.health_port is not None:
+            await self.health_port.server.start()
 
     async def drain(self, grace_s: float) -> None:
         """Say goodbye: health turns NOT_SERVING, streams are told to come back, calls under way finish.
@@ -204,8 +202,8 @@ class Server:
         # What is still open, such as somebody's watch on our health, ends here.
         await self.grpc_server.stop(_STREAMS_GRACE_S)
         await goodbye
-        if self.health_server is not None:
-            await self.health_server.stop(_STREAMS_GRACE_S)
+        if self.health_port is not None:
+            await self.health_port.server.stop(_STREAMS_GRACE_S)
 
 
 def _options(config: Config) -> list[tuple[str, int]]:
@@ -260,14 +258,11 @@ async def build_server(
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
     if config.reflection:
         Reflection([*SERVICES, "grpc.health.v1.Health"], guard.admit).add_to(server)
-    port = bind(server, config)
-    own = health_server(config, health)
+    address = bind(server, config)
+    port_of_health = health_port(config, health)
     for service in ("", *SERVICES):
         await health.set(service, health_pb2.HealthCheckResponse.SERVING)
-    built = Server(port, server, guard, health, access)
-    if own is not None:
-        built.health_server, built.health_address = own
-    return built, services
+    return Server(address, server, guard, health, access, port_of_health), services
 
 
 async def run(config: Config, announce: Callable[[str, str], None]) -> None:
@@ -306,11 +301,13 @@ async def run(config: Config, announce: Callable[[str, str], None]) -> None:
         await stack.enter_async_context(services.administration.sweeping())
         await stack.enter_async_context(services.backfill.running())
         await server.start()
-        address = address_of(config.address, server.port)
         _log.info(
-            "serving", address=address, store=config.store, embedder=embedder.name if embedder else "none"
+            "serving",
+            address=server.address,
+            store=config.store,
+            embedder=embedder.name if embedder else "none",
         )
-        announce(address, server.health_address)
+        announce(server.address, server.health_port.address if server.health_port else "")
         await stop.wait()
         _log.info("draining")
         await server.drain(config.drain_s)

@@ -32,33 +32,26 @@ def check_transport(config: Config) -> None:
         )
 
 
-def bind(server: grpc.aio.Server, config: Config) -> int:
-    """Bind the port of a server, and return its number; of a socket in the file system, 1.
+def bind(server: grpc.aio.Server, config: Config) -> str:
+    """Have a server listen where it is told to, and return where that is; port 0 has become another.
 
     Raises:
         BadConfig: The port is taken, or the certificate cannot be used.
     """
     encrypted = config.tls_certificate is not None
+    return listen(server, config.address, _Certificate(config).credentials() if encrypted else None)
+
+
+def listen(server: grpc.aio.Server, address: str, credentials: grpc.ServerCredentials | None = None) -> str:
+    """Have a server listen, without credentials unencrypted, and return where. Raises BadConfig as `bind`."""
     try:
-        if encrypted:
-            return server.add_secure_port(config.address, _Certificate(config).credentials())
-        return server.add_insecure_port(config.address)
+        if credentials is None:
+            port = server.add_insecure_port(address)
+        else:
+            port = server.add_secure_port(address, credentials)
     except RuntimeError as error:
-        doubt = " Or is the certificate of a kind that gRPC does not take?" if encrypted else ""
-        message = f"cannot listen on {config.address}: is another server running there?{doubt}"
-        raise BadConfig(message) from error
-
-
-def listen(server: grpc.aio.Server, address: str) -> str:
-    """Have a server listen without encryption, and return where. Raises BadConfig where the port is taken."""
-    try:
-        return address_of(address, server.add_insecure_port(address))
-    except RuntimeError as error:
-        raise BadConfig(f"cannot listen on {address}: is another server running there?") from error
-
-
-def address_of(address: str, port: int) -> str:
-    """Return where a server can be reached that got this port."""
+        doubt = "" if credentials is None else " Or is the certificate of a kind that gRPC does not take?"
+        raise BadConfig(f"cannot listen on {address}: is another server running there?{doubt}") from error
     return address if is_socket_file(address) else f"{address.rpartition(':')[0]}:{port}"
 
 
