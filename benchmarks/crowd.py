@@ -81,9 +81,17 @@ async def flood(
 
     Health is asked where it is told alone.
     """
-    limits = str(OVERLOAD_CONNECTIONS), str(OVERLOAD_DEADLINE_S)
+    settings = {
+        "address": address,
+        how: f"{number:.0f}",
+        "for": f"{seconds}s",
+        "method": RETRIEVE,
+        "connections": str(OVERLOAD_CONNECTIONS),
+        "deadline": f"{OVERLOAD_DEADLINE_S}s",
+    }
+    command = (str(program), *(f"-{name}={value}" for name, value in settings.items()))
     calls, health = await asyncio.gather(
-        _written((str(program), how, address, str(number), str(seconds), RETRIEVE, *limits), request),
+        _written(command, request),
         _outcome("health", health_address, _HEALTH_RATE, seconds, _HEALTH, b""),
     )
     return calls, health

@@ -259,10 +259,9 @@ async def build_server(
     if config.reflection:
         Reflection([*SERVICES, "grpc.health.v1.Health"], guard.admit).add_to(server)
     address = bind(server, config)
-    port_of_health = health_port(config, health)
     for service in ("", *SERVICES):
         await health.set(service, health_pb2.HealthCheckResponse.SERVING)
-    return Server(address, server, guard, health, access, port_of_health), services
+    return Server(address, server, guard, health, access, health_port(config, health)), services
 
 
 async def run(config: Config, announce: Callable[[str, str], None]) -> None:

@@ -1,19 +1,20 @@
 // Command flood makes more calls than a server can answer, for the benchmarks: it takes little of the cores
 // for each, so that the server is what is measured.
 //
-//	flood rate|callers ADDRESS NUMBER SECONDS METHOD CONNECTIONS DEADLINE_SECONDS
+//	flood -address A -rate N | -callers N -for 5s -method M -connections 8 -deadline 1s
 //
-// NUMBER is how many calls are made a second, however they fare, or how many callers wait for each answer
-// before they ask again. The request is read from standard input, as bytes; the outcome is JSON.
+// A rate is how many calls are made a second, however they fare; callers wait for each answer before they ask
+// again. The request is read from standard input, as bytes; the outcome is JSON.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"sync"
 	"time"
 
@@ -57,53 +58,46 @@ type flood struct {
 }
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(arguments []string) error {
-	if len(arguments) != 7 {
-		return fmt.Errorf("usage: flood rate|callers ADDRESS NUMBER SECONDS METHOD CONNECTIONS DEADLINE_SECONDS")
+func run() error {
+	address := flag.String("address", "", "host:port of the server")
+	rate := flag.Float64("rate", 0, "calls a second")
+	callers := flag.Int("callers", 0, "callers that wait for each answer")
+	lasts := flag.Duration("for", 5*time.Second, "how long calls are made")
+	method := flag.String("method", "", "/package.Service/Method")
+	connections := flag.Int("connections", 1, "connections that share the calls")
+	deadline := flag.Duration("deadline", time.Second, "of each call")
+	flag.Parse()
+	if (*rate > 0) == (*callers > 0) {
+		return errors.New("give one of -rate and -callers")
 	}
-	how, address, method := arguments[0], arguments[1], arguments[4]
-	var numbers [4]float64
-	for i, at := range []int{2, 3, 5, 6} {
-		number, err := strconv.ParseFloat(arguments[at], 64)
-		if err != nil {
-			return err
-		}
-		numbers[i] = number
-	}
-	number, lasts, connections, deadline := numbers[0], seconds(numbers[1]), int(numbers[2]), seconds(numbers[3])
 	request, err := io.ReadAll(os.Stdin)
 	if err != nil {
 		return err
 	}
-	f := &flood{method: method, request: request, deadline: deadline, outcome: outcome{Codes: map[string]int{}}}
-	for range connections {
-		connection, err := connect(address)
+	f := &flood{method: *method, request: request, deadline: *deadline, outcome: outcome{Codes: map[string]int{}}}
+	for range *connections {
+		connection, err := connect(*address)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = connection.Close() }()
 		f.connections = append(f.connections, connection)
 	}
-	f.until = time.Now().Add(lasts)
-	switch how {
-	case "rate":
-		f.atRate(number)
-	case "callers":
-		f.byCallers(int(number))
-	default:
-		return fmt.Errorf("%q is neither rate nor callers", how)
+	f.until = time.Now().Add(*lasts)
+	if *rate > 0 {
+		f.atRate(*rate)
+	} else {
+		f.byCallers(*callers)
 	}
 	f.calls.Wait()
 	return json.NewEncoder(os.Stdout).Encode(f.outcome)
 }
-
-func seconds(number float64) time.Duration { return time.Duration(number * float64(time.Second)) }
 
 func connect(address string) (*grpc.ClientConn, error) {
 	connection, err := grpc.NewClient(address,
