@@ -47,8 +47,8 @@ class Full:
 
 
 @asynccontextmanager
-async def full_server() -> AsyncIterator[Full]:
-    guard = CallGuard(LIMITS)
+async def full_server(limits: Limits = LIMITS, calls: int = ROOM) -> AsyncIterator[Full]:
+    guard = CallGuard(limits)
     server = grpc.aio.server()
     registrar: Any = guard.guarding(server)
     memory_pb2_grpc.add_MemoryServiceServicer_to_server(Busy(), registrar)
@@ -56,12 +56,12 @@ async def full_server() -> AsyncIterator[Full]:
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         full = Full(guard, channel)
-        calls = [full.call() for _ in range(ROOM)]
+        room = [full.call() for _ in range(calls)]
         async with asyncio.timeout(30):
-            while guard._calls < ROOM:  # noqa: ASYNC110 - calls come one by one
+            while guard._calls < calls:  # noqa: ASYNC110 - calls come one by one
                 await asyncio.sleep(0)
         yield full
-        for call in calls:
+        for call in room:
             call.cancel()
     await server.stop(None)
 
@@ -112,3 +112,17 @@ async def test_a_server_that_ends_holds_none(full: Full) -> None:
         await full.until(held=1)
         await full.guard.turn_away(0)
         assert await first_of(before, held) == 1
+
+
+async def test_a_server_that_ends_holds_none_who_calls_too_often() -> None:
+    async with full_server(Limits(calls_per_s_max=1), calls=1) as full:
+        held = full.guard._rate_refusals._held
+        async with asyncio.timeout(30):
+            while not held:
+                # Another one, for a second may have gone by.
+                full.call()
+                await asyncio.sleep(0.001)
+        await full.guard.turn_away(0)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert not held

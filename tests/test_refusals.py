@@ -16,8 +16,8 @@ HELD_MAX = 3
 class Callers:
     """Callers that are refused when a test wants, of a loop whose clock stands still meanwhile."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.refusals = Refusals(HELD_MAX)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, together_s: float | None = 0.05) -> None:
+        self.refusals = Refusals(HELD_MAX, together_s)
         self.now_s = 1000.01
         monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: self.now_s)
 
@@ -118,3 +118,35 @@ async def test_a_server_that_ends_tells_all_and_holds_none(callers: Callers) -> 
     await callers.pass_time(0)
     assert all(task.done() for task in held)
     assert (await callers.refuse()).done()
+
+
+async def test_a_refusal_is_not_held_for_longer_than_its_caller_is_to_wait(callers: Callers) -> None:
+    refused = await callers.refuse(refusal=Overloaded.too_many_calls(5, 0.2))
+    await callers.pass_time(0.13)
+    assert not refused.done()
+    await callers.pass_time(0.06)
+    assert refused.done()
+
+
+async def test_those_that_came_together_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = set()
+    for _ in range(20):
+        callers = Callers(monkeypatch, together_s=None)
+        refused = await callers.refuse(refusal=Overloaded.too_many_calls(5, 1.0))
+        came_at = callers.now_s
+        while not refused.done():
+            await callers.pass_time(0.001)
+        told.add(round(callers.now_s - came_at, 3))
+    assert 0.15 <= min(told) < max(told) <= 0.301
+    assert len(told) > 5
+
+
+async def test_who_can_be_held_until_it_is_due_is_told_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    callers = Callers(monkeypatch, together_s=None)
+    refusal = Overloaded.too_many_calls(5, 0.2)
+    refused = await callers.refuse(refusal=refusal)
+    await callers.pass_time(0.199)
+    assert not refused.done()
+    await callers.pass_time(0.002)
+    assert refused.done()
+    assert refusal.retry_after_s == 0

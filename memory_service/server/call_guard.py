@@ -41,6 +41,8 @@ _log = structlog.get_logger(__name__)
 
 # How long nothing has to arrive before a draining server says goodbye.
 _QUIET_S = 0.2
+# Refusals of a busy server: between two of them gRPC's code would push ours out of the processor's caches.
+_TOLD_TOGETHER_S = 0.05
 
 Context = grpc.aio.ServicerContext[Any, Any]
 Handler = Any
@@ -67,7 +69,8 @@ class CallGuard:
         self._idle = asyncio.Event()
         self._refused_lately = True
         # As many as may wait to be answered.
-        self._refusals = Refusals(limits.waiting_calls_max)
+        self._refusals = Refusals(limits.waiting_calls_max, _TOLD_TOGETHER_S)
+        self._rate_refusals = Refusals(limits.waiting_calls_max)
 
     def guarding(self, server: grpc.aio.Server, auditing: Auditing | None = None) -> _Registrar:
         """Return what to register servicers with, in the place of the server."""
@@ -113,7 +116,7 @@ class CallGuard:
             if self._draining:
                 await self._refuse(context)
             if rates is not None:
-                await self._hold_to_rate(rates, owner_of(raw, present_caller()).holder, context)
+                await self._hold_to_rate(rates, owner_of(raw, present_caller()).holder, len(raw), context)
             remaining_s = context.time_remaining()
             if remaining_s is not None and remaining_s <= 0:
                 # Nobody waits: an answer would be an error of gRPC, and its log.
@@ -158,11 +161,15 @@ class CallGuard:
             leave(stay)
             self._admission.leave(ticket, answered=answered)
 
-    async def _hold_to_rate(self, rates: CallRates, holder: Holder, context: Context) -> None:
+    async def _hold_to_rate(
+        self, rates: CallRates, holder: Holder, request_bytes: int, context: Context
+    ) -> None:
         """Count a call, or end it. What a stream sends afterwards is not counted."""
         wait_s = rates.take(holder, time.monotonic())
         if wait_s > 0:
-            await _abort(context, Overloaded.too_many_calls(rates.per_s, wait_s))
+            refusal = Overloaded.too_many_calls(rates.per_s, wait_s)
+            await self._rate_refusals.hold(refusal, request_bytes, context.time_remaining())
+            await _abort(context, refusal)
 
     async def _refuse(self, context: Context) -> None:
         if self._draining:
@@ -179,7 +186,8 @@ class CallGuard:
         async def answer(raw: bytes, context: Context) -> AsyncIterator[Any]:
             if access is not None and not access.knows(permission, context):
                 await _enter(access, permission, method, context)
-            task = await self._enter_stream(owner_of(raw, present_caller()).holder, context)
+            holder = owner_of(raw, present_caller()).holder
+            task = await self._enter_stream(holder, len(raw), context)
             try:
                 async for response in call(decode(raw), context):
                     self._sending.add(task)
@@ -207,7 +215,7 @@ class CallGuard:
             if access is not None and not access.knows(permission, context):
                 await _enter(access, permission, method, context)
             # Of which namespace it is comes later.
-            task = await self._enter_stream(present_caller().name or context.peer(), context)
+            task = await self._enter_stream(present_caller().name or context.peer(), 0, context)
             set_remaining_s(context.time_remaining())
             try:
                 return await call(_decoded(raw, new_decoder()), context)
@@ -221,10 +229,10 @@ class CallGuard:
 
         return answer
 
-    async def _enter_stream(self, holder: Holder, context: Context) -> asyncio.Task[Any]:
+    async def _enter_stream(self, holder: Holder, request_bytes: int, context: Context) -> asyncio.Task[Any]:
         """Let a stream in, or end the call. Who has a quarter gets no more while only a quarter is free."""
         if self._rates is not None and not self._draining:
-            await self._hold_to_rate(self._rates, holder, context)
+            await self._hold_to_rate(self._rates, holder, request_bytes, context)
         free = self._limits.concurrent_streams_max - len(self._streams)
         reserve = self._limits.concurrent_streams_max // 4
         if self._draining or not free or (free <= reserve <= self._streams_of[holder]):
@@ -261,6 +269,7 @@ class CallGuard:
         """
         self._draining = True
         self._refusals.end()
+        self._rate_refusals.end()
         # One that was cancelled while gRPC sends would end without a reason; it looks for itself afterwards.
         for task in self._streams.keys() - self._sending:
             task.cancel()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import random
 
 from memory_service.errors import Overloaded
 from memory_service.server.admission import LARGE_BYTES
@@ -17,8 +18,6 @@ from memory_service.server.admission import LARGE_BYTES
 _HELD_S = 0.3
 # Of the time that a caller gives its call.
 _HELD_PART = 0.3
-# They are told together: between two of them gRPC's code would push ours out of the processor's caches.
-_TOGETHER_S = 0.05
 # For how long none is held after as many were as may be.
 _NONE_S = 1.0
 
@@ -26,8 +25,10 @@ _NONE_S = 1.0
 class Refusals:
     """For one event loop."""
 
-    def __init__(self, held_max: int) -> None:
+    def __init__(self, held_max: int, together_s: float | None = None) -> None:
+        """Those due within `together_s` are told together; None: as far from each other as may be."""
         self._held_max = held_max
+        self._together_s = together_s
         self._held = set[asyncio.Future[None]]()
         self._none_until = 0.0
         self._ended = False
@@ -45,15 +46,25 @@ class Refusals:
             self._none_until = now + _NONE_S
         if self._ended or now < self._none_until or request_bytes > LARGE_BYTES:
             return
-        held_s = _HELD_S if remaining_s is None else min(_HELD_S, remaining_s * _HELD_PART)
+        held_s = min(_HELD_S, refusal.retry_after_s)
+        if remaining_s is not None:
+            held_s = min(held_s, remaining_s * _HELD_PART)
         told: asyncio.Future[None] = loop.create_future()
-        loop.call_at(math.floor((now + held_s) / _TOGETHER_S) * _TOGETHER_S, _tell, told)
+        loop.call_at(self._told_at(now, held_s, refusal.retry_after_s), _tell, told)
         self._held.add(told)
         try:
             await told
         finally:
             self._held.discard(told)
         refusal.retry_after_s = max(refusal.retry_after_s - (loop.time() - now), 0.0)
+
+    def _told_at(self, now: float, held_s: float, retry_after_s: float) -> float:
+        if self._together_s is not None:
+            return math.floor((now + held_s) / self._together_s) * self._together_s
+        if held_s < retry_after_s:
+            # All are held for as long: those who came together would come together again.
+            held_s *= random.uniform(0.5, 1)
+        return now + held_s
 
     def end(self) -> None:
         """Have those told that are held, and hold no more: the server ends."""
