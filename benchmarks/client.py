@@ -92,11 +92,18 @@ class Load:
 
 
 async def drive(
-    call: Call, requests: Sequence[bytes], *, calls: int, in_flight: int, limit_s: float = BURST_TIMEOUT_S
+    call: Call,
+    requests: Sequence[bytes],
+    *,
+    calls: int,
+    in_flight: int,
+    limit_s: float = BURST_TIMEOUT_S,
+    pause_s: float = 0.0,
 ) -> Load:
     """Makes calls, always `in_flight` at a time, until their number or the time is reached.
 
-    The requests are sent in order, and again from the first when there are not enough.
+    The requests are sent in order, and again from the first when there are not enough. Who made one waits
+    for `pause_s` before the next.
     """
     load = Load()
     numbers = iter(range(calls))
@@ -110,6 +117,8 @@ async def drive(
                 return
             await call(requests[number % len(requests)])
             load.latencies.append(time.perf_counter() - sent)
+            if pause_s:
+                await asyncio.sleep(pause_s)
 
     await asyncio.gather(*(work() for _ in range(in_flight)))
     load.seconds = time.perf_counter() - began

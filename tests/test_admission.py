@@ -95,7 +95,11 @@ async def test_a_call_that_is_alone_does_not_wait() -> None:
     admission.leave(ticket)
 
 
-async def test_what_arrives_within_a_few_turns_starts_together() -> None:
+async def test_what_arrives_within_a_few_turns_starts_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    began, clock = loop.time(), loop.time
+    # On a machine that is never interrupted for long.
+    monkeypatch.setattr(loop, "time", lambda: began + (clock() - began) / 50)
     calls = Calls(Limits())
     calls.arrive("first")
     for n in range(8):
@@ -103,6 +107,20 @@ async def test_what_arrives_within_a_few_turns_starts_together() -> None:
     await calls.until_started(2)
     # The second to start is not alone: all that were waiting were let in with it.
     assert calls.started == ["first", *(f"a-{n}" for n in range(8))]
+    await calls.end()
+
+
+async def test_nobody_waits_long_turns_for_others_to_arrive() -> None:
+    calls = Calls(Limits())
+    calls.arrive("first")
+    calls.arrive("a-0")
+    turns = 0
+    while len(calls.started) < 2:
+        turns += 1
+        # What else the loop has to do.
+        time.sleep(0.005)  # noqa: ASYNC251
+        await asyncio.sleep(0)
+    assert turns <= 4
     await calls.end()
 
 

@@ -20,6 +20,9 @@ _BATCHES_IN_FLIGHT = 16
 _BATCH_ITEMS = 100
 _MODEST_CALLS = 1000
 _CROWD_S = 8.0
+# Where callers are held to a rate, of which the modest one uses half.
+_RATE_PER_S = 100
+_UNDER_RATE_PAUSE_S = 0.02
 # Its processes have to start and to connect.
 _CROWD_STARTS_S = 1.5
 
@@ -68,7 +71,36 @@ async def run(bench: Bench) -> list[Measurement]:
                 progress(f"fairness: a modest tenant beside a greedy one, {kind}")
                 turns = [await _turn(server, apart, greedy) for _ in range(bench.sizes.overload_turns)]
                 lines += _lines(kind, greedy, middle(turns, lambda turn: turn.cost))
-    return lines
+    return [*lines, await _held_to_rate(bench, kinds["ordinary"])]
+
+
+async def _held_to_rate(bench: Bench, greedy: Greedy) -> Measurement:
+    """The latency of one call at a time beside callers who call too often, and ask again when refused."""
+    turns = []
+    with memory_server(bench.new_folder(), flags=("--calls-per-s-max", str(_RATE_PER_S))) as server:
+        async with Client(server.address) as client:
+            await client.import_all(list(import_messages(MODEST, MODEST_ITEMS, None)))
+            await client.import_all(list(import_messages(GREEDY, MODEST_ITEMS, None)))
+            for number in range(bench.sizes.overload_turns):
+                progress(f"fairness: beside a greedy one that is held to a rate, {number + 1}")
+                alone = await _modest(client, _UNDER_RATE_PAUSE_S)
+                turns.append((alone, *await _beside(client, server, greedy, _UNDER_RATE_PAUSE_S)))
+    alone, beside, crowd = middle(turns, lambda turn: turn[1].percentile(0.99) / turn[0].percentile(0.99))
+    return Measurement(
+        row="fairness",
+        what=f"p99 beside {greedy.in_flight} who ask again at once, held to {_RATE_PER_S} calls/s",
+        measured=beside.percentile(0.99) * 1e3,
+        unit="ms",
+        reference=alone.percentile(0.99) * 1e3,
+        reference_name="alone",
+        bar=Bar(2, "lower"),
+        details={
+            "p50 ms": beside.percentile(0.5) * 1e3,
+            "p50 alone ms": alone.percentile(0.5) * 1e3,
+            "greedy calls/s": crowd.good / _CROWD_S,
+            "greedy refused/s": (crowd.made - crowd.good) / _CROWD_S,
+        },
+    )
 
 
 def _batch() -> bytes:
@@ -85,19 +117,27 @@ async def _turn(server: ServerProcess, apart: ServerProcess, greedy: Greedy) -> 
     return Sharing(alone, beside, with_its_own, crowd)
 
 
-async def _modest(client: Client) -> Load:
-    request = query(MODEST)
-    return await drive(client.retrieve, [request], calls=_MODEST_CALLS, in_flight=1, limit_s=_CROWD_S - 1)
+async def _modest(client: Client, pause_s: float = 0.0) -> Load:
+    return await drive(
+        client.retrieve,
+        [query(MODEST)],
+        calls=_MODEST_CALLS,
+        in_flight=1,
+        limit_s=_CROWD_S - _CROWD_STARTS_S - 0.5,
+        pause_s=pause_s,
+    )
 
 
-async def _beside(client: Client, server: ServerProcess, greedy: Greedy) -> tuple[Load, Outcome]:
+async def _beside(
+    client: Client, server: ServerProcess, greedy: Greedy, pause_s: float = 0.0
+) -> tuple[Load, Outcome]:
     """What a modest tenant's calls take while a crowd keeps this server busy, and how the crowd fared."""
     # In processes of their own: the answers of a crowd would keep a loop that has to time one call.
     crowd = asyncio.create_task(
         overload(server.address, greedy.request, "callers", greedy.in_flight, _CROWD_S, greedy.method)
     )
     await asyncio.sleep(_CROWD_STARTS_S)
-    beside = await _modest(client)
+    beside = await _modest(client, pause_s)
     ends, _ = await crowd
     return beside, ends
 

@@ -3,7 +3,7 @@
 **In bunches.** Between two calls of a busy server gRPC's own code pushes ours out of the processor's caches:
 a handler that takes 60 us when it is called in a row takes 150 us when it is called in turns with gRPC. So
 calls that arrive at about the same time start together. What they ask of an index they ask together, too:
-see `SearchQueue`. Nobody waits for a clock: calls are let in as soon as no more of them arrive.
+see `SearchQueue`. They are let in as soon as no more of them arrive, or after some milliseconds.
 
 **By turns.** A bunch is at most what the loop does in some milliseconds, and the next one starts when it is
 answered: a call goes through the loop several times, and what is between two of them is what it waits for.
@@ -37,6 +37,8 @@ _TOGETHER_MAX = 32
 # gRPC hands over one call in one or two turns of the event loop. From start to answer it takes six or seven.
 _QUIET_TURNS = 5
 _ANSWER_TURNS = 10
+# Turns in which hundreds are refused for calling too often are long.
+_GATHERING_S = 0.004
 # Health is answered between two bunches, and who comes next waits for the one that has begun. The larger,
 # the more is shared in it: where some wait for others who have many calls, or did a moment ago, it is small.
 _BUNCH_S = 0.008
@@ -124,6 +126,7 @@ class Admission:
         self._gone = 0
         self._large_bytes = 0
         self._looking = False
+        self._looking_since = 0.0
         self._looking_since_opening = False
         self._last_count = 1
         self._shared_until = 0.0
@@ -287,15 +290,20 @@ class Admission:
             self._turns.put(ticket.owner, ticket)
 
     def _start_looking(self) -> None:
-        self._looking = True
-        asyncio.get_running_loop().call_soon(self._look, self._changes, 0)
+        loop = asyncio.get_running_loop()
+        self._looking, self._looking_since = True, loop.time()
+        loop.call_soon(self._look, self._changes, 0)
 
     def _look(self, changes: int, quiet_turns: int) -> None:
         """Let the next ones in if it is time, or look again: in the next turn, or after a pause."""
         loop = asyncio.get_running_loop()
         quiet_turns = quiet_turns + 1 if self._changes == changes else 0
         if not self._turns:
-            waits = quiet_turns < _QUIET_TURNS and len(self._arrived) < _TOGETHER_MAX
+            waits = (
+                quiet_turns < _QUIET_TURNS
+                and len(self._arrived) < _TOGETHER_MAX
+                and loop.time() < self._looking_since + _GATHERING_S
+            )
         else:
             # Where it is quiet, those of the last bunch wait for something else; so they do where they take
             # much longer than a bunch may.
