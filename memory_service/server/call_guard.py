@@ -214,7 +214,7 @@ class CallGuard:
         async def answer(raw: AsyncIterator[bytes], context: Context) -> Any:
             if access is not None and not access.knows(permission, context):
                 await _enter(access, permission, method, context)
-            # Of which namespace it is comes later.
+            # Of which namespace it is, and how large, comes later.
             task = await self._enter_stream(present_caller().name or context.peer(), 0, context)
             set_remaining_s(context.time_remaining())
             try:

@@ -9,7 +9,7 @@ from memory_service.caller import Holder
 
 # One more than each call may add: what is idle is soon gone, and no call pays for all of it.
 _LOOKED_AT = 2
-# Who is told to come again much later than that stays away for longer than its rate asks for.
+# Not over the second after which a bucket is forgotten.
 _WAIT_MAX_S = 1.0
 
 

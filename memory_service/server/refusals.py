@@ -23,10 +23,10 @@ _NONE_S = 1.0
 
 
 class Refusals:
-    """For one event loop."""
+    """For one event loop, and one reason to refuse: many of one kind do not take the places of the others."""
 
     def __init__(self, held_max: int, together_s: float | None = None) -> None:
-        """Those due within `together_s` are told together; None: as far from each other as may be."""
+        """Those due within `together_s` are told together; None: at different times."""
         self._held_max = held_max
         self._together_s = together_s
         self._held = set[asyncio.Future[None]]()
@@ -58,19 +58,19 @@ class Refusals:
             self._held.discard(told)
         refusal.retry_after_s = max(refusal.retry_after_s - (loop.time() - now), 0.0)
 
-    def _told_at(self, now: float, held_s: float, retry_after_s: float) -> float:
-        if self._together_s is not None:
-            return math.floor((now + held_s) / self._together_s) * self._together_s
-        if held_s < retry_after_s:
-            # All are held for as long: those who came together would come together again.
-            held_s *= random.uniform(0.5, 1)
-        return now + held_s
-
     def end(self) -> None:
         """Have those told that are held, and hold no more: the server ends."""
         self._ended = True
         for told in self._held:
             _tell(told)
+
+    def _told_at(self, now: float, held_s: float, retry_after_s: float) -> float:
+        if self._together_s is not None:
+            return math.floor((now + held_s) / self._together_s) * self._together_s
+        if held_s < retry_after_s:
+            # All of these are held for the longest time: those who came together would come back together.
+            held_s *= random.uniform(0.5, 1)
+        return now + held_s
 
 
 def _tell(told: asyncio.Future[None]) -> None:
