@@ -75,10 +75,11 @@ class Sizes:
     """Items in the namespace whose queries overload the server: dear ones, for the client has to make ten
     times as many calls as the server answers, on the same cores."""
     overload_turns: int
-    """Times that a peak and what exceeds it, or a tenant alone and beside others, take turns: an odd number,
-    the middle one counts."""
+    """Times that a peak and what exceeds it take turns: an odd number, the middle one counts."""
     overload_s: float
     """Seconds for which the peak is measured, and for which it is exceeded."""
+    fairness_turns: int
+    """Times that a tenant alone and beside others take turns: an odd number, the middle one counts."""
     starts: int
     """Times that a server is started after each way to end it."""
 
@@ -97,8 +98,9 @@ FULL = Sizes(
     hybrid_items=10_000,
     million=1_000_000,
     overload_items=50_000,
-    overload_turns=5,
-    overload_s=5.0,
+    overload_turns=9,
+    overload_s=4.0,
+    fairness_turns=5,
     starts=3,
 )
 
@@ -118,5 +120,6 @@ QUICK = Sizes(
     overload_items=20_000,
     overload_turns=1,
     overload_s=3.0,
+    fairness_turns=1,
     starts=2,
 )

@@ -378,6 +378,24 @@ async def test_a_call_that_could_not_start_in_time_is_refused_at_once() -> None:
     assert calls.started == ["first", "a-0"]
 
 
+async def test_nobody_waits_for_more_to_be_refused_when_none_came_in_a_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(admission, "_TOGETHER_MAX", 2)
+    # Where calls are refused there is time to take more in: for ever, if they come for ever.
+    monkeypatch.setattr(admission, "_REFUSING_INTAKE_SHARE", 1e9)
+    calls = Calls()
+    for n in range(6):
+        calls.arrive(f"a-{n}")
+    await calls.until_started(2)
+    with pytest.raises(Overloaded):
+        calls.admission.arrive(request("a"), 0.0)
+    calls.may_end.set()
+    await calls.until_started(6)
+    assert calls.refused == []
+    await calls.end()
+
+
 async def test_large_requests_have_a_budget_of_bytes() -> None:
     calls = Calls(replace(LIMITS, large_calls_bytes_max=300 * KIB))
     for n in range(4):

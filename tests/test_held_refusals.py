@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -26,6 +26,12 @@ class Busy(memory_pb2_grpc.MemoryServiceServicer):
     async def Add(self, request: pb.AddRequest, context: object) -> pb.AddResponse:  # noqa: N802
         return await asyncio.Future()
 
+    async def Watch(  # noqa: N802
+        self, request: pb.WatchRequest, context: object
+    ) -> AsyncIterator[pb.WatchResponse]:
+        await asyncio.Future()
+        yield pb.WatchResponse()
+
 
 class Full:
     """A server that has no room for another call."""
@@ -38,6 +44,10 @@ class Full:
         """Makes a call, which is to be refused."""
         request = pb.AddRequest(namespace="ns", item=pb.MemoryItem(text=text))
         return asyncio.create_task(self._stub.Add(request, timeout=timeout).code())
+
+    def stream(self) -> asyncio.Task[grpc.StatusCode]:
+        """Begins a stream, which is to be refused."""
+        return asyncio.create_task(self._stub.Watch(pb.WatchRequest(namespace="ns")).code())
 
     async def until(self, held: int) -> None:
         """Waits until so many refusals are held."""
@@ -114,13 +124,14 @@ async def test_a_server_that_ends_holds_none(full: Full) -> None:
         assert await first_of(before, held) == 1
 
 
-async def test_a_server_that_ends_holds_none_who_calls_too_often() -> None:
+@pytest.mark.parametrize("begin", [Full.call, Full.stream])
+async def test_a_server_that_ends_holds_none_who_calls_too_often(begin: Callable[[Full], object]) -> None:
     async with full_server(Limits(calls_per_s_max=1), calls=1) as full:
         held = full.guard._rate_refusals._held
         async with asyncio.timeout(30):
             while not held:
                 # Another one, for a second may have gone by.
-                full.call()
+                begin(full)
                 await asyncio.sleep(0.001)
         await full.guard.turn_away(0)
         for _ in range(3):

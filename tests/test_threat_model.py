@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import ast
-import re
 
+from tables_of_docs import named_tests, rows
 from toolchain import ROOT
 
 TEXT = (ROOT / "docs" / "threat-model.md").read_text()
 
 
 def test_every_attack_names_tests_that_there_are() -> None:
-    section = TEXT.partition("## Attacks")[2].partition("\n## ")[0]
-    rows = [line.strip("|").split(" | ") for line in section.splitlines() if line.startswith("| ")][1:]
-    assert len(rows) >= 18
-    for attack, control, shown_by in rows:
-        tests = re.findall(r"`([\w/]+\.py)`", shown_by)
-        assert control.strip() and tests, attack
-        missing = [name for name in tests if not (ROOT / "tests" / name).is_file()]
-        assert missing == [], attack
+    attacks = rows(TEXT, "Attacks")
+    assert len(attacks) >= 18
+    for attack, control, shown_by in attacks:
+        assert control and named_tests(shown_by), attack
 
 
 RUNS_CODE = (

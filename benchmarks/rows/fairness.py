@@ -69,7 +69,7 @@ async def run(bench: Bench) -> list[Measurement]:
                 await client.import_all(list(import_messages(MODEST, MODEST_ITEMS, None)))
             for kind, greedy in kinds.items():
                 progress(f"fairness: a modest tenant beside a greedy one, {kind}")
-                turns = [await _turn(server, apart, greedy) for _ in range(bench.sizes.overload_turns)]
+                turns = [await _turn(server, apart, greedy) for _ in range(bench.sizes.fairness_turns)]
                 lines += _lines(kind, greedy, middle(turns, lambda turn: turn.cost))
     return [*lines, await _held_to_rate(bench, kinds["ordinary"])]
 
@@ -81,7 +81,7 @@ async def _held_to_rate(bench: Bench, greedy: Greedy) -> Measurement:
         async with Client(server.address) as client:
             await client.import_all(list(import_messages(MODEST, MODEST_ITEMS, None)))
             await client.import_all(list(import_messages(GREEDY, MODEST_ITEMS, None)))
-            for number in range(bench.sizes.overload_turns):
+            for number in range(bench.sizes.fairness_turns):
                 progress(f"fairness: beside a greedy one that is held to a rate, {number + 1}")
                 alone = await _modest(client, _UNDER_RATE_PAUSE_S)
                 turns.append((alone, *await _beside(client, server, greedy, _UNDER_RATE_PAUSE_S)))

@@ -1,0 +1,21 @@
+"""The tables of the documents, and the tests that their rows name."""
+
+from __future__ import annotations
+
+import re
+
+from toolchain import ROOT
+
+
+def rows(text: str, heading: str) -> list[list[str]]:
+    """Return the cells of each row of the table below a heading, without the head of the table."""
+    section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip()[1:-1].split("|")] for line in lines[2:]]
+
+
+def named_tests(cell: str) -> list[str]:
+    """Return the files below `tests/` that a cell names; each of them is there."""
+    names = re.findall(r"`([\w/]+\.py)`", cell)
+    assert [name for name in names if not (ROOT / "tests" / name).is_file()] == [], cell
+    return names
