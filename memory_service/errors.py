@@ -245,9 +245,9 @@ class PermissionDenied(MemoryServiceError):
 class Unavailable(MemoryServiceError):
     """Something that the work needs does not answer."""
 
-    def __init__(self, reason: str, message: str, retry_after_s: float = 1.0) -> None:
+    def __init__(self, reason: str, message: str) -> None:
         super().__init__(reason, message)
-        self.retry_after_s = retry_after_s
+        self.retry_after_s = 1.0
 
     @classmethod
     def storage(cls) -> Unavailable:

@@ -115,14 +115,14 @@ class KeyRing:
         key = self._by_id.get(parts[1])
         known = key.digest if key is not None and key.digest else _NO_DIGEST
         same = hmac.compare_digest(known, digest_of(self._pepper, parts[2]))
-        return key if same and key is not None and key.digest and key.is_good(_or_now(now)) else None
+        return key if same and key is not None and key.digest and key.is_good(now or _now()) else None
 
-    def of_certificate(self, subject: str, now: datetime | None = None) -> ApiKey | None:
+    def of_certificate(self, subject: str) -> ApiKey | None:
         """Return the key that names a certificate's subject; None where none does, or more than one."""
         named = self._by_certificate.get(subject, ())
-        found = [key for key in named if key.is_good(_or_now(now))]
+        found = [key for key in named if key.is_good(_now())]
         return found[0] if len(found) == 1 else None
 
 
-def _or_now(now: datetime | None) -> datetime:
-    return datetime.fromtimestamp(latest_s(), UTC) if now is None else now
+def _now() -> datetime:
+    return datetime.fromtimestamp(latest_s(), UTC)

@@ -51,14 +51,14 @@ class Checks:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
 
-    def namespace(self, value: str, field: str = "namespace") -> None:
+    def namespace(self, value: str) -> None:
         """A namespace is a name, never a path."""
         if not value:
-            raise InvalidArgument(field, "is required")
+            raise InvalidArgument("namespace", "is required")
         if len(value) > self.limits.namespace_chars_max:
-            raise InvalidArgument(field, f"has more than {self.limits.namespace_chars_max} characters")
+            raise InvalidArgument("namespace", f"has more than {self.limits.namespace_chars_max} characters")
         if fault := _fault_of_namespace(value):
-            raise InvalidArgument(field, fault)
+            raise InvalidArgument("namespace", fault)
 
     def request_id(self, value: str) -> None:
         """A request id is short and printable."""

@@ -28,10 +28,10 @@ _SHARE_OF_CALL = 0.5
 class Guard:
     """Lets calls through to a provider, or not."""
 
-    def __init__(self, timeout_s: float, pause_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, timeout_s: float, pause_s: float) -> None:
         """`timeout_s` is how long a caller waits, `pause_s` how long nobody asks after failures in a row."""
         self._timeout_s = timeout_s
-        self._breaker = Breaker(_FAILURES_MAX, pause_s, clock)
+        self._breaker = Breaker(_FAILURES_MAX, pause_s, time.monotonic)
         self._slots = asyncio.Semaphore(_CONCURRENT_CALLS_MAX)
         self._running: set[asyncio.Task[object]] = set()
 

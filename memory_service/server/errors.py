@@ -41,8 +41,6 @@ CODES: tuple[tuple[type[errors.MemoryServiceError], grpc.StatusCode], ...] = (
 
 def code_of(error: errors.MemoryServiceError) -> grpc.StatusCode:
     """Return the status code of an error."""
-    if isinstance(error, DeadlineExceeded):
-        return grpc.StatusCode.DEADLINE_EXCEEDED
     return next((code for kind, code in CODES if isinstance(error, kind)), grpc.StatusCode.INTERNAL)
 
 
@@ -60,13 +58,6 @@ class Unforeseen(errors.MemoryServiceError):
 
     def __init__(self, incident: str) -> None:
         super().__init__("INTERNAL", f"internal error, incident {incident}", incident=incident)
-
-
-class DeadlineExceeded(errors.MemoryServiceError):
-    """The caller's deadline passed before the work began."""
-
-    def __init__(self) -> None:
-        super().__init__("DEADLINE_EXCEEDED", "the deadline passed before the work began")
 
 
 def abort_of(error: errors.MemoryServiceError) -> Abort:

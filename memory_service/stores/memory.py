@@ -106,13 +106,11 @@ class InMemoryStore(Store):
 
     def __init__(
         self,
-        clock_us: Callable[[], int] = now_us,
         *,
         history_us: int = HISTORY_US,
         namespace_bytes_max: int = 0,
     ) -> None:
         """`namespace_bytes_max` 0: no limit, and nothing is measured."""
-        self._now_us = clock_us
         self._history_us = history_us
         self._namespace_bytes_max = namespace_bytes_max
         self._namespaces: dict[str, _Namespace] = {}
@@ -239,7 +237,7 @@ class InMemoryStore(Store):
 
     def _note_removal(self, found: _Namespace) -> None:
         if self._history_us:
-            found.history.removals.append((self._now_us(), present_caller()))
+            found.history.removals.append((now_us(), present_caller()))
 
     def _store(self, found: _Namespace, write: ItemWrite, waits: bool) -> None:
         item = write.item
@@ -609,7 +607,7 @@ class InMemoryStore(Store):
         return step
 
     def _undo_item(self, found: _Namespace, item: Item, by: WritesBy, step: UndoStep, dry_run: bool) -> None:
-        decision = found.history.decide_item(item, by, self._now_us())
+        decision = found.history.decide_item(item, by, now_us())
         decision.count(step, item.id)
         if dry_run:
             return
@@ -645,7 +643,7 @@ class InMemoryStore(Store):
     def _undo_state(
         self, found: _Namespace, entry: StateEntry, by: WritesBy, step: UndoStep, dry_run: bool
     ) -> None:
-        decision = found.history.decide_state(entry, by, self._now_us())
+        decision = found.history.decide_state(entry, by, now_us())
         decision.count(step, entry.key)
         if dry_run:
             return
@@ -756,7 +754,7 @@ class InMemoryStore(Store):
         if found is None:
             view = NamespaceView(self._analyzer, _EXACT)
             items, states = self._measured(item_bytes), self._measured(state_bytes)
-            found = _Namespace(namespace, self._next_uid, self._now_us(), view, items, states)
+            found = _Namespace(namespace, self._next_uid, now_us(), view, items, states)
         return found
 
     def _measured(self, measure: Callable[[T], int]) -> Measured[T]:
@@ -779,6 +777,6 @@ class InMemoryStore(Store):
             self._namespaces[found.name] = found
             self._next_uid += 1
         if request:
-            found.requests[request.id] = (request.digest, copy.copy(receipt), self._now_us())
+            found.requests[request.id] = (request.digest, copy.copy(receipt), now_us())
         self._signal.fire(found.name)
         return receipt

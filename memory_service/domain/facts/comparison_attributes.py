@@ -113,7 +113,7 @@ def _attributes(reading: Reading) -> list[Attribute]:
     found = [(s, key, value) for s, key, value in found if not _is_past_move(key, text, value)]
     tails = {"home": _PLACE_TAIL, "employer": _PLACE_TAIL}
     cut = [(s, key, tails.get(key, _TAIL).sub("", value).strip(" .")) for s, key, value in found]
-    return [Attribute(_subject(s), k, v) for s, k, v in cut if v and _is_single(k, v, reading)]
+    return [Attribute(_subject(s), k, v) for s, k, v in cut if v and _is_single(k, v)]
 
 
 def _is_past_move(key: str, text: str, value: str) -> bool:
@@ -143,7 +143,7 @@ def _subject(subject: str) -> str:
     return re.sub(r"[\w-]+", lambda word: SYNONYMS.get(word[0], word[0]), subject)
 
 
-def _is_single(key: str, value: str, reading: Reading) -> bool:
+def _is_single(key: str, value: str) -> bool:
     """Whether the value is whole and holds at all times."""
     if _LIMIT.search(value):
         return False

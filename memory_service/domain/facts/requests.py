@@ -42,7 +42,6 @@ _AFTERTHOUGHT = phrases(
     (?: in mind)?(?:,? please)?[.!]*\s*$
     """
 )
-_ASKS = phrases(r"\s*(?:\w+[,!]? )?(?:can|could|would|will)\b")
 
 
 def without_request(text: str) -> tuple[str, bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,11 +44,9 @@ class Access:
         authenticators: Sequence[Authenticator],
         *,
         with_certificates: bool = False,
-        permissions: Mapping[str, Permission] = PERMISSIONS,
     ) -> None:
         self._authenticators = authenticators
         self._with_certificates = with_certificates
-        self._permissions = permissions
         # What was verified, by its token; emptied when anything changes that it was verified by.
         self._known: dict[str, Verified] = {}
         self._streams: dict[asyncio.Task[Any], _Stream] = {}
@@ -76,7 +74,7 @@ class Access:
 
     def permission(self, method: str) -> Permission | None:
         """Return what a method needs; None: nobody may call it."""
-        return self._permissions.get(method)
+        return PERMISSIONS.get(method)
 
     async def enter(self, permission: Permission | None, context: Context) -> None:
         """Note who makes a call of a method, before anything else is done with it.
@@ -100,7 +98,7 @@ class Access:
 
     def authorising(self, method: str, decode: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
         """Return a decoder for a method's requests that refuses those which the caller may not make."""
-        permission = self._permissions.get(method)
+        permission = PERMISSIONS.get(method)
         if permission is None:
             return _refuse
         added = permission.added

@@ -189,7 +189,7 @@ class ViewCache:
                 if loaded is None:
                     return None
                 info, view = loaded
-                if self._catch_up(info, view, effects):
+                if self._catch_up(view, effects):
                     self._hold(namespace, info.uid, view)
                     return view
         finally:
@@ -217,7 +217,7 @@ class ViewCache:
             held.columns_task = None
 
     @staticmethod
-    def _catch_up(info: NamespaceInfo, view: NamespaceView, effects: list[Buffered]) -> bool:
+    def _catch_up(view: NamespaceView, effects: list[Buffered]) -> bool:
         """Apply what came after the view was read; False: it was replaced altogether, read it again."""
         for revision, effect, repeatable in effects:
             if effect is None:

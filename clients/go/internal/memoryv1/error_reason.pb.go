@@ -96,7 +96,8 @@ const (
 	ErrorReason_ERROR_REASON_UNAUTHENTICATED ErrorReason = 24
 	// The credential does not allow this call on this namespace. Code PERMISSION_DENIED.
 	ErrorReason_ERROR_REASON_PERMISSION_DENIED ErrorReason = 25
-	// The caller's deadline passed before the work began. Code DEADLINE_EXCEEDED. Nothing was written.
+	// The caller's deadline passed before the work began. Code DEADLINE_EXCEEDED. Nothing was written. The
+	// caller's own gRPC ends such a call first, without a reason.
 	ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED ErrorReason = 26
 	// A document of this id exists already. Code ALREADY_EXISTS. Metadata: {"namespace": ..., "id": ...}.
 	ErrorReason_ERROR_REASON_DOCUMENT_ALREADY_EXISTS ErrorReason = 27

@@ -219,7 +219,8 @@ export enum ErrorReason {
   PERMISSION_DENIED = 25,
 
   /**
-   * The caller's deadline passed before the work began. Code DEADLINE_EXCEEDED. Nothing was written.
+   * The caller's deadline passed before the work began. Code DEADLINE_EXCEEDED. Nothing was written. The
+   * caller's own gRPC ends such a call first, without a reason.
    *
    * @generated from enum value: ERROR_REASON_DEADLINE_EXCEEDED = 26;
    */
