@@ -69,6 +69,28 @@ def test_windows_are_whole_although_they_overlap(api: Api, namespace: str, query
     }
 
 
+def test_neighbours_that_are_not_trusted_are_left_out(
+    api: Api, namespace: str, query: dict[str, Any]
+) -> None:
+    little = pb.Provenance(source=pb.SOURCE_KIND_WEB, trust=0.25)
+    say(api, namespace, "a")
+    say(api, namespace, "a page " * 50, provenance=little)
+    say(api, namespace, "heron", labels={"it": "yes"})
+    say(api, namespace, "b", provenance=pb.Provenance(source=pb.SOURCE_KIND_TOOL))
+    options = {"labels": {"it": "yes"}, "context_window": 2, **query}
+
+    def found(**wanted: Any) -> dict[str, tuple[list[str], list[str]]]:
+        return around(api.retrieve(namespace, **options, **wanted).results)
+
+    assert found(min_trust=0.25) == {"heron": (["a", "a page " * 50], ["b"])}
+    # None that is farther away takes its place.
+    assert found(min_trust=0.3) == {"heron": (["a"], ["b"])}
+    assert found(sources=[pb.SOURCE_KIND_UNSPECIFIED]) == {"heron": (["a"], [])}
+    # What is left out takes nothing of a budget.
+    assert found(max_tokens=10) == {}
+    assert found(max_tokens=10, min_trust=0.3) == {"heron": (["a"], ["b"])}
+
+
 def test_neighbours_are_whole_items(api: Api, namespace: str, query: dict[str, Any]) -> None:
     parts = [pb.Part(text="hello")]
     message = pb.ChatMessage(role=pb.ROLE_USER, name="Ada", parts=parts)

@@ -189,7 +189,7 @@ func WithWeights(weights ScoreWeights) MemoryRetrieveOption {
 
 // WithContextWindow adds to each result of [Client.RetrieveResults] its neighbours: the items of its
 // session right before and right after it, at most so many each way, 0 to 20, also those that the
-// filters leave out.
+// filters leave out, but for [WithMinTrust] and [WithSources].
 func WithContextWindow(neighbours int) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.ContextWindow = neighbours }
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -29,8 +29,13 @@ class Neighbours:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def windows(self, namespace: str, positions: Sequence[int], count: int) -> list[Window]:
-        """Return the windows of the items at these positions, with at most `count` items each way."""
+    async def windows(
+        self, namespace: str, positions: Sequence[int], count: int, trusts: Callable[[Item], bool]
+    ) -> list[Window]:
+        """Return the windows of the items at these positions, with at most `count` items each way.
+
+        Those that are not trusted are left out, and none that is farther away takes their place.
+        """
         if not count:
             return [Window()] * len(positions)
         found = await self._store.neighbours(namespace, positions, count, now_us=now_us())
@@ -39,7 +44,7 @@ class Neighbours:
 
         def there(side: Sequence[int]) -> list[Item]:
             # What was deleted since its place was found is left out.
-            return [item for place in side if (item := items[place]) is not None]
+            return [item for place in side if (item := items[place]) is not None and trusts(item)]
 
         return [Window(there(around.before), there(around.after)) for around in found]
 

@@ -59,6 +59,8 @@ class PageShape:
 
     size: int
     neighbours: int
+    trusts: Callable[[Item], bool]
+    """Whether a neighbour may come along."""
     with_embedding: bool
 
 
@@ -174,7 +176,7 @@ class ResultPages:
         for start in range(first, len(positions), step):
             chunk = positions[start : start + step]
             items = await self._store.load_items(namespace, chunk, with_embedding=shape.with_embedding)
-            windows = await self._neighbours.windows(namespace, chunk, shape.neighbours)
+            windows = await self._neighbours.windows(namespace, chunk, shape.neighbours, shape.trusts)
             for at, (item, window) in enumerate(zip(items, windows, strict=True), start):
                 if item is not None:
                     yield at, item, self._sendable(item, window)

@@ -303,7 +303,7 @@ class Retrieval:
         size = min(
             options.page_size or self._checks.limits.page_items_max, self._checks.limits.page_items_max
         )
-        return PageShape(size, options.context_window, options.include_embedding)
+        return PageShape(size, options.context_window, options.selection.trusts, options.include_embedding)
 
     # --- by a query ---------------------------------------------------------------------------
 

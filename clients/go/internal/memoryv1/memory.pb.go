@@ -1887,8 +1887,8 @@ type RetrieveOptions struct {
 	// mode of the search. Unspecified: what fits the query. Only with a query.
 	Mode RetrieveMode `protobuf:"varint,10,opt,name=mode,proto3,enum=memory_service.v1.RetrieveMode" json:"mode,omitempty"`
 	// context_window is how many neighbours a result comes with: the items of its session right before
-	// and right after it, at most so many each way, also those that the filters leave out. 0: none. At
-	// most 20.
+	// and right after it, at most so many each way, also those that the filters leave out, but for
+	// min_trust and sources. 0: none. At most 20.
 	ContextWindow int32 `protobuf:"varint,11,opt,name=context_window,json=contextWindow,proto3" json:"context_window,omitempty"`
 	// explain adds to each result how its score came about. False: no explanation.
 	Explain bool `protobuf:"varint,12,opt,name=explain,proto3" json:"explain,omitempty"`
@@ -1917,10 +1917,10 @@ type RetrieveOptions struct {
 	// record_usage counts each result of this page as used once, for searches that weigh usage. False:
 	// nothing is counted.
 	RecordUsage bool `protobuf:"varint,21,opt,name=record_usage,json=recordUsage,proto3" json:"record_usage,omitempty"`
-	// min_trust that the items have, 0 to 1. Unset: any.
+	// min_trust that the items have, 0 to 1, neighbours, too. Unset: any.
 	MinTrust *float64 `protobuf:"fixed64,22,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
-	// sources that the items have one of; SOURCE_KIND_UNSPECIFIED stands for those of which it is not
-	// known. Empty: any.
+	// sources that the items have one of, neighbours, too; SOURCE_KIND_UNSPECIFIED stands for those of
+	// which it is not known. Empty: any.
 	Sources       []SourceKind `protobuf:"varint,23,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -872,8 +872,8 @@ export type RetrieveOptions = Message<"memory_service.v1.RetrieveOptions"> & {
 
   /**
    * context_window is how many neighbours a result comes with: the items of its session right before
-   * and right after it, at most so many each way, also those that the filters leave out. 0: none. At
-   * most 20.
+   * and right after it, at most so many each way, also those that the filters leave out, but for
+   * min_trust and sources. 0: none. At most 20.
    *
    * @generated from field: int32 context_window = 11;
    */
@@ -957,15 +957,15 @@ export type RetrieveOptions = Message<"memory_service.v1.RetrieveOptions"> & {
   recordUsage: boolean;
 
   /**
-   * min_trust that the items have, 0 to 1. Unset: any.
+   * min_trust that the items have, 0 to 1, neighbours, too. Unset: any.
    *
    * @generated from field: optional double min_trust = 22;
    */
   minTrust?: number | undefined;
 
   /**
-   * sources that the items have one of; SOURCE_KIND_UNSPECIFIED stands for those of which it is not
-   * known. Empty: any.
+   * sources that the items have one of, neighbours, too; SOURCE_KIND_UNSPECIFIED stands for those of
+   * which it is not known. Empty: any.
    *
    * @generated from field: repeated memory_service.v1.SourceKind sources = 23;
    */
