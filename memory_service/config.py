@@ -111,6 +111,8 @@ class Config:
     """The `aud` that a token must have, or have among others."""
     jwt_algorithms: tuple[str, ...] = JWT_ALGORITHMS
     """Algorithms of signatures that are taken."""
+    jwt_lifetime_s_max: int = 0
+    """Seconds from the `iat` of a token to its `exp` at most; 0: no limit, and it needs no `iat`."""
     history_days: int = 30
     """Days for which what was replaced is kept, so that an undo can bring it back; 0: it is not kept."""
     write_policy_file: Path | None = None
@@ -152,7 +154,7 @@ class Config:
         jwt = "jwt" in self.auth
         unknown = [name for name in self.auth if name not in AUTHENTICATIONS]
         # An option of what is not asked for is a server that is open by mistake.
-        given = self.jwt_keys or self.jwt_issuer or self.jwt_audience
+        given = self.jwt_keys or self.jwt_issuer or self.jwt_audience or self.jwt_lifetime_s_max
         url = self.jwt_keys.partition("://")[0] if "://" in self.jwt_keys else ""
         return (
             (
@@ -164,7 +166,10 @@ class Config:
                 self.api_keys is not None and not {"keys", "mtls"} & set(self.auth),
                 "api_keys is given, but auth has neither keys nor mtls",
             ),
-            (not jwt and bool(given), "jwt_keys, jwt_issuer or jwt_audience is given, but auth has no jwt"),
+            (
+                not jwt and bool(given),
+                "jwt_keys, jwt_issuer, jwt_audience or jwt_lifetime_s_max is given, but auth has no jwt",
+            ),
             (jwt and not self.jwt_keys, "auth jwt needs jwt_keys"),
             (jwt and not self.jwt_issuer, "auth jwt needs jwt_issuer"),
             (jwt and not self.jwt_audience, "auth jwt needs jwt_audience"),
@@ -172,6 +177,7 @@ class Config:
                 not self.jwt_algorithms or not set(self.jwt_algorithms) <= set(JWT_ALGORITHMS),
                 f"jwt_algorithms must be some of {', '.join(JWT_ALGORITHMS)}",
             ),
+            (self.jwt_lifetime_s_max < 0, "jwt_lifetime_s_max must not be negative"),
             (url not in ("", "https", "http"), "jwt_keys must be a file or an https:// URL"),
             (
                 url == "http" and not _LOOPBACK_URL.match(self.jwt_keys),

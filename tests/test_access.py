@@ -431,6 +431,11 @@ def flags_that_cannot_be(folder: Path) -> dict[str, tuple[list[str], str]]:
         "empty pepper and no key": (["--auth", "keys", "--api-keys", str(empty)], "pepper"),
         "a file for nothing": (["--api-keys", str(keys)], "api_keys"),
         "an issuer for nothing": (["--jwt-issuer", "x"], "jwt_issuer"),
+        "a longest life of nothing": (["--jwt-lifetime-s-max", "60"], "jwt_lifetime_s_max"),
+        "a life below nothing": (
+            ["--auth", "jwt", *jwt_all, "--jwt-lifetime-s-max", "-1"],
+            "jwt_lifetime_s_max",
+        ),
         "no issuer": (["--auth", "jwt", *jwt_all[:2], *jwt_all[4:]], "jwt_issuer"),
         "no audience": (["--auth", "jwt", *jwt_all[:4]], "jwt_audience"),
         "no key set": (["--auth", "jwt", *jwt_all[2:]], "jwt_keys"),

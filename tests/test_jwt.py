@@ -82,6 +82,23 @@ def test_what_else_a_good_token_may_say(served: Served, issuer: Issuer, claims: 
     assert is_good(served.client, issuer.token(**{**claims, **times}))
 
 
+def test_a_token_that_would_live_too_long_is_refused(issuer: Issuer, tmp_path: Path) -> None:
+    (tmp_path / "jwks.json").write_text(issuer.key_set())
+    flags = ["--auth", "jwt", "--store", "memory", "--embedder", "none"]
+    flags += [*jwt_flags(str(tmp_path / "jwks.json")), "--jwt-lifetime-s-max", "3600"]
+    now = int(time.time())
+    with ServerProcess(tmp_path / "data", flags=flags) as server:
+        client = connect(server.address)
+        assert is_good(client, issuer.token(iat=now - 3000, exp=now + 600))
+        assert not is_good(client, issuer.token(iat=now - 3000, exp=now + 601))
+        # It does not become good as it gets old.
+        assert not is_good(client, issuer.token(iat=now - 86_400, exp=now + 60))
+        # Who does not say since when may have been let live for any time; nor is it taken from later on.
+        assert not is_good(client, issuer.token(exp=now + 60))
+        assert not is_good(client, issuer.token(iat=now + 3000, exp=now + 3600))
+        client.channel.close()
+
+
 def test_a_token_is_good_for_its_namespaces_and_roles(served: Served, issuer: Issuer) -> None:
     client = served.client.presenting(issuer.token(namespaces=["jwt/*"], roles=["write"]))
     client.call("Add", namespace="jwt/a", item=memory_pb2.MemoryItem(text="x"))

@@ -196,6 +196,11 @@ _EVERY_HOST = ("0.0.0.0", "[::]")
     help="Algorithms of JWTs' signatures that are taken, comma separated.",
 )
 @option(
+    "--jwt-lifetime-s-max",
+    default=0,
+    help="Seconds from the iat of a JWT to its exp at most; 0: no limit, and it needs no iat.",
+)
+@option(
     "--history-days",
     default=30,
     help="Days for which what was replaced is kept, so that an undo can bring it back; 0: it is not kept.",

@@ -50,4 +50,4 @@ def _tokens(config: Config) -> Tokens:
             keys = KeysInFile(Path(config.jwt_keys), config.jwt_algorithms)
         except BadKeySet as error:
             raise BadConfig(f"jwt_keys: {config.jwt_keys} {error}") from error
-    return Tokens(keys, config.jwt_issuer, config.jwt_audience)
+    return Tokens(keys, config.jwt_issuer, config.jwt_audience, config.jwt_lifetime_s_max)

@@ -23,8 +23,11 @@ class Tokens(Authenticator):
     key's own, and keys that a header brings along are not looked at.
     """
 
-    def __init__(self, keys: KeySource, issuer: str, audience: str) -> None:
+    def __init__(self, keys: KeySource, issuer: str, audience: str, lifetime_s_max: int = 0) -> None:
+        """`lifetime_s_max` 0: tokens may be good for any time, and need not tell since when."""
         self._keys, self._issuer, self._audience = keys, issuer, audience
+        self._lifetime_s_max = lifetime_s_max
+        self._required = [*_REQUIRED, "iat"] if lifetime_s_max else _REQUIRED
 
     async def verify_token(self, token: str) -> Verified | None:
         """Return whom a token names; None for one that is forged, for others, too old or malformed."""
@@ -48,8 +51,10 @@ class Tokens(Authenticator):
                 issuer=self._issuer,
                 audience=self._audience,
                 leeway=_SKEW_S,
-                options={"require": _REQUIRED},
+                options={"require": self._required},
             )
+            if self._lifetime_s_max and claims["exp"] - claims["iat"] > self._lifetime_s_max:
+                return None
             return Verified(_caller(claims, kid), float(claims["exp"]) + _SKEW_S)
         except (jwt.PyJWTError, BadGrant, ValueError, TypeError, OverflowError, RecursionError):
             return None
