@@ -9,7 +9,6 @@ from memory_service.caller import Holder
 
 # One more than each call may add: what is idle is soon gone, and no call pays for all of it.
 _LOOKED_AT = 2
-# Not over the second after which a bucket is forgotten.
 _WAIT_MAX_S = 1.0
 
 
@@ -51,7 +50,7 @@ class CallRates:
         return bucket.due_s - now_s
 
     def _forget_full(self, now_s: float) -> None:
-        """Forget who has not called for a second: their buckets are as those of somebody new."""
+        """Forget who has not called for so long that their buckets are full, and nobody's time is ahead."""
         for holder, bucket in list(itertools.islice(self._buckets.items(), _LOOKED_AT)):
-            if bucket.called_s <= now_s - 1:
+            if bucket.called_s <= now_s - max(1.0, _WAIT_MAX_S):
                 del self._buckets[holder]
