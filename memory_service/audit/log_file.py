@@ -104,6 +104,9 @@ class LogFile:
         if files:
             self._file = os.open(files[-1][1], os.O_WRONLY | os.O_APPEND)
             self._size_bytes = os.fstat(self._file).st_size
+            # What was cut off, or what a killed server left, must be on the disk before any other file is.
+            os.fsync(self._file)
+            sync(self._folder)
         return events, wrong
 
     @property

@@ -24,7 +24,7 @@ from memory_service.files import make_folder
 _LIVES = 3
 _ROUNDS = 12
 # Some ten files.
-_FILE_BYTES_MAX = 4_000
+FILE_BYTES_MAX = 4_000
 
 
 class Promised(msgspec.Struct):
@@ -43,7 +43,7 @@ class Work(msgspec.Struct):
 
 def open_log(folder: Path, key: DataKey | None) -> AuditLog:
     """Go on with the log in a folder, or begin one."""
-    log = AuditLog(folder, "1", _FILE_BYTES_MAX, key)
+    log = AuditLog(folder, "1", FILE_BYTES_MAX, key)
     log.open()
     return log
 

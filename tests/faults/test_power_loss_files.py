@@ -13,11 +13,12 @@ import pytest
 
 from contract.builders import scan_ids
 from contract.cases import GRAPH, KEY
-from faults.audit_workload import Work, open_log
+from faults.audit_workload import FILE_BYTES_MAX, Work, open_log
 from faults.key_workload import Change
 from faults.recorded import RecordedDisk
 from faults.scale import drawn, rounds
 from grpc_api import Api
+from memory_service.audit.entries import Entry
 from memory_service.audit.files import HEAD, files_of
 from memory_service.audit.verification import Verdict, entries, verify
 from memory_service.credentials.key_changes import NewKey, create
@@ -136,6 +137,34 @@ def test_an_audit_log_that_loses_power_again_while_its_end_is_healed_has_all(
             verdict = again.verdict(image)
             assert (verdict.problem, verdict.torn_bytes) == (None, 0), f"start {number}, cut after {cut}"
     print(f"{STARTS} starts, {torn} after a torn end; {CUTS_OF_A_START} losses of power in each, none lost")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_end_that_was_cut_off_stays_so_although_a_new_file_follows(tmp_path: Path, kind: str) -> None:
+    """Unless the cut is on the disk before the new file is, it is undone in the midst of the log."""
+    chance = drawn(f"audit cut off {kind}")
+    left = tmp_path / "left"
+    asyncio.run(fill_a_file(left / "audit", KINDS[kind]))
+    ((_, path),) = files_of(left / "audit")
+    with path.open("ab") as file:
+        file.write(b'{"sequence":')
+    again = Audited(tmp_path / "again", chance, kind, "--on", left)
+    assert len(files_of(again.data_dir / "audit")) > 1
+    for cut in range(again.opening, again.opening + 12):
+        for _ in range(rounds(4, 40)):
+            again.lose_power(image := tmp_path / "image", chance, cut)
+            assert again.verdict(image).problem is None, f"cut after {cut}"
+
+
+async def fill_a_file(folder: Path, key: DataKey | None) -> None:
+    """Write a log that has room for less than two entries more in its only file: a start makes another."""
+    log = open_log(folder, key)
+    ((_, path),) = files_of(folder)
+    entry_bytes = path.stat().st_size
+    # And one for the end.
+    while path.stat().st_size + 2 * entry_bytes <= FILE_BYTES_MAX:
+        await log.write_ahead(Entry(event="intent", rpc="/s/Delete", ids=["x"]))
+    await log.close()
 
 
 def test_an_audit_log_that_is_not_synced_loses_what_was_promised(tmp_path: Path) -> None:
