@@ -19,6 +19,9 @@ from memory_service.caller import Owner, present_caller
 from memory_service.fair_queue import FairQueue
 from memory_service.giving_way import others_were_here
 
+HEAVY_ITEMS = 64
+"""A write of more than so many items and states is heavy."""
+
 # Times what the write took; it may have waited for a checkpoint, hence the bound.
 _REST = 3.0
 _REST_S_MAX = 0.25

@@ -1,0 +1,77 @@
+"""States, which have no view: SQL alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memory_service.caller import present_caller
+from memory_service.records import Receipt, RequestKey, StateEntry, StateWrite
+from memory_service.stores.base import StateStore
+from memory_service.stores.hnsw import state_writes
+from memory_service.stores.hnsw.ledger import Outcome
+from memory_service.stores.hnsw.rows import STATE_COLUMNS, state_of
+from memory_service.stores.hnsw.store_core import StoreCore
+from memory_service.stores.sqlite import Connection, translated
+
+
+class HnswStateStore(StoreCore, StateStore):
+    """Few keys are read on the event loop, scans in a thread."""
+
+    async def save_state(
+        self, namespace: str, write: StateWrite, *, request: RequestKey | None = None
+    ) -> Receipt:
+        return await self._grow(
+            namespace,
+            lambda db: state_writes.save_state(db, self._ledger, namespace, write, request),
+            request,
+        )
+
+    async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
+        info = self._info(namespace)
+        if info is None:
+            return {}
+        statement = f"SELECT {STATE_COLUMNS} FROM states WHERE uid = ? AND key = ?"
+        with translated():
+            rows = [self._reader.execute(statement, (info.uid, key)).fetchone() for key in keys]
+        return {row[0]: state_of(row) for row in rows if row}
+
+    async def scan_states(
+        self, namespace: str, after_key: str, limit: int, *, now_us: int
+    ) -> list[StateEntry]:
+        info = self._info(namespace)
+        if info is None:
+            return []
+        statement = (
+            f"SELECT {STATE_COLUMNS} FROM states WHERE uid = ? AND key > ?"
+            " AND (expire_us IS NULL OR expire_us > ?) ORDER BY key LIMIT ?"
+        )
+        values = (info.uid, after_key, now_us, limit)
+        rows = await self._read(lambda db: db.execute(statement, values).fetchall())
+        return [state_of(row) for row in rows]
+
+    async def delete_state(
+        self,
+        namespace: str,
+        key: str,
+        *,
+        now_us: int,
+        expected_version: int | None = None,
+        request: RequestKey | None = None,
+    ) -> Receipt:
+        remover = present_caller()
+
+        def apply(db: Connection) -> Outcome:
+            return state_writes.delete_state(
+                db, self._ledger, namespace, key, now_us, expected_version, request, remover
+            )
+
+        return await self._write(namespace, apply, shrinks=True)
+
+    async def clear_states(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
+        remover = present_caller()
+        return await self._write(
+            namespace,
+            lambda db: state_writes.clear_states(db, self._ledger, namespace, request, remover),
+            heavy=True,
+            shrinks=True,
+        )
