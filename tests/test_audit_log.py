@@ -14,6 +14,8 @@ import grpc
 import pytest
 from click.testing import CliRunner, Result
 from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from credentials import connect as connect_client
 from credentials import keys_in
@@ -103,6 +105,36 @@ def test_entries_tell_ids_and_revisions_also_those_that_the_server_gave(
     assert (intent.event, intent.ids, intent.revision, intent.code) == ("intent", [item.id], 0, "")
     assert (deleted.event, deleted.call, deleted.ids) == ("call", intent.call, [item.id])
     assert deleted.revision == batch.revision + 1
+
+
+def test_entries_tell_what_was_to_be_done_where_the_method_does_not(tmp_path: Path, connect: Connect) -> None:
+    since, told_since = Timestamp(seconds=1_700_000_000), {"since": "2023-11-14T22:13:20Z"}
+    requests: list[tuple[str, Message, dict[str, str]]] = [
+        ("UndoWrites", admin_pb2.UndoWritesRequest(writer="w" * 600, since=since, dry_run=True),
+         {"writer": "w" * 512, "dry_run": "true"} | told_since),
+        ("UndoWrites", admin_pb2.UndoWritesRequest(namespace="n", credential_id="c", since=since),
+         {"credential_id": "c"} | told_since),
+        ("UndoWrites", admin_pb2.UndoWritesRequest(any_writer=True, since=Timestamp(seconds=2**62)),
+         {"any_writer": "true"}),
+        ("ReviewQuarantined", admin_pb2.ReviewQuarantinedRequest(
+            namespace="n", id="i", decision=admin_pb2.QUARANTINE_DECISION_DELETE),
+         {"decision": "QUARANTINE_DECISION_DELETE"}),
+        ("ReviewQuarantined", admin_pb2.ReviewQuarantinedRequest(id="i", decision=9), {"decision": "9"}),
+        ("Reembed", admin_pb2.ReembedRequest(namespace="n", replace_client_vectors=True),
+         {"replace_client_vectors": "true"}),
+    ]  # fmt: skip
+    with ServerProcess(tmp_path, flags=AUDIT) as server:
+        api = connect(server)
+        for name, request, _ in requests:
+            outcome(partial(api.call, method_of(name), request))
+        api.memory.Retrieve(searching(True))
+        server.terminate()
+    *found, counted = calls(tmp_path)
+    told = [(path(method_of(name)), parameters) for name, _, parameters in requests for _ in range(2)]
+    assert [(line.rpc, line.parameters) for line in found] == told  # of the intent and of the outcome
+    assert counted.parameters == {}
+    shown = command(tmp_path, "show", "--rpc", "UndoWrites").output.splitlines()
+    assert "  credential_id c  since 2023-11-14T22:13:20Z" in shown[2]
 
 
 def test_a_search_that_counts_its_results_as_used_is_a_write(tmp_path: Path, connect: Connect) -> None:

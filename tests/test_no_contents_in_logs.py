@@ -33,11 +33,14 @@ DEPTH_MAX = 5
 
 # The audit log has these: whose data it was, and which piece of it.
 NAMES_OF_DATA = ("namespace", "id", "ids", "key", "memory_ids", "name")
+# And this: whose writes were taken back.
+NAMES_OF_WRITERS = ("UndoWritesRequest.writer", "UndoWritesRequest.credential_id")
 
 
 def canary(numbers: Iterator[int], field: FieldDescriptor, length: int = 0) -> str | bytes:
     """A text that is nowhere else. The log may have those that start with "Id"."""
-    kind = "Id" if field.name in NAMES_OF_DATA else "Content"
+    named = field.name in NAMES_OF_DATA or field.full_name.endswith(NAMES_OF_WRITERS)
+    kind = "Id" if named else "Content"
     text = f"{kind}{CANARY}{next(numbers)}x".ljust(length, "y")
     return text if field.type == TEXT else text.encode()
 

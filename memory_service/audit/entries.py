@@ -37,8 +37,8 @@ class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
     key whose id is in `ids`: whose `principal` it is, and the values that differ, `before` and `after`, never
     a secret; those `at_start` tell what a start found to be other than the log had it. `decision` is
     "allowed", "denied" (the credential is not good for it) or "failed". Ids are cut to `ID_CHARS_MAX` and to
-    `IDS_MAX`; `id_count` is how many there were. `call` joins an intent to its outcome, within one run of a
-    server.
+    `IDS_MAX`; `id_count` is how many there were. `parameters` is what the request wanted done, where the
+    method alone does not tell. `call` joins an intent to its outcome, within one run of a server.
     """
 
     event: str
@@ -51,6 +51,7 @@ class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
     namespace: str = ""
     ids: list[str] = []
     id_count: int = 0
+    parameters: dict[str, str] = {}
     decision: str = ""
     code: str = ""
     revision: int = 0

@@ -153,6 +153,7 @@ def _text(line: Line) -> str:
     if line.ids:
         more = f" and {line.id_count - len(line.ids)} more" if line.id_count > len(line.ids) else ""
         parts.append(", ".join(line.ids) + more)
+    parts += [f"{name} {value}" for name, value in line.parameters.items()]
     if line.count:
         parts.append(str(line.count))
     if line.at_start:

@@ -13,7 +13,6 @@ from typing import Any
 
 import grpc
 from google.protobuf import descriptor_pool
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
@@ -24,12 +23,8 @@ from memory_service.clock import now_us
 from memory_service.credentials.api_keys import ApiKey
 from memory_service.credentials.key_differences import KeyDifference, differences_from_told
 from memory_service.errors import MemoryServiceError, Overloaded
+from memory_service.server.audited_fields import ID_CHARS_MAX, IDS_MAX, ids_of, parameters_of
 from memory_service.server.errors import code_of
-
-IDS_MAX = 100
-"""Ids that an entry lists; how many there were is in it, too."""
-ID_CHARS_MAX = 512
-"""Characters of an id or a namespace in an entry: one that was refused may be of any length."""
 
 READS = frozenset(
     {
@@ -99,13 +94,6 @@ WRITTEN_AHEAD = frozenset(
 )
 """Methods that remove or administer: on disk before their effect, and again with their outcome."""
 
-_ID_FIELDS = frozenset({"id", "ids", "key", "memory_ids"})
-_OWN_ID_FIELDS = {"memory_service.v1.BackupRequest": frozenset({"name"})}
-# Neighbours come along with a result; nothing is done to them.
-_PASSED_OVER = {"memory_service.v1.RetrieveResult": frozenset({"before", "after"})}
-_CONTENTS = frozenset({"memory_service.v1.ChatMessage"})
-_PACKAGE = "memory_service."
-_DEPTH_MAX = 2
 # How a call ends whose caller has left.
 _LEFT = (asyncio.CancelledError, GeneratorExit)
 _DENIED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
@@ -127,12 +115,14 @@ class _Call:
         self.ids: dict[str, None] = {}
         self.id_count = 0
         self.revision = 0
+        self.parameters: dict[str, str] = {}
 
     def take_request(self, request: Message) -> None:
-        """Note what a request is about, and whether it writes."""
+        """Note what a request is about, what it wants done, and whether it writes."""
         writes = _WRITING_IF.get(_name(self.method))
         if writes is not None:
             self.reads = not writes(request)
+        self.parameters = parameters_of(request)
         self.take(request)
 
     def take(self, message: Message) -> None:
@@ -164,6 +154,7 @@ class _Call:
             namespace=self.namespace,
             ids=list(self.ids),
             id_count=self.id_count,
+            parameters=self.parameters,
             decision=decision,
             code=code,
             revision=self.revision,
@@ -389,47 +380,3 @@ def _request_type(method: str) -> type[Message]:
 
 def _response_type(method: str) -> type[Message]:
     return _types(method)[1]
-
-
-# --- ids --------------------------------------------------------------------------------------
-
-
-def ids_of(message: Message) -> list[str]:
-    """Return the ids and keys of what a request or response is about, in their order."""
-    found: list[str] = []
-    _collect(message, 0, found)
-    return found
-
-
-def _collect(message: Message, depth: int, found: list[str]) -> None:
-    ids, inner = _plan(message.DESCRIPTOR)
-    for field in ids:
-        value = getattr(message, field.name)
-        found.extend(filter(None, [value] if isinstance(value, str) else value))
-    if depth == _DEPTH_MAX or (depth and ids):
-        return  # What is inside of an item is its content.
-    for field in inner:
-        if field.is_repeated:
-            for each in getattr(message, field.name):
-                _collect(each, depth + 1, found)
-        elif message.HasField(field.name):
-            _collect(getattr(message, field.name), depth + 1, found)
-
-
-@lru_cache(None)
-def _plan(descriptor: Descriptor) -> tuple[list[FieldDescriptor], list[FieldDescriptor]]:
-    """Return the fields of a message that are ids, and those that hold messages with ids."""
-    names = _ID_FIELDS | _OWN_ID_FIELDS.get(descriptor.full_name, frozenset())
-    passed_over = _PASSED_OVER.get(descriptor.full_name, frozenset())
-    text = FieldDescriptor.TYPE_STRING
-    ids = [field for field in descriptor.fields if field.name in names and field.type == text]
-    inner = [
-        field
-        for field in descriptor.fields
-        if field.message_type is not None
-        and field.name not in passed_over
-        and field.message_type.full_name.startswith(_PACKAGE)
-        and field.message_type.full_name not in _CONTENTS
-        and not field.message_type.GetOptions().map_entry
-    ]
-    return ids, inner

@@ -1,0 +1,93 @@
+"""What the audit log takes from requests and responses: ids and keys, and what a request wants done that its
+method alone does not tell. Never contents."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+
+IDS_MAX = 100
+"""Ids that an entry lists; how many there were is in it, too."""
+ID_CHARS_MAX = 512
+"""Characters of an id, a name or a namespace in an entry: one that was refused may be of any length."""
+
+_ID_FIELDS = frozenset({"id", "ids", "key", "memory_ids"})
+_OWN_ID_FIELDS = {"memory_service.v1.BackupRequest": frozenset({"name"})}
+# Neighbours come along with a result; nothing is done to them.
+_PASSED_OVER = {"memory_service.v1.RetrieveResult": frozenset({"before", "after"})}
+_CONTENTS = frozenset({"memory_service.v1.ChatMessage"})
+_PACKAGE = "memory_service."
+_DEPTH_MAX = 2
+
+_PARAMETERS = {
+    "memory_service.v1.ReembedRequest": ("replace_client_vectors",),
+    "memory_service.v1.ReviewQuarantinedRequest": ("decision",),
+    "memory_service.v1.UndoWritesRequest": ("writer", "credential_id", "any_writer", "since", "dry_run"),
+}
+
+
+def ids_of(message: Message) -> list[str]:
+    """Return the ids and keys of what a request or response is about, in their order."""
+    found: list[str] = []
+    _collect(message, 0, found)
+    return found
+
+
+def _collect(message: Message, depth: int, found: list[str]) -> None:
+    ids, inner = _plan(message.DESCRIPTOR)
+    for field in ids:
+        value = getattr(message, field.name)
+        found.extend(filter(None, [value] if isinstance(value, str) else value))
+    if depth == _DEPTH_MAX or (depth and ids):
+        return  # What is inside of an item is its content.
+    for field in inner:
+        if field.is_repeated:
+            for each in getattr(message, field.name):
+                _collect(each, depth + 1, found)
+        elif message.HasField(field.name):
+            _collect(getattr(message, field.name), depth + 1, found)
+
+
+@lru_cache(None)
+def _plan(descriptor: Descriptor) -> tuple[list[FieldDescriptor], list[FieldDescriptor]]:
+    """Return the fields of a message that are ids, and those that hold messages with ids."""
+    names = _ID_FIELDS | _OWN_ID_FIELDS.get(descriptor.full_name, frozenset())
+    passed_over = _PASSED_OVER.get(descriptor.full_name, frozenset())
+    text = FieldDescriptor.TYPE_STRING
+    ids = [field for field in descriptor.fields if field.name in names and field.type == text]
+    inner = [
+        field
+        for field in descriptor.fields
+        if field.message_type is not None
+        and field.name not in passed_over
+        and field.message_type.full_name.startswith(_PACKAGE)
+        and field.message_type.full_name not in _CONTENTS
+        and not field.message_type.GetOptions().map_entry
+    ]
+    return ids, inner
+
+
+def parameters_of(request: Message) -> dict[str, str]:
+    """Return what a request wants done, of the fields that it sets: name to value, as JSON has it.
+
+    A time that is none is left out: the request is refused for it.
+    """
+    names = _PARAMETERS.get(request.DESCRIPTOR.full_name, ())
+    fields = [field for field, _ in request.ListFields() if field.name in names] if names else []
+    said = {field.name: _as_text(field, getattr(request, field.name)) for field in fields}
+    return {name: text[:ID_CHARS_MAX] for name, text in said.items() if text}
+
+
+def _as_text(field: FieldDescriptor, value: Any) -> str:
+    if field.enum_type is not None:
+        known = field.enum_type.values_by_number.get(value)
+        return known.name if known else str(value)
+    if field.message_type is not None:
+        try:
+            return str(value.ToJsonString())
+        except ValueError:
+            return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
