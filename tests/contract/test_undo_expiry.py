@@ -136,6 +136,20 @@ async def test_an_undo_in_time_brings_back_what_does_not_end(store: Store) -> No
     assert (await get_item(store, "a")).expire_us is None
 
 
+async def test_an_undo_brings_it_back_after_the_clock_was_set_back(store: Store) -> None:
+    """What is there ends before the version before it was written, and is live all the same."""
+    await _put(store, "a", ADA, 100)
+    await _put(store, "a", MALLORY, 50, 70)
+    by = WritesBy(NOW, "mallory")
+    assert (await store.undo_items(NS, by, 0, 9, dry_run=False)).restored_count == 1
+    assert (await store.undo_states(NS, by, "", 9, dry_run=False)).restored_count == 1
+    assert (await get_item(store, "a")).expire_us is None
+    state = (await store.load_states(NS, ["a"]))["a"]
+    assert (state.version, state.create_us, state.expire_us) == (3, NOW + 100 * SECOND, None)
+    assert await _told_of_anybody(store) == 0
+    await assert_consistent(store)
+
+
 async def test_it_is_told_of_as_long_as_other_writes_of_that_time(store: Store) -> None:
     kept_s = HISTORY_US // SECOND
     for name, end in (("soon", kept_s), ("late", kept_s + 9)):
