@@ -26,6 +26,7 @@ from memory_service.audit.verification import entries, verify
 from memory_service.cli import main
 from memory_service.errors import Overloaded, PermissionDenied, Unauthenticated
 from memory_service.limits import Limits
+from memory_service.server.audited_fields import PARAMETERS
 from memory_service.server.auditing import READS, WRITES, WRITTEN_AHEAD, Auditing
 from memory_service.server.call_guard import CallGuard
 from memory_service.server.errors import abort_of
@@ -107,6 +108,24 @@ def test_entries_tell_ids_and_revisions_also_those_that_the_server_gave(
     assert deleted.revision == batch.revision + 1
 
 
+def test_each_choice_of_a_request_that_writes_is_in_its_entries() -> None:
+    """Also one that a new field brings, unless it is named here."""
+    untold = {
+        *("category", "categories", "is_error"),  # of the content
+        *("decide_by", "keep_wording", "explicit_request"),  # how the server finds out what is to happen
+    }
+    writing = [method.input_type for method in METHODS if method.name in WRITES | WRITTEN_AHEAD]
+    choices = {
+        (request.full_name, field.name)
+        for request in writing
+        for field in request.fields
+        if field.type in (field.TYPE_BOOL, field.TYPE_ENUM) and field.name not in untold
+    }
+    told = {(name, field) for name, fields in PARAMETERS.items() for field in fields}
+    assert choices <= told
+    assert told <= {(request.full_name, field.name) for request in writing for field in request.fields}
+
+
 def test_entries_tell_what_was_to_be_done_where_the_method_does_not(tmp_path: Path, connect: Connect) -> None:
     since, told_since = Timestamp(seconds=1_700_000_000), {"since": "2023-11-14T22:13:20Z"}
     requests: list[tuple[str, Message, dict[str, str]]] = [
@@ -122,6 +141,8 @@ def test_entries_tell_what_was_to_be_done_where_the_method_does_not(tmp_path: Pa
         ("ReviewQuarantined", admin_pb2.ReviewQuarantinedRequest(id="i", decision=9), {"decision": "9"}),
         ("Reembed", admin_pb2.ReembedRequest(namespace="n", replace_client_vectors=True),
          {"replace_client_vectors": "true"}),
+        ("Import", pb.ImportRequest(namespace="n", on_duplicate=pb.ON_DUPLICATE_REPLACE),
+         {"on_duplicate": "ON_DUPLICATE_REPLACE"}),
     ]  # fmt: skip
     with ServerProcess(tmp_path, flags=AUDIT) as server:
         api = connect(server)
@@ -132,7 +153,7 @@ def test_entries_tell_what_was_to_be_done_where_the_method_does_not(tmp_path: Pa
     *found, counted = calls(tmp_path)
     told = [(path(method_of(name)), parameters) for name, _, parameters in requests for _ in range(2)]
     assert [(line.rpc, line.parameters) for line in found] == told  # of the intent and of the outcome
-    assert counted.parameters == {}
+    assert counted.parameters == {}  # of a write of which there is nothing more to tell
     shown = command(tmp_path, "show", "--rpc", "UndoWrites").output.splitlines()
     assert "  credential_id c  since 2023-11-14T22:13:20Z" in shown[2]
 

@@ -22,11 +22,19 @@ _CONTENTS = frozenset({"memory_service.v1.ChatMessage"})
 _PACKAGE = "memory_service."
 _DEPTH_MAX = 2
 
-_PARAMETERS = {
+PARAMETERS = {
+    "memory_service.v1.AddDocumentRequest": ("replace",),
+    "memory_service.v1.ConsolidateMemoriesRequest": ("dry_run",),
+    "memory_service.v1.DeleteMemoryRequest": ("include_history",),
+    "memory_service.v1.EvaluateForStorageRequest": ("save", "overwrite"),
+    "memory_service.v1.ExtractMemoriesRequest": ("dry_run", "on_contradiction"),
+    "memory_service.v1.ImportRequest": ("on_duplicate",),
     "memory_service.v1.ReembedRequest": ("replace_client_vectors",),
     "memory_service.v1.ReviewQuarantinedRequest": ("decision",),
+    "memory_service.v1.SaveMemoryRequest": ("on_contradiction",),
     "memory_service.v1.UndoWritesRequest": ("writer", "credential_id", "any_writer", "since", "dry_run"),
 }
+"""The fields by which a request says what is to happen, and not to what."""
 
 
 def ids_of(message: Message) -> list[str]:
@@ -75,7 +83,7 @@ def parameters_of(request: Message) -> dict[str, str]:
 
     A time that is none is left out: the request is refused for it.
     """
-    names = _PARAMETERS.get(request.DESCRIPTOR.full_name, ())
+    names = PARAMETERS.get(request.DESCRIPTOR.full_name, ())
     fields = [field for field, _ in request.ListFields() if field.name in names] if names else []
     said = {field.name: _as_text(field, getattr(request, field.name)) for field in fields}
     return {name: text[:ID_CHARS_MAX] for name, text in said.items() if text}

@@ -264,8 +264,10 @@ class Auditing:
             async def taken() -> AsyncIterator[Message]:
                 begun = False
                 async for request in requests:
-                    told.take(request)
-                    if not begun:
+                    if begun:
+                        told.take(request)
+                    else:
+                        told.take_request(request)
                         await self._begin(told)
                         self._keep(told, told.entry("intent"))
                         begun = True
