@@ -11,6 +11,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NamedTuple
 
+EVERYWHERE = "*"
+"""The pattern of every namespace."""
+
 
 class Role(enum.Enum):
     """What a credential may be good for."""
@@ -41,6 +44,11 @@ class Caller:
             namespace.startswith(pattern[:-1]) if pattern.endswith("*") else namespace == pattern
             for pattern in self.namespaces
         )
+
+    @property
+    def administers_server(self) -> bool:
+        """Whether the credential is good for what concerns the server as a whole."""
+        return Role.ADMIN in self.roles and EVERYWHERE in self.namespaces
 
 
 Holder = str | bytes

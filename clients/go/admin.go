@@ -26,7 +26,7 @@ type ServerInfo struct {
 	StartTime time.Time
 	// Limits in force, by name; the unit is part of the name, as in "text_bytes_max".
 	Limits map[string]int64
-	// Backup that is under way. Nil: none is.
+	// Backup that is under way. Nil: none is, or the caller may not make one.
 	Backup *BackupProgress
 	// Reranker that puts the best results in order where a caller asks for it, as "provider:model", or
 	// "none".

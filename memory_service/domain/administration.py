@@ -50,7 +50,7 @@ class Administration:
         self._checks = checks
         self._tokens = tokens
         self._sweep_s = sweep_s
-        self.backup_progress: BackupProgress | None = None
+        self._backing_up: BackupProgress | None = None
 
     async def list_namespaces(
         self, prefix: str, page_size: int, page_token: str
@@ -130,6 +130,12 @@ class Administration:
         await self._store.flush()
         return time.monotonic() - began
 
+    @property
+    def backup_progress(self) -> BackupProgress | None:
+        """How far the backup is that is under way, if one is and the caller may make one: it tells how much
+        everybody's records take."""
+        return self._backing_up if present_caller().administers_server else None
+
     async def backup(self, name: str) -> tuple[BackupReport, float]:
         """Write a backup; return what was written and the seconds it took.
 
@@ -138,10 +144,10 @@ class Administration:
         """
         name = name or datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
         self._checks.backup_name(name)
-        if self.backup_progress is not None:
+        if self._backing_up is not None:
             raise Overloaded("concurrent_backups_max", 1, retry_after_s=5.0)
         began = time.monotonic()
-        progress = self.backup_progress = BackupProgress(name)
+        progress = self._backing_up = BackupProgress(name)
 
         def report(done_bytes: int, total_bytes: int) -> None:
             progress.done_bytes, progress.total_bytes = done_bytes, total_bytes
@@ -151,7 +157,7 @@ class Administration:
         return await asyncio.shield(writing), time.monotonic() - began
 
     def _end_backup(self, writing: asyncio.Task[BackupReport]) -> None:
-        self.backup_progress = None
+        self._backing_up = None
         if not writing.cancelled():
             # Of one whose caller has gone nobody else would ask for it.
             writing.exception()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from credentials import connect as connect_client
+from credentials import keys_in
 from faults.disk import Disk
 from faults.scale import rounds
 from grpc_api import Api, Connect, decode, eventually, outcome, refusal
@@ -138,6 +141,28 @@ def test_a_backup_goes_on_without_its_caller_and_nobody_gets_in_between(
     backup(api, "after")
     for name in ("left", "next", "after"):
         verify_backup(disk.folder / "backups" / name, None)
+
+
+def test_how_far_a_backup_is_is_told_to_those_who_may_make_one(tmp_path: Path) -> None:
+    disk = Disk(tmp_path / "data", tmp_path / "control")
+    disk.folder.mkdir()
+    keys = keys_in(disk.folder)
+    token = keys.token()
+    others = [keys.token(namespaces=["a*"]), keys.token(roles=["read", "write", "forget"])]
+    flags = ["--embedder", "none", "--auth", "keys", "--no-audit"]
+    with ServerProcess(disk.folder, flags=flags, env=disk.env) as server, ThreadPoolExecutor(1) as pool:
+        client = connect_client(server.address, token)
+        client.call("Add", namespace="n", item=pb.MemoryItem(text="x"))
+        disk["hold_syncs"] = 1
+        done = pool.submit(client.call, "Backup", name="held")
+        eventually(lambda: client.call("GetInfo").HasField("backup"), "the backup")
+        assert client.call("GetInfo").backup.name == "held"
+        for other in map(client.presenting, others):
+            assert not other.call("GetInfo").HasField("backup")
+        disk["hold_syncs"] = 0
+        assert done.result().name == "held"
+        assert not client.call("GetInfo").HasField("backup")
+        client.channel.close()
 
 
 def backup(api: Api, name: str) -> admin_pb2.BackupResponse:

@@ -373,7 +373,7 @@ class ServerInfo:
     limits: Mapping[str, int]
     """Limits in force; the unit is part of the name."""
     backup: BackupProgress | None
-    """The backup that is under way. None: none is."""
+    """The backup that is under way. None: none is, or the caller may not make one."""
     reranker: str
     """As "provider:model", or "none"."""
 

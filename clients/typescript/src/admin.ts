@@ -38,7 +38,7 @@ export interface ServerInfo {
   readonly startTime?: Time | undefined;
   /** Limits in force; the unit is part of the name. */
   readonly limits: Readonly<Record<string, number>>;
-  /** The backup that is under way. Undefined: none is. */
+  /** The backup that is under way. Undefined: none is, or the caller may not make one. */
   readonly backup?: BackupProgress | undefined;
   /** As "provider:model", or "none". */
   readonly reranker: string;

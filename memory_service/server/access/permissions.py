@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memory_service.caller import Role
+from memory_service.caller import EVERYWHERE, Role
 
 
 class Reach(enum.Enum):
@@ -142,8 +142,6 @@ PERMISSIONS: Mapping[str, Permission] = {
     for method, permission in methods.items()
 }
 """What each method needs, by its path on the wire."""
-
-EVERYWHERE = "*"
 
 
 def may_enter(permission: Permission, roles: frozenset[Role], namespaces: tuple[str, ...]) -> bool:

@@ -130,7 +130,7 @@ type GetInfoResponse struct {
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// limits in force, by name; the unit is part of the name, as in "text_bytes_max".
 	Limits map[string]int64 `protobuf:"bytes,7,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// backup that is under way. Unset: none is.
+	// backup that is under way. Unset: none is, or the caller may not make one.
 	Backup *BackupProgress `protobuf:"bytes,8,opt,name=backup,proto3" json:"backup,omitempty"`
 	// reranker that puts the best results in order where a caller asks for it, as "provider:model", or
 	// "none".

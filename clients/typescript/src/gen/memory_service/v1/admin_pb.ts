@@ -87,7 +87,7 @@ export type GetInfoResponse = Message<"memory_service.v1.GetInfoResponse"> & {
   limits: { [key: string]: bigint };
 
   /**
-   * backup that is under way. Unset: none is.
+   * backup that is under way. Unset: none is, or the caller may not make one.
    *
    * @generated from field: memory_service.v1.BackupProgress backup = 8;
    */
