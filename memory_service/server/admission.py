@@ -55,7 +55,7 @@ _PROMPT_CALLS = 4
 # quicker is who has few, and health; the less, the more is answered. Behind those that are refused are more.
 _INTAKE_SHARE = 0.1
 _REFUSING_INTAKE_SHARE = 0.3
-_SHARED_INTAKE_SHARE = 0.4
+_SHARED_INTAKE_SHARE = 0.7
 # Where calls are refused and so many came in during a pause, more are behind them, in gRPC: health may be
 # among those.
 _MORE_BEHIND_CALLS = 5
