@@ -53,6 +53,7 @@ _EVEN_CALLS = 4
 _PROMPT_CALLS = 4
 # Of the time that a bunch takes, as much again is given to taking calls in while others wait: the more, the
 # quicker is who has few, and health; the less, the more is answered. Behind those that are refused are more.
+# Where owners share, two pauses after a dear call are better for all than one; more let those with few wait.
 _INTAKE_SHARE = 0.1
 _REFUSING_INTAKE_SHARE = 0.3
 _SHARED_INTAKE_SHARE = 0.7

@@ -38,6 +38,13 @@ async def _told(store: Store, who: Provenance, since: int = 0) -> int:
     return await store.count_removals(NS, WritesBy(NOW + since * SECOND, who.writer))
 
 
+async def _bring_back(store: Store, who: Provenance) -> None:
+    """Undo what they wrote: one item and one state get back the version before."""
+    by = WritesBy(NOW, who.writer)
+    assert (await store.undo_items(NS, by, 0, 9, dry_run=False)).restored_count == 1
+    assert (await store.undo_states(NS, by, "", 9, dry_run=False)).restored_count == 1
+
+
 async def _told_of_anybody(store: Store) -> int:
     return await store.count_removals(NS, WritesBy(0))
 
@@ -129,9 +136,7 @@ async def test_an_end_in_an_import_that_keeps_an_older_time_is_of_that_time(stor
 async def test_an_undo_in_time_brings_back_what_does_not_end(store: Store) -> None:
     await _put(store, "a", ADA, 1)
     await _put(store, "a", MALLORY, 5, 10)
-    by = WritesBy(NOW, "mallory")
-    assert (await store.undo_items(NS, by, 0, 9, dry_run=False)).restored_count == 1
-    assert (await store.undo_states(NS, by, "", 9, dry_run=False)).restored_count == 1
+    await _bring_back(store, MALLORY)
     assert await _sweep(store, 10) == 0 and await _told_of_anybody(store) == 0
     assert (await get_item(store, "a")).expire_us is None
 
@@ -140,9 +145,7 @@ async def test_an_undo_brings_it_back_after_the_clock_was_set_back(store: Store)
     """What is there ends before the version before it was written, and is live all the same."""
     await _put(store, "a", ADA, 100)
     await _put(store, "a", MALLORY, 50, 70)
-    by = WritesBy(NOW, "mallory")
-    assert (await store.undo_items(NS, by, 0, 9, dry_run=False)).restored_count == 1
-    assert (await store.undo_states(NS, by, "", 9, dry_run=False)).restored_count == 1
+    await _bring_back(store, MALLORY)
     assert (await get_item(store, "a")).expire_us is None
     state = (await store.load_states(NS, ["a"]))["a"]
     assert (state.version, state.create_us, state.expire_us) == (3, NOW + 100 * SECOND, None)
