@@ -322,7 +322,7 @@ def _calm_garbage_collection() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(5_000, 10, 50)
+    gc.set_threshold(1_000, 10, 250)
 
 
 def _quiet_libraries() -> None:

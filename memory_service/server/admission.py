@@ -16,6 +16,10 @@ be answered, wherever they wait; one whose caller has gone is forgotten. Refusin
 to be quick, and gRPC, which has threads of its own, has to get the processor: so between two bunches of an
 overloaded server there is time to take calls in, be it to refuse them. In a flood, when refusing takes too
 much of the time, a few more are taken in than were started, and gRPC keeps the others, or ends them.
+
+**Beside somebody with few calls** bunches are small, so that these meet little, and the loop stays awake
+between two of them: to sleep and to be woken takes longer than such a bunch. Who was just answered gets a
+moment to ask again. Where each has many there is nobody to be quick for, and bunches are as large as ever.
 """
 
 from __future__ import annotations
@@ -40,7 +44,8 @@ _ANSWER_TURNS = 10
 # Turns in which hundreds are refused for calling too often are long.
 _GATHERING_S = 0.004
 # Health is answered between two bunches, and who comes next waits for the one that has begun. The larger,
-# the more is shared in it: where some wait for others who have many calls, or did a moment ago, it is small.
+# the more is shared in it: where some with few calls come among others who have many, or did a moment ago, it
+# is small.
 _BUNCH_S = 0.008
 _SHARED_BUNCH_S = 0.0005
 _SHARED_S = 1.0
@@ -49,18 +54,25 @@ _OVERDUE_S = 0.02
 _SHARED_OVERDUE_S = 0.004
 # With so many for each owner nobody has many.
 _EVEN_CALLS = 4
-# So many go past those who have many, between two bunches.
+# So many go past those who have many after a bunch, and so many at least in each pause.
 _PROMPT_CALLS = 4
+_PROMPT_CALLS_PER_PAUSE = 2
 # Of the time that a bunch takes, as much again is given to taking calls in while others wait: the more, the
-# quicker is who has few, and health; the less, the more is answered. Behind those that are refused are more.
-# Where owners share, two pauses after a dear call are better for all than one; more let those with few wait.
+# quicker is who has few, and health; the less, the more is answered. Behind those that are refused are more,
+# and so are those with few; one of these who was just answered asks again, if it does so at once, within a
+# moment.
 _INTAKE_SHARE = 0.1
 _REFUSING_INTAKE_SHARE = 0.3
-_SHARED_INTAKE_SHARE = 0.7
+_SHARED_INTAKE_SHARE = 0.4
+_ASKING_AGAIN_INTAKE_SHARE = 1.0
+_ASKING_AGAIN_S = 0.003
+# Who comes sooner after a call that was alone, in parts of what that one took, is not alone.
+_ALONE_AGAIN_SHARE = 0.7
 # Where calls are refused and so many came in during a pause, more are behind them, in gRPC: health may be
 # among those.
 _MORE_BEHIND_CALLS = 5
 _MORE_BEHIND_INTAKE_SHARE = 0.5
+# No timer of the loop is shorter.
 _PAUSE_S = 0.001
 # In a flood that many more calls come in between two bunches than were started, or one for each such part of
 # the time that they took. About as many are refused.
@@ -131,6 +143,7 @@ class Admission:
         self._looking_since_opening = False
         self._last_count = 1
         self._shared_until = 0.0
+        self._asking_again_until = 0.0
         self._prompt_left = _PROMPT_CALLS
         self._alone: Ticket | None = None
         self._alone_since = 0.0
@@ -145,6 +158,8 @@ class Admission:
         self._changes = 0
         self._pauses = 0
         self._pause_began = 0.0
+        self._paused_at = 0.0
+        self._bunch_busy_s = 0.0
         self._call_cpu_s = _FIRST_CALL_S
         self._start_interval_s = _FIRST_CALL_S
 
@@ -164,11 +179,12 @@ class Admission:
             self._alone, self._alone_since = ticket, time.perf_counter()
             return self._enter_at_once(ticket)
         loop = asyncio.get_running_loop()
-        if self._turns and self._is_behind_many(ticket.owner):
-            self._shared_until = loop.time() + _SHARED_S
-            if self._prompt_left and self._free() > self._reserve:
-                self._prompt_left -= 1
-                return self._enter_at_once(ticket)
+        if self._turns:
+            is_first = self._is_behind_many(ticket.owner)
+            if is_first or self._is_one_of_few(ticket.owner):
+                self._shared_until = loop.time() + _SHARED_S
+            if is_first and self._prompt_left and self._free() > self._reserve:
+                return self._go_past(ticket)
         ticket.wait(loop.create_future(), None if remaining_s is None else loop.time() + remaining_s)
         if self._turns or len(self._arrived) >= self._check_from:
             self._find_room(ticket, remaining_s)
@@ -194,7 +210,7 @@ class Admission:
         if ticket is self._alone:
             self._alone = None
             now = time.perf_counter()
-            self._alone_from = now + _SHARED_INTAKE_SHARE * (now - self._alone_since)
+            self._alone_from = now + _ALONE_AGAIN_SHARE * (now - self._alone_since)
         if self._turns and not self._looking:
             self._start_looking()
 
@@ -207,6 +223,11 @@ class Admission:
         self._enter(ticket)
         self._let_in.add(ticket)
         return ticket
+
+    def _go_past(self, ticket: Ticket) -> Ticket:
+        self._prompt_left -= 1
+        self._asking_again_until = time.perf_counter() + _ASKING_AGAIN_S
+        return self._enter_at_once(ticket)
 
     def _may_be_alone(self) -> bool:
         """Whether there is no other call, and the one before was alone, too."""
@@ -224,6 +245,11 @@ class Admission:
         if owner in self._owned or turns.callers > 1 or not turns.has_of(owner.caller):
             return False
         return len(turns) > _EVEN_CALLS * (turns.owners + 1)
+
+    def _is_one_of_few(self, owner: Owner) -> bool:
+        """Whether those who wait have many calls each, but this one has few."""
+        turns = self._turns
+        return self._owned.get(owner, 0) < _EVEN_CALLS and len(turns) > _EVEN_CALLS * turns.owners
 
     def _find_room(self, ticket: Ticket, remaining_s: float | None) -> None:
         """Let a call join those that wait, in the place of another one if need be, or refuse it."""
@@ -322,13 +348,33 @@ class Admission:
     def _pause(self, loop: asyncio.AbstractEventLoop) -> None:
         """Leave the processor to gRPC's threads; in a flood the first pause lets some calls come."""
         if not self._pauses:
-            self._pause_began = loop.time()
+            self._pause_began, self._paused_at = loop.time(), time.perf_counter()
+            self._bunch_busy_s = self._busy_s()
             if self._is_flooded:
                 more = max(_FLOOD_MORE_CALLS, int((self._pause_began - self._opened_at) / _FLOOD_MORE_S))
                 self._inlet.limit(self._last_count + more)
         self._pauses += 1
         self._taken_in_before_pause = self._taken_in
-        loop.call_later(_PAUSE_S, self._look, self._changes, 0)
+        self._prompt_left = max(self._prompt_left, _PROMPT_CALLS_PER_PAUSE)
+        if self._is_awake(loop.time()) and (left_s := self._awake_left_s()) < _PAUSE_S:
+            loop.call_soon(self._stay_awake, time.perf_counter() + left_s)
+        else:
+            loop.call_later(_PAUSE_S, self._look, self._changes, 0)
+
+    def _stay_awake(self, until: float) -> None:
+        """Let what gRPC has come in, turn by turn."""
+        if time.perf_counter() < until:
+            asyncio.get_running_loop().call_soon(self._stay_awake, until)
+        else:
+            self._look(self._changes, 0)
+
+    def _is_awake(self, now: float) -> bool:
+        return now < self._shared_until and not self._is_flooded
+
+    def _awake_left_s(self) -> float:
+        now = time.perf_counter()
+        share = _ASKING_AGAIN_INTAKE_SHARE if now < self._asking_again_until else _SHARED_INTAKE_SHARE
+        return self._paused_at + share * self._bunch_busy_s - now
 
     def _takes_in(self, now: float) -> bool:
         """Return whether there is time, still, to take calls in before the next bunch."""
@@ -338,17 +384,20 @@ class Admission:
         if self._has_refused and self._pauses and self._taken_in == self._taken_in_before_pause:
             # Those who were refused are in by now, and who waits is not kept waiting for others.
             return False
+        if self._is_awake(now):
+            return not self._pauses or self._awake_left_s() > 0
         return self._pauses * _PAUSE_S < self._intake_s(now)
 
     def _intake_s(self, now: float) -> float:
         """Return how long the processor is left to gRPC after the last bunch."""
-        # What the loop did since then, be it hours ago, is no reason to wait for long.
-        busy_s = min(time.thread_time() - self._cpu_at_opening, _COUNTED_BUSY_S)
+        busy_s = self._busy_s()
         if self._has_refused and self._taken_in - self._taken_in_before_pause >= _MORE_BEHIND_CALLS:
             return busy_s * _MORE_BEHIND_INTAKE_SHARE
-        if now < self._shared_until:
-            return busy_s * _SHARED_INTAKE_SHARE
         return busy_s * (_REFUSING_INTAKE_SHARE if self._has_refused else _INTAKE_SHARE)
+
+    def _busy_s(self) -> float:
+        # What the loop did since then, be it hours ago, is no reason to wait for long.
+        return min(time.thread_time() - self._cpu_at_opening, _COUNTED_BUSY_S)
 
     def _measure(self, now: float) -> None:
         """Note what a call of the last bunch took, if nothing else has been going on since."""
@@ -394,11 +443,12 @@ class Admission:
 
     def _together(self, now: float) -> int:
         """Return how many calls the next bunch may have."""
-        owners = self._turns.owners
-        if owners > 1 and len(self._turns) > _EVEN_CALLS * owners:
-            self._shared_until = now + _SHARED_S
-        most_s = _SHARED_BUNCH_S if now < self._shared_until else _BUNCH_S
-        return max(1, min(_TOGETHER_MAX, int(most_s / max(self._call_cpu_s, _LEAST_CALL_S))))
+        call_s = max(self._call_cpu_s, _LEAST_CALL_S)
+        most = max(1, min(_TOGETHER_MAX, int(_BUNCH_S / call_s)))
+        if now >= self._shared_until:
+            return most
+        # Where many take turns, who comes next waits for one of each in any case.
+        return max(1, min(most, max(int(_SHARED_BUNCH_S / call_s), self._turns.owners // 2)))
 
     def _start_by_turns(self, places: int, now: float) -> int:
         free = self._free()
