@@ -1,7 +1,7 @@
 """More calls than a server can answer, and health asked meanwhile; each from a process of its own.
 
 They come at a rate, however they fare, or from callers who wait for each answer before they ask again.
-`python -m benchmarks.crowd rate|callers|health ADDRESS NUMBER SECONDS METHOD`, the request on stdin, the
+`python -m benchmarks.crowd rate|callers|health ADDRESS NUMBER SECONDS METHOD`, the requests on stdin, the
 outcome on stdout: so what is timed is the server, and not the event loop that also makes ten thousand calls.
 """
 
@@ -46,16 +46,16 @@ class Outcome(msgspec.Struct):
 
 
 async def overload(
-    address: str, request: bytes, how: str, number: float, seconds: float, method: str = RETRIEVE
+    address: str, requests: Sequence[bytes], how: str, number: float, seconds: float, method: str = RETRIEVE
 ) -> tuple[Outcome, Outcome]:
     """Makes so many calls a second (`how` is "rate") or has so many callers ("callers"), in some processes.
 
-    Returns how the calls ended, and how health did.
+    The calls, or callers, take turns with the requests. Returns how the calls ended, and how health did.
     """
     share = number / OVERLOAD_PROCESSES
     *parts, health = await asyncio.gather(
-        *(_outcome(how, address, share, seconds, method, request) for _ in range(OVERLOAD_PROCESSES)),
-        _outcome("health", address, _HEALTH_RATE, seconds, _HEALTH, b""),
+        *(_outcome(how, address, share, seconds, method, requests) for _ in range(OVERLOAD_PROCESSES)),
+        _outcome("health", address, _HEALTH_RATE, seconds, _HEALTH, [b""]),
     )
     codes: Counter[str] = Counter()
     for part in parts:
@@ -92,26 +92,28 @@ async def flood(
     command = (str(program), *(f"-{name}={value}" for name, value in settings.items()))
     calls, health = await asyncio.gather(
         _written(command, request),
-        _outcome("health", health_address, _HEALTH_RATE, seconds, _HEALTH, b""),
+        _outcome("health", health_address, _HEALTH_RATE, seconds, _HEALTH, [b""]),
     )
     return calls, health
 
 
 async def _outcome(
-    how: str, address: str, number: float, seconds: float, method: str, request: bytes
+    how: str, address: str, number: float, seconds: float, method: str, requests: Sequence[bytes]
 ) -> Outcome:
     command = (sys.executable, "-m", "benchmarks.crowd", how, address, str(number), str(seconds), method)
-    return await _written(command, request)
+    return await _written(command, msgspec.msgpack.encode(requests))
 
 
-async def _written(command: Sequence[str], request: bytes) -> Outcome:
+async def _written(command: Sequence[str], given: bytes) -> Outcome:
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
-    written, _ = await process.communicate(request)
+    written, _ = await process.communicate(given)
     return msgspec.json.decode(written, type=Outcome)
 
 
-async def _run(how: str, address: str, number: float, seconds: float, method: str, request: bytes) -> Outcome:
+async def _run(
+    how: str, address: str, number: float, seconds: float, method: str, requests: Sequence[bytes]
+) -> Outcome:
     outcome = Outcome()
     connections = 1 if how == "health" else OVERLOAD_CONNECTIONS // OVERLOAD_PROCESSES
     async with AsyncExitStack() as stack:
@@ -125,10 +127,13 @@ async def _run(how: str, address: str, number: float, seconds: float, method: st
         if how == "callers":
             callers = range(int(number))
             under_way = {
-                asyncio.create_task(_caller(calls[n % connections], request, outcome, until)) for n in callers
+                asyncio.create_task(
+                    _caller(calls[n % connections], requests[n % len(requests)], outcome, until)
+                )
+                for n in callers
             }
         else:
-            under_way = await _at_rate(calls, number, request, outcome, until)
+            under_way = await _at_rate(calls, number, requests, outcome, until)
         # Each has a deadline. But of some millions of calls one was never ended by gRPC.
         if under_way:
             left_s = until - time.perf_counter() + _LAST_ANSWERS_S
@@ -141,7 +146,7 @@ async def _run(how: str, address: str, number: float, seconds: float, method: st
 
 
 async def _at_rate(
-    calls: list[Call], rate: float, request: bytes, outcome: Outcome, until: float
+    calls: list[Call], rate: float, requests: Sequence[bytes], outcome: Outcome, until: float
 ) -> set[asyncio.Task[None]]:
     """Make calls; returns those that are not answered yet."""
     under_way = set[asyncio.Task[None]]()
@@ -149,6 +154,7 @@ async def _at_rate(
     while (now := time.perf_counter()) < until:
         due = int((now - began) * rate)
         for number in range(made, due):
+            request = requests[number % len(requests)]
             task = asyncio.create_task(_one(calls[number % len(calls)], request, outcome, until))
             under_way.add(task)
             task.add_done_callback(under_way.discard)
@@ -178,7 +184,8 @@ async def _one(call: Call, request: bytes, outcome: Outcome, until: float) -> No
 def main() -> None:
     """What a process does."""
     how, address, number, seconds, method = sys.argv[1:]
-    outcome = uvloop.run(_run(how, address, float(number), float(seconds), method, sys.stdin.buffer.read()))
+    requests = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=list[bytes])
+    outcome = uvloop.run(_run(how, address, float(number), float(seconds), method, requests))
     sys.stdout.buffer.write(msgspec.json.encode(outcome))
 
 

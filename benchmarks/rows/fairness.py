@@ -134,7 +134,7 @@ async def _beside(
     """What a modest tenant's calls take while a crowd keeps this server busy, and how the crowd fared."""
     # In processes of their own: the answers of a crowd would keep a loop that has to time one call.
     crowd = asyncio.create_task(
-        overload(server.address, greedy.request, "callers", greedy.in_flight, _CROWD_S, greedy.method)
+        overload(server.address, [greedy.request], "callers", greedy.in_flight, _CROWD_S, greedy.method)
     )
     await asyncio.sleep(_CROWD_STARTS_S)
     beside = await _modest(client, pause_s)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from benchmarks.bench import Bench, progress
 from benchmarks.client import Client, drive
 from benchmarks.crowd import Outcome, built_flood, flood, overload
+from benchmarks.items import import_messages
 from benchmarks.processes import ServerProcess
 from benchmarks.settings import OVERLOAD_DEADLINE_S, OVERLOAD_FACTOR, OVERLOAD_FLOODS, OVERLOAD_IN_FLIGHT
 from benchmarks.table import Bar, Measurement
-from benchmarks.tenants import GREEDY, MODEST, query, two_tenants
+from benchmarks.tenants import GREEDY, MODEST, MODEST_ITEMS, query, two_tenants
 from benchmarks.turns import middle
 
 # Makes so many calls a second or has so many callers, for so many seconds.
@@ -20,19 +21,27 @@ Crowd = Callable[[str, float, float], Awaitable[tuple[Outcome, Outcome]]]
 
 _LONG_LIMIT = 500
 _WARM_UP_CALLS = 40
+_NAMESPACES = tuple(f"crowd {number}" for number in range(4))
 
 
 async def run(bench: Bench) -> list[Measurement]:
     """Goodput, health and memory with ten times the calls or callers of the peak."""
     # The client has to make ten times as many calls on the same cores: those of many results are fewer.
     long, ordinary = query(GREEDY, limit=_LONG_LIMIT), query(MODEST)
+    of_several = [query(namespace) for namespace in _NAMESPACES]
     async with two_tenants(bench) as server:
         async with Client(server.address) as client:
-            await drive(client.retrieve, [long, ordinary], calls=_WARM_UP_CALLS, in_flight=4)
+            for namespace in _NAMESPACES:
+                await client.import_all(list(import_messages(namespace, MODEST_ITEMS, None)))
+            warm_up = [long, ordinary, *of_several]
+            await drive(client.retrieve, warm_up, calls=_WARM_UP_CALLS, in_flight=4)
         return [
-            *await _overloaded(bench, server, "ordinary", ordinary, "callers"),
-            *await _overloaded(bench, server, "long", long, "callers"),
-            *await _overloaded(bench, server, "long", long, "rate"),
+            *await _overloaded(bench, server, "ordinary calls", [ordinary], "callers"),
+            *await _overloaded(
+                bench, server, f"ordinary calls of {len(_NAMESPACES)} namespaces", of_several, "callers"
+            ),
+            *await _overloaded(bench, server, "long calls", [long], "callers"),
+            *await _overloaded(bench, server, "long calls", [long], "rate"),
             *await _flooded(bench, server, ordinary),
         ]
 
@@ -53,13 +62,13 @@ class Turn:
 
 
 async def _overloaded(
-    bench: Bench, server: ServerProcess, kind: str, request: bytes, how: str
+    bench: Bench, server: ServerProcess, kind: str, requests: Sequence[bytes], how: str
 ) -> list[Measurement]:
     many = f"{OVERLOAD_FACTOR * OVERLOAD_IN_FLIGHT} callers"
     asked = many if how == "callers" else f"{OVERLOAD_FACTOR} x the peak"
-    crowd = partial(overload, server.address, request)
+    crowd = partial(overload, server.address, requests)
     take_turn = partial(_turn, crowd, how, OVERLOAD_FACTOR)
-    return await _measured(bench, server, f"{kind} calls", asked, take_turn)
+    return await _measured(bench, server, kind, asked, take_turn)
 
 
 async def _flooded(bench: Bench, server: ServerProcess, request: bytes) -> list[Measurement]:
@@ -97,7 +106,7 @@ async def _measured(
     return [
         Measurement(
             row="overload",
-            what=f"good {kind}/s, {asked}, deadline {OVERLOAD_DEADLINE_S:g} s",
+            what=f"good {kind}, {asked}, deadline {OVERLOAD_DEADLINE_S:g} s",
             measured=turn.good,
             unit="/s",
             reference=turn.peak,

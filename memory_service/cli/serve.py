@@ -316,9 +316,9 @@ def _names(text: str, none: str = "") -> tuple[str, ...]:
 
 
 def _calm_garbage_collection() -> None:
-    """Look for cycles less often than Python does by itself: what is loaded here stays, and a call makes few.
+    """Look at what is old less often than Python does by itself: what is loaded here stays.
 
-    Nor so seldom that one look, which everything waits for, takes long: of 50,000 objects it takes 30 ms.
+    At what is young about as often: everything waits for a look, and of 5,000 objects it takes 3 ms, of 50,000 30.
     """
     gc.collect()
     gc.freeze()
