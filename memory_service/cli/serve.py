@@ -318,7 +318,7 @@ def _names(text: str, none: str = "") -> tuple[str, ...]:
 def _calm_garbage_collection() -> None:
     """Look at what is old less often than Python does by itself: what is loaded here stays.
 
-    At what is young about as often: everything waits for a look, and of 5,000 objects it takes 3 ms, of 50,000 30.
+    At what is young about as often: everything waits for a look, and one at 5,000 objects takes 3 ms.
     """
     gc.collect()
     gc.freeze()
