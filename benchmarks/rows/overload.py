@@ -21,7 +21,7 @@ Crowd = Callable[[str, float, float], Awaitable[tuple[Outcome, Outcome]]]
 
 _LONG_LIMIT = 500
 _WARM_UP_CALLS = 40
-_NAMESPACES = tuple(f"crowd {number}" for number in range(4))
+_NAMESPACES = tuple(f"crowd-{number}" for number in range(4))
 
 
 async def run(bench: Bench) -> list[Measurement]:
