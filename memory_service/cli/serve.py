@@ -316,13 +316,14 @@ def _names(text: str, none: str = "") -> tuple[str, ...]:
 
 
 def _calm_garbage_collection() -> None:
-    """Look at what is old less often than Python does by itself: what is loaded here stays.
+    """Look for cycles less often than Python does by itself: what is loaded here stays, and a call makes few.
 
-    At what is young about as often: everything waits for a look, and one at 5,000 objects takes 3 ms.
+    Nor so seldom that one look, which everything waits for, takes long: of 50,000 objects it takes 30 ms. Nor
+    so often that what hundreds of waiting calls hold is taken to be old: a look at all that is old takes 90 ms.
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(1_000, 10, 250)
+    gc.set_threshold(5_000, 10, 50)
 
 
 def _quiet_libraries() -> None:
