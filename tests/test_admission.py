@@ -4,81 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
-from contextvars import Context, copy_context
 from dataclasses import replace
-from itertools import product
 
 import pytest
 
-from memory_service.caller import ANYBODY, set_caller
+from admitted_calls import LIMITS, Calls, called_by, request
 from memory_service.errors import Overloaded
 from memory_service.limits import KIB, Limits
 from memory_service.server import admission
 from memory_service.server.admission import Admission
 from memory_service.server.inlet import Inlet
 from memory_service.server.tickets import Ticket
-
-LIMITS = Limits(concurrent_calls_max=8, waiting_calls_max=16)
-
-
-def request(namespace: str, size: int = 0) -> bytes:
-    """What a request of this namespace begins with."""
-    return bytes([0x0A, len(namespace)]) + namespace.encode() + bytes(size)
-
-
-def called_by(name: str) -> Context:
-    """What a call of this caller has around it."""
-    context = copy_context()
-    context.run(set_caller, replace(ANYBODY, name=name))
-    return context
-
-
-class Calls:
-    """Calls that start when they are let in, and end when they are told to."""
-
-    def __init__(self, limits: Limits = LIMITS) -> None:
-        self.admission = Admission(limits, Inlet())
-        self.started: list[str] = []
-        self.refused: list[str] = []
-        self.may_end = asyncio.Event()
-        self.tasks: list[asyncio.Task[None]] = []
-
-    def arrive(
-        self, name: str, turns_before: int = 0, raw: bytes = b"", caller: str = ""
-    ) -> asyncio.Task[None]:
-        """A call that arrives after some turns of the loop; its name begins with its namespace."""
-        raw = raw or request(name.partition("-")[0])
-        call = self._call(name, turns_before, raw)
-        self.tasks.append(asyncio.get_running_loop().create_task(call, context=called_by(caller)))
-        return self.tasks[-1]
-
-    async def _call(self, name: str, turns_before: int, raw: bytes) -> None:
-        for _ in range(turns_before):
-            await asyncio.sleep(0)
-        ticket: Ticket | None = None
-        try:
-            ticket = self.admission.arrive(raw, None)
-            if ticket.gate is not None:
-                await ticket.gate
-            self.started.append(name)
-            await self.may_end.wait()
-        except Overloaded:
-            self.refused.append(name)
-        finally:
-            if ticket is not None:
-                self.admission.leave(ticket)
-
-    async def until_started(self, count: int) -> None:
-        """Waits until so many calls have started or been refused."""
-        async with asyncio.timeout(30):
-            while len(self.started) + len(self.refused) < count:  # noqa: ASYNC110 - calls start one by one
-                await asyncio.sleep(0.001)
-
-    async def end(self) -> None:
-        """Lets all calls end."""
-        self.may_end.set()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
 
 
 async def four_under_way(**limits: int) -> Calls:
@@ -334,115 +270,6 @@ async def test_who_has_nothing_here_goes_past_those_who_have_much() -> None:
     assert admission.arrive(request("modest"), None).gate is not None
     strangers = [admission.arrive(request(f"stranger {n}"), None) for n in range(8)]
     assert [ticket.gate is None for ticket in strangers] == [True] * 3 + [False] * 5
-
-
-async def begin_with_many(calls: Calls, *owners: str, callers: Sequence[str] = ("",)) -> None:
-    """So many calls of each owner that some wait; each ends as soon as it is let in."""
-    for n in range(60):
-        for owner, caller in product(owners, callers):
-            calls.arrive(f"{owner}-{n}", caller=caller)
-    await asyncio.sleep(0)
-    calls.may_end.set()
-
-
-async def first_bunch(calls: Calls) -> int:
-    """How many of those with many calls are let in together. One that was alone started before them."""
-
-    def started() -> int:
-        return sum(not name.startswith("modest") for name in calls.started)
-
-    async with asyncio.timeout(30):
-        while started() < 2:  # noqa: ASYNC110 - each turn of the loop counts
-            await asyncio.sleep(0)
-    return started() - 1
-
-
-async def test_where_each_has_many_calls_bunches_are_as_large_as_they_get() -> None:
-    calls = Calls(Limits())
-    await begin_with_many(calls, "one", "other")
-    assert await first_bunch(calls) == admission._TOGETHER_MAX
-    await calls.end()
-
-
-async def test_beside_somebody_with_few_calls_bunches_are_small() -> None:
-    calls = Calls(Limits())
-    await begin_with_many(calls, "greedy")
-    calls.arrive("modest-0")
-    assert await first_bunch(calls) <= admission._SHARED_BUNCH_S / admission._FIRST_CALL_S
-    await calls.end()
-
-
-async def test_among_many_who_take_turns_bunches_grow_with_their_number() -> None:
-    calls = Calls(Limits())
-    await begin_with_many(calls, *(f"owner {n}" for n in range(16)))
-    calls.arrive("modest-0")
-    assert await first_bunch(calls) == 16 // 2
-    await calls.end()
-
-
-async def test_beside_somebody_with_few_calls_nobody_sleeps_between_two_bunches(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    calls = Calls(Limits())
-    await begin_with_many(calls, "greedy")
-    calls.arrive("modest-0")
-    await first_bunch(calls)
-    monkeypatch.setattr(admission, "_PAUSE_S", 3600.0)
-    await calls.until_started(61)
-    await calls.end()
-
-
-@pytest.fixture
-def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside somebody with few calls, who asks again for ever, a bunch follows the other at once."""
-    for share in ("_SHARED_INTAKE_SHARE", "_ASKING_AGAIN_INTAKE_SHARE"):
-        monkeypatch.setattr(admission, share, 0.0)
-    for lasts in ("_SHARED_S", "_ASKING_AGAIN_S"):
-        monkeypatch.setattr(admission, lasts, 3600.0)
-
-
-@pytest.mark.usefixtures("without_pauses")
-@pytest.mark.parametrize(("share", "waits"), [(1e9, True), (0.0, False)])
-async def test_who_was_just_answered_gets_a_moment_to_ask_again(
-    monkeypatch: pytest.MonkeyPatch, share: float, waits: bool
-) -> None:
-    calls = Calls(Limits())
-    await begin_with_many(calls, "greedy")
-    calls.arrive("modest-0")
-    await first_bunch(calls)
-    monkeypatch.setattr(admission, "_ASKING_AGAIN_INTAKE_SHARE", share)
-    for _ in range(5000):
-        await asyncio.sleep(0)
-    assert (len(calls.started) < 61) == waits
-    monkeypatch.setattr(admission, "_ASKING_AGAIN_INTAKE_SHARE", 0.0)
-    await calls.until_started(61)
-    await calls.end()
-
-
-@pytest.mark.usefixtures("without_pauses")
-async def test_in_each_pause_some_go_past_those_who_have_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = Calls(Limits())
-    await begin_with_many(calls, "greedy")
-    calls.arrive("modest-0")
-    await first_bunch(calls)
-    # The next pause does not end.
-    monkeypatch.setattr(admission, "_ASKING_AGAIN_INTAKE_SHARE", 1e9)
-    async with asyncio.timeout(10):
-        for n in range(5 * admission._PROMPT_CALLS):
-            await calls.arrive(f"modest-{n}")
-            # So long the caller takes to ask again.
-            await asyncio.sleep(2 * admission._PAUSE_S)
-    assert "greedy-59" not in calls.started
-    monkeypatch.setattr(admission, "_ASKING_AGAIN_INTAKE_SHARE", 0.0)
-    await calls.end()
-
-
-async def test_bunches_are_small_beside_few_calls_of_who_may_not_go_past() -> None:
-    calls = Calls(Limits())
-    await begin_with_many(calls, "greedy", callers=("gateway", "other"))
-    calls.arrive("modest-0", caller="gateway")
-    assert await first_bunch(calls) <= admission._SHARED_BUNCH_S / admission._FIRST_CALL_S
-    await calls.end()
 
 
 async def test_where_too_many_wait_the_longest_queue_gives_way() -> None:

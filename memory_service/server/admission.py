@@ -18,8 +18,8 @@ overloaded server there is time to take calls in, be it to refuse them. In a flo
 much of the time, a few more are taken in than were started, and gRPC keeps the others, or ends them.
 
 **Beside somebody with few calls** bunches are small, so that these meet little, and the loop stays awake
-between two of them: to sleep and to be woken takes longer than such a bunch. Who was just answered gets a
-moment to ask again. Where each has many there is nobody to be quick for, and bunches are as large as ever.
+between two of them: to sleep and to be woken takes longer than such a bunch. Who was let in a moment ago is
+given time to ask again. Where each has many there is nobody to be quick for, and bunches are large.
 """
 
 from __future__ import annotations
@@ -58,9 +58,8 @@ _EVEN_CALLS = 4
 _PROMPT_CALLS = 4
 _PROMPT_CALLS_PER_PAUSE = 2
 # Of the time that a bunch takes, as much again is given to taking calls in while others wait: the more, the
-# quicker is who has few, and health; the less, the more is answered. Behind those that are refused are more,
-# and so are those with few; one of these who was just answered asks again, if it does so at once, within a
-# moment.
+# quicker is who has few, and health; the less, the more is answered. Behind those that are refused are more.
+# Who went past the others a moment ago may be about to ask again.
 _INTAKE_SHARE = 0.1
 _REFUSING_INTAKE_SHARE = 0.3
 _SHARED_INTAKE_SHARE = 0.4
@@ -448,7 +447,7 @@ class Admission:
         if now >= self._shared_until:
             return most
         # Where many take turns, who comes next waits for one of each in any case.
-        return max(1, min(most, max(int(_SHARED_BUNCH_S / call_s), self._turns.owners // 2)))
+        return min(most, max(1, int(_SHARED_BUNCH_S / call_s), self._turns.owners // 2))
 
     def _start_by_turns(self, places: int, now: float) -> int:
         free = self._free()

@@ -1,0 +1,123 @@
+"""Where somebody with few calls comes among others with many, bunches are small; else they are large."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from itertools import product
+
+import pytest
+
+from admitted_calls import Calls
+from memory_service.limits import Limits
+from memory_service.server import admission
+
+
+async def begin_with_many(calls: Calls, *owners: str, callers: Sequence[str] = ("",)) -> None:
+    """So many calls of each owner that some wait; each ends as soon as it is let in."""
+    for n in range(60):
+        for owner, caller in product(owners, callers):
+            calls.arrive(f"{owner}-{n}", caller=caller)
+    await asyncio.sleep(0)
+    calls.may_end.set()
+
+
+async def first_bunch(calls: Calls) -> int:
+    """How many of those with many calls are let in together. One that was alone started before them."""
+
+    def started() -> int:
+        return sum(not name.startswith("modest") for name in calls.started)
+
+    async with asyncio.timeout(30):
+        while started() < 2:  # noqa: ASYNC110 - each turn of the loop counts
+            await asyncio.sleep(0)
+    return started() - 1
+
+
+async def test_where_each_has_many_calls_bunches_are_as_large_as_they_get() -> None:
+    calls = Calls(Limits())
+    await begin_with_many(calls, "one", "other")
+    assert await first_bunch(calls) == admission._TOGETHER_MAX
+    await calls.end()
+
+
+async def test_beside_somebody_with_few_calls_bunches_are_small() -> None:
+    calls = Calls(Limits())
+    await begin_with_many(calls, "greedy")
+    calls.arrive("modest-0")
+    assert await first_bunch(calls) <= admission._SHARED_BUNCH_S / admission._FIRST_CALL_S
+    await calls.end()
+
+
+async def test_among_many_who_take_turns_bunches_grow_with_their_number() -> None:
+    calls = Calls(Limits())
+    await begin_with_many(calls, *(f"owner {n}" for n in range(16)))
+    calls.arrive("modest-0")
+    assert await first_bunch(calls) == 16 // 2
+    await calls.end()
+
+
+async def test_beside_somebody_with_few_calls_nobody_sleeps_between_two_bunches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = Calls(Limits())
+    await begin_with_many(calls, "greedy")
+    calls.arrive("modest-0")
+    await first_bunch(calls)
+    monkeypatch.setattr(admission, "_PAUSE_S", 3600.0)
+    await calls.until_started(61)
+    assert calls.refused == []
+    await calls.end()
+
+
+@pytest.fixture
+def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside somebody with few calls, who asks again for ever, a bunch follows the other at once."""
+    for share in ("_SHARED_INTAKE_SHARE", "_ASKING_AGAIN_INTAKE_SHARE"):
+        monkeypatch.setattr(admission, share, 0.0)
+    for lasts in ("_SHARED_S", "_ASKING_AGAIN_S"):
+        monkeypatch.setattr(admission, lasts, 3600.0)
+
+
+@pytest.mark.usefixtures("without_pauses")
+@pytest.mark.parametrize(("share", "waits"), [(1e9, True), (0.0, False)])
+async def test_who_was_just_answered_gets_a_moment_to_ask_again(
+    monkeypatch: pytest.MonkeyPatch, share: float, waits: bool
+) -> None:
+    calls = Calls(Limits())
+    await begin_with_many(calls, "greedy")
+    calls.arrive("modest-0")
+    await first_bunch(calls)
+    monkeypatch.setattr(admission, "_ASKING_AGAIN_INTAKE_SHARE", share)
+    for _ in range(5000):
+        await asyncio.sleep(0)
+    assert (len(calls.started) < 61) == waits
+    monkeypatch.setattr(admission, "_ASKING_AGAIN_INTAKE_SHARE", 0.0)
+    await calls.until_started(61)
+    await calls.end()
+
+
+@pytest.mark.usefixtures("without_pauses")
+async def test_in_each_pause_some_go_past_those_who_have_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = Calls(Limits())
+    await begin_with_many(calls, "greedy")
+    calls.arrive("modest-0")
+    await first_bunch(calls)
+    # The next pause does not end.
+    monkeypatch.setattr(admission, "_ASKING_AGAIN_INTAKE_SHARE", 1e9)
+    async with asyncio.timeout(10):
+        for n in range(5 * admission._PROMPT_CALLS):
+            await calls.arrive(f"modest-{n}")
+            # So long the caller takes to ask again.
+            await asyncio.sleep(2 * admission._PAUSE_S)
+    assert "greedy-59" not in calls.started
+    monkeypatch.setattr(admission, "_ASKING_AGAIN_INTAKE_SHARE", 0.0)
+    await calls.end()
+
+
+async def test_bunches_are_small_beside_few_calls_of_who_may_not_go_past() -> None:
+    calls = Calls(Limits())
+    await begin_with_many(calls, "greedy", callers=("gateway", "other"))
+    calls.arrive("modest-0", caller="gateway")
+    assert await first_bunch(calls) <= admission._SHARED_BUNCH_S / admission._FIRST_CALL_S
+    await calls.end()
