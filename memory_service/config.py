@@ -129,6 +129,8 @@ class Config:
     """Least level of what is logged: "debug", "info", "warning" or "error"."""
     connections_max: int = 800
     """Connections at a time; below the number of files that most systems let a process open."""
+    connection_idle_s_max: int = 0
+    """Seconds for which a connection may stay open without a call under way; 0: no limit."""
     reflection: bool = True
     """Whether clients may ask for the API's descriptors, as grpcurl does."""
     audit: bool | None = None
@@ -252,6 +254,10 @@ class Config:
                 (self.index.exact_vectors_max < 1, "exact_vectors_max must be positive"),
                 (self.index.tail_vectors_max < 1, "tail_vectors_max must be positive"),
                 (self.connections_max < 1, "connections_max must be positive"),
+                (
+                    not 0 <= self.connection_idle_s_max <= 1_000_000,
+                    "connection_idle_s_max must be 0 to a million seconds",
+                ),
                 (self.limits.calls_per_s_max < 0, "calls_per_s_max must not be negative"),
                 (self.limits.namespace_items_max < 0, "namespace_items_max must not be negative"),
                 (self.limits.namespace_bytes_max < 0, "namespace_bytes_max must not be negative"),

@@ -65,6 +65,41 @@ def test_there_are_no_more_connections_than_allowed_and_a_closed_one_makes_room(
     api.channel.close()
 
 
+def wait_until_closed(connection: socket.socket) -> None:
+    """Return when the server has closed a connection; raises TimeoutError."""
+    with connection, contextlib.suppress(ConnectionError):
+        while connection.recv(4096):
+            pass
+
+
+def silent(address: str) -> socket.socket:
+    """A connection on which nothing is ever asked."""
+    connection = greeted(address)
+    assert connection is not None
+    return connection
+
+
+def test_an_idle_connection_is_closed_and_one_with_a_call_is_not(connect: Connect, namespace: str) -> None:
+    with ServerProcess(flags=[*FLAGS, "--connection-idle-s-max", "1"]) as server:
+        api = connect(server)
+        watching = connect(server).memory.Watch(pb.WatchRequest(namespace=namespace))
+        assert not next(watching).HasField("change")
+        for _ in range(2):
+            wait_until_closed(silent(server.address))
+        # The connection of this call was idle, too, for longer than one may be.
+        added = api.add(namespace, text="x")
+        assert next(message.change.item_id for message in watching if message.HasField("change")) == added.id
+
+
+def test_without_the_option_an_idle_connection_stays(bounded: ServerProcess) -> None:
+    quiet = silent(bounded.address)
+    with ServerProcess(flags=[*FLAGS, "--connection-idle-s-max", "1"]) as other:
+        wait_until_closed(silent(other.address))
+    quiet.settimeout(0.1)
+    with pytest.raises(TimeoutError):
+        wait_until_closed(quiet)
+
+
 @pytest.mark.parametrize(("share", "fits"), [(0.8, True), (1.1, False), (8, False)])
 def test_metadata_above_the_limit_is_refused(
     bounded: ServerProcess, connect: Connect, share: float, fits: bool
@@ -163,6 +198,12 @@ def test_a_namespace_holds_no_more_bytes_than_allowed(roomy: Api, namespace: str
 def test_without_the_options_a_namespace_has_no_limit(memory_server: ServerProcess, connect: Connect) -> None:
     limits = connect(memory_server).limits()
     assert (limits["namespace_items_max"], limits["namespace_bytes_max"]) == (0, 0)
+
+
+@pytest.mark.parametrize("seconds", [-1, 1_000_001])
+def test_an_idle_time_that_cannot_be_ends_the_start(seconds: int) -> None:
+    with pytest.raises(RuntimeError, match="connection_idle_s_max must be 0 to"):
+        ServerProcess(flags=[*FLAGS, "--connection-idle-s-max", str(seconds)]).start()
 
 
 @pytest.mark.parametrize("option", ["--namespace-items-max", "--namespace-bytes-max"])

@@ -239,6 +239,11 @@ _EVERY_HOST = ("0.0.0.0", "[::]")
 )
 @option("--connections-max", default=800, help="Connections at a time; one more is closed at once.")
 @option(
+    "--connection-idle-s-max",
+    default=0,
+    help="Seconds for which a connection may stay open without a call under way; 0: no limit.",
+)
+@option(
     "--calls-per-s-max",
     default=0,
     help="Calls a second that a caller may make, or, where callers have no names, all those of a namespace;"

@@ -208,7 +208,9 @@ class Server:
 
 def _options(config: Config) -> list[tuple[str, int]]:
     calls_max = config.limits.concurrent_calls_max + config.limits.waiting_calls_max
+    idle_s = config.connection_idle_s_max
     return [
+        *([("grpc.max_connection_idle_ms", 1000 * idle_s)] if idle_s else []),
         # Two servers on one port would share its calls without a word.
         ("grpc.so_reuseport", 0),
         ("grpc.max_receive_message_length", config.limits.message_bytes_max),
