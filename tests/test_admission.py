@@ -11,7 +11,7 @@ import pytest
 from admitted_calls import LIMITS, Calls, called_by, request
 from memory_service.errors import Overloaded
 from memory_service.limits import KIB, Limits
-from memory_service.server import admission
+from memory_service.server import admission, bunches, pauses
 from memory_service.server.admission import Admission
 from memory_service.server.inlet import Inlet
 from memory_service.server.tickets import Ticket
@@ -34,10 +34,8 @@ async def test_a_call_that_is_alone_does_not_wait() -> None:
 
 
 async def test_what_arrives_within_a_few_turns_starts_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = asyncio.get_running_loop()
-    began, clock = loop.time(), loop.time
-    # On a machine that is never interrupted for long.
-    monkeypatch.setattr(loop, "time", lambda: began + (clock() - began) / 50)
+    # However little of the processor there is.
+    monkeypatch.setattr(admission, "_GATHERING_S", 60.0)
     calls = Calls(Limits())
     calls.arrive("first")
     for n in range(8):
@@ -319,9 +317,10 @@ async def test_a_call_that_could_not_start_in_time_is_refused_at_once() -> None:
 async def test_nobody_waits_for_more_to_be_refused_when_none_came_in_a_pause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(admission, "_TOGETHER_MAX", 2)
+    for module in (admission, bunches):
+        monkeypatch.setattr(module, "TOGETHER_MAX", 2)
     # Where calls are refused there is time to take more in: for ever, if they come for ever.
-    monkeypatch.setattr(admission, "_REFUSING_INTAKE_SHARE", 1e9)
+    monkeypatch.setattr(pauses, "_REFUSING_SHARE", 1e9)
     calls = Calls()
     for n in range(6):
         calls.arrive(f"a-{n}")

@@ -10,7 +10,8 @@ import pytest
 
 from admitted_calls import Calls
 from memory_service.limits import Limits
-from memory_service.server import admission
+from memory_service.server import admission, pauses
+from memory_service.server.bunches import FIRST_CALL_S, SMALL_BUNCH_S, TOGETHER_MAX
 
 
 async def begin_with_many(calls: Calls, *owners: str, callers: Sequence[str] = ("",)) -> None:
@@ -37,7 +38,7 @@ async def first_bunch(calls: Calls) -> int:
 async def test_where_each_has_many_calls_bunches_are_as_large_as_they_get() -> None:
     calls = Calls(Limits())
     await begin_with_many(calls, "one", "other")
-    assert await first_bunch(calls) == admission._TOGETHER_MAX
+    assert await first_bunch(calls) == TOGETHER_MAX
     await calls.end()
 
 
@@ -45,7 +46,7 @@ async def test_beside_somebody_with_few_calls_bunches_are_small() -> None:
     calls = Calls(Limits())
     await begin_with_many(calls, "greedy")
     calls.arrive("modest-0")
-    assert await first_bunch(calls) <= admission._SHARED_BUNCH_S / admission._FIRST_CALL_S
+    assert await first_bunch(calls) <= SMALL_BUNCH_S / FIRST_CALL_S
     await calls.end()
 
 
@@ -64,7 +65,7 @@ async def test_beside_somebody_with_few_calls_nobody_sleeps_between_two_bunches(
     await begin_with_many(calls, "greedy")
     calls.arrive("modest-0")
     await first_bunch(calls)
-    monkeypatch.setattr(admission, "_PAUSE_S", 3600.0)
+    monkeypatch.setattr(pauses, "PAUSE_S", 3600.0)
     await calls.until_started(61)
     assert calls.refused == []
     await calls.end()
@@ -73,10 +74,10 @@ async def test_beside_somebody_with_few_calls_nobody_sleeps_between_two_bunches(
 @pytest.fixture
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside somebody with few calls, who asks again for ever, a bunch follows the other at once."""
-    for share in ("_SHARED_INTAKE_SHARE", "_ASKING_AGAIN_INTAKE_SHARE"):
-        monkeypatch.setattr(admission, share, 0.0)
-    for lasts in ("_SHARED_S", "_ASKING_AGAIN_S"):
-        monkeypatch.setattr(admission, lasts, 3600.0)
+    for share in ("_AWAKE_SHARE", "_ASKING_AGAIN_SHARE"):
+        monkeypatch.setattr(pauses, share, 0.0)
+    monkeypatch.setattr(admission, "_SHARED_S", 3600.0)
+    monkeypatch.setattr(pauses, "_ASKING_AGAIN_S", 3600.0)
 
 
 @pytest.mark.usefixtures("without_pauses")
@@ -88,11 +89,11 @@ async def test_who_was_just_answered_gets_a_moment_to_ask_again(
     await begin_with_many(calls, "greedy")
     calls.arrive("modest-0")
     await first_bunch(calls)
-    monkeypatch.setattr(admission, "_ASKING_AGAIN_INTAKE_SHARE", share)
+    monkeypatch.setattr(pauses, "_ASKING_AGAIN_SHARE", share)
     for _ in range(5000):
         await asyncio.sleep(0)
     assert (len(calls.started) < 61) == waits
-    monkeypatch.setattr(admission, "_ASKING_AGAIN_INTAKE_SHARE", 0.0)
+    monkeypatch.setattr(pauses, "_ASKING_AGAIN_SHARE", 0.0)
     await calls.until_started(61)
     await calls.end()
 
@@ -104,14 +105,14 @@ async def test_in_each_pause_some_go_past_those_who_have_much(monkeypatch: pytes
     calls.arrive("modest-0")
     await first_bunch(calls)
     # The next pause does not end.
-    monkeypatch.setattr(admission, "_ASKING_AGAIN_INTAKE_SHARE", 1e9)
+    monkeypatch.setattr(pauses, "_ASKING_AGAIN_SHARE", 1e9)
     async with asyncio.timeout(10):
         for n in range(5 * admission._PROMPT_CALLS):
             await calls.arrive(f"modest-{n}")
             # So long the caller takes to ask again.
-            await asyncio.sleep(2 * admission._PAUSE_S)
+            await asyncio.sleep(2 * pauses.PAUSE_S)
     assert "greedy-59" not in calls.started
-    monkeypatch.setattr(admission, "_ASKING_AGAIN_INTAKE_SHARE", 0.0)
+    monkeypatch.setattr(pauses, "_ASKING_AGAIN_SHARE", 0.0)
     await calls.end()
 
 
@@ -119,5 +120,5 @@ async def test_bunches_are_small_beside_few_calls_of_who_may_not_go_past() -> No
     calls = Calls(Limits())
     await begin_with_many(calls, "greedy", callers=("gateway", "other"))
     calls.arrive("modest-0", caller="gateway")
-    assert await first_bunch(calls) <= admission._SHARED_BUNCH_S / admission._FIRST_CALL_S
+    assert await first_bunch(calls) <= SMALL_BUNCH_S / FIRST_CALL_S
     await calls.end()

@@ -21,7 +21,7 @@ _QUIET_S = 0.1
 
 
 class Flood:
-    """For one event loop. Times are those of the loop."""
+    """For one event loop. Times are those of `time.perf_counter`."""
 
     def __init__(self) -> None:
         self._refused = 0

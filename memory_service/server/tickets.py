@@ -20,7 +20,7 @@ class Ticket:
         self.owner = owner_of(raw, caller)
         self.gate: asyncio.Future[None] | None = None
         self.until: float | None = None
-        """The time of the event loop at which its caller stops waiting; None: never."""
+        """The time of `time.perf_counter` at which its caller stops waiting; None: never."""
         self.let_in = True
 
     def wait(self, gate: asyncio.Future[None], until: float | None) -> None:
