@@ -7,6 +7,7 @@ milliseconds; and a short call, which passes the loop some eight times, would wa
 from __future__ import annotations
 
 import asyncio
+import enum
 import math
 import time
 from collections.abc import Callable, Iterable
@@ -22,19 +23,33 @@ _PART_S = 0.0005
 # For so many turns of the loop a part waits at most: a short call takes about as many, and if there are some
 # still, they wait for something else than the loop.
 _TURNS = 10
-_ARRIVAL_S = 0.0005
+# Or for so long, if one arrives: gRPC's threads bring it in, and that takes time and not turns.
+_ARRIVAL_S = 0.0015
 # A look at the clock takes about as long as a tenth of what is done for an item.
 _BETWEEN_LOOKS = 4
 
 
+class _Phase(enum.IntEnum):
+    ARRIVING = 0
+    SHORT = 1
+    OTHER = 2
+
+
 class Stay:
-    """A call from when it is let in until it is answered. It is short until it has given way."""
+    """A call from when it begins to arrive until it is answered. Let in, it is short until it gives way."""
 
-    __slots__ = ("owner", "short")
+    __slots__ = ("owner", "phase")
 
-    def __init__(self, owner: Owner) -> None:
-        self.owner = owner
-        self.short = True
+    def __init__(self, phase: _Phase) -> None:
+        self.owner = Owner("", b"")
+        self.phase = phase
+        _calls[phase] += 1
+
+    def go_on(self, phase: _Phase) -> None:
+        """Note that it is in another phase from now on."""
+        _calls[self.phase] -= 1
+        _calls[phase] += 1
+        self.phase = phase
 
 
 class _Latest(NamedTuple):
@@ -46,31 +61,44 @@ class _Latest(NamedTuple):
 
 
 _STAY: ContextVar[Stay | None] = ContextVar("stay", default=None)
-_short_calls = 0
+_calls = [0] * len(_Phase)
 _arriving_until = 0.0
 _latest = _Latest(Owner("", b""), -math.inf, -math.inf)
 
 
-def arrive() -> None:
-    """Note that a call has begun to arrive: gRPC brings it in two or three turns of the loop."""
+def arrive() -> Stay:
+    """Note that a call has begun to arrive, in the context in which it will be answered."""
     global _arriving_until
     _arriving_until = time.perf_counter() + _ARRIVAL_S
-
-
-def enter(owner: Owner) -> Stay:
-    """Note that a call is let in: long work gives way to it."""
-    global _short_calls
-    _short_calls += 1
-    stay = Stay(owner)
+    stay = Stay(_Phase.ARRIVING)
     _STAY.set(stay)
     return stay
 
 
-def leave(stay: Stay | None) -> None:
-    """Note that a call is answered. None: it was not let in."""
-    if stay is not None and stay.short:
+def enter(owner: Owner) -> Stay:
+    """Note that the present call is let in: long work gives way to it."""
+    stay = _STAY.get()
+    if stay is None or stay.phase is not _Phase.ARRIVING:
+        stay = Stay(_Phase.SHORT)
+        _STAY.set(stay)
+    else:
+        stay.go_on(_Phase.SHORT)
+    stay.owner = owner
+    return stay
+
+
+def leave(stay: Stay) -> None:
+    """Note that a call is answered, or has ended otherwise. Once more changes nothing."""
+    if stay.phase is _Phase.SHORT:
         _note(stay.owner, time.perf_counter())
-        _no_longer_short(stay)
+    stay.go_on(_Phase.OTHER)
+
+
+def be_long() -> None:
+    """Note that the present call takes long: nobody gives way to it."""
+    stay = _STAY.get()
+    if stay is not None:
+        stay.go_on(_Phase.OTHER)
 
 
 def others_were_here(owner: Owner, since: float) -> bool:
@@ -84,20 +112,16 @@ def _note(owner: Owner, now: float) -> None:
     _latest = _Latest(owner, now, others_at)
 
 
-def _no_longer_short(stay: Stay) -> None:
-    global _short_calls
-    stay.short = False
-    _short_calls -= 1
-
-
 async def give_way() -> None:
-    """Let the short calls that are inside come first; the present one is none of them any more."""
-    stay = _STAY.get()
-    if stay is not None and stay.short:
-        _no_longer_short(stay)
-    for _ in range(_TURNS):
+    """Let short calls, and those that arrive, come first; the present one is none of them any more."""
+    be_long()
+    turns, until = 0, time.perf_counter() + _ARRIVAL_S
+    while True:
         await asyncio.sleep(0)
-        if not _short_calls and time.perf_counter() > _arriving_until:
+        turns += 1
+        if _calls[_Phase.ARRIVING] and time.perf_counter() < min(until, _arriving_until):
+            continue
+        if not _calls[_Phase.SHORT] or turns >= _TURNS:
             return
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from memory_service import giving_way
 from memory_service.caller import Owner
-from memory_service.giving_way import each, enter, leave
+from memory_service.giving_way import arrive, be_long, each, enter, leave
 
 # As many turns of the loop as a short call takes.
 TURNS = 8
@@ -45,6 +45,24 @@ async def short_call(done: list[str], turns: int = TURNS) -> None:
         leave(stay)
 
 
+async def call_that_arrives(done: list[str], turns: int = TURNS) -> None:
+    """A call that gRPC brings in, and which then has to wait for others that come with it."""
+    stay = arrive()
+    try:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        assert enter(Owner("", b"")) is stay
+        assert calls_inside() == [0, 1]
+        done.append("let in")
+    finally:
+        leave(stay)
+
+
+def calls_inside() -> list[int]:
+    """Calls that arrive, and short ones."""
+    return giving_way._calls[:2]
+
+
 class Turns:
     """Counts the turns of the loop."""
 
@@ -66,7 +84,7 @@ async def test_a_short_call_waits_for_one_part_alone() -> None:
     await asyncio.gather(start(long_call(done)), start(short_call(done)))
     assert done.index("short") == 4
     assert len(done) == 41
-    assert giving_way._short_calls == 0
+    assert calls_inside() == [0, 0]
 
 
 async def test_long_work_goes_on_where_a_call_waits_for_something_else() -> None:
@@ -86,19 +104,48 @@ async def test_long_calls_do_not_wait_for_each_other() -> None:
     assert len(done) == 120
     # Ten parts of each, side by side; were they to wait for each other, it were ten times as many.
     assert turns.count < 40
-    assert giving_way._short_calls == 0
+    assert calls_inside() == [0, 0]
 
 
-async def test_a_call_that_arrives_is_let_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = Turns()
+async def test_a_call_that_arrives_waits_for_one_part_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(giving_way, "_ARRIVAL_S", 3600.0)
-    await each(str, range(4))
-    assert turns.count == 1
-    giving_way.arrive()
-    await each(str, range(4))
-    assert turns.count > 5
+    done: list[str] = []
+    # Longer than a call is waited for that is short.
+    await asyncio.gather(start(long_call(done)), start(call_that_arrives(done, 5 * TURNS)))
+    assert done.index("let in") == 4
+    assert len(done) == 41
+    assert calls_inside() == [0, 0]
+
+
+async def test_long_work_goes_on_where_a_call_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(giving_way, "_ARRIVAL_S", 0.001)
+    done: list[str] = []
+    waiting = start(call_that_arrives(done, 1_000_000))
+    await start(long_call(done))
+    assert done == ["part"] * 40
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert calls_inside() == [0, 0]
+
+
+async def test_nobody_gives_way_to_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(giving_way, "_ARRIVAL_S", 3600.0)
+
+    async def stream() -> None:
+        stay = arrive()
+        be_long()
+        assert calls_inside() == [0, 0]
+        for _ in range(100):
+            await asyncio.sleep(0)
+        leave(stay)
+
+    turns = Turns()
+    streaming = start(stream())
+    await start(long_call([]))
+    assert turns.count < 20
     turns.stop()
-    monkeypatch.setattr(giving_way, "_arriving_until", 0.0)
+    await streaming
+    assert calls_inside() == [0, 0]
 
 
 async def test_what_it_does_may_fail() -> None:

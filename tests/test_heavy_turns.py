@@ -102,7 +102,7 @@ def call_of(namespace: str, *, gives_way: bool = False) -> None:
     """A call that comes and is answered."""
     stay = giving_way.enter(Owner("", namespace.encode()))
     if gives_way:
-        giving_way._no_longer_short(stay)
+        giving_way.be_long()
     giving_way.leave(stay)
 
 

@@ -5,19 +5,32 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
+from contract.builders import build_write
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.view import Entry, NamespaceView
 from memory_service.records import Item, ItemKind, NamespaceInfo, TextPart
+from memory_service.stores.hnsw import HnswStore
+from memory_service.stores.hnsw.heavy_turns import HEAVY_ITEMS
 from memory_service.stores.hnsw.snapshots import Snapshots
 from memory_service.stores.hnsw.view_cache import ViewCache
+
+
+async def record(uid: int, manifest: str) -> bool:
+    return True
+
+
+def entry(position: int) -> Entry:
+    item = Item(f"item {position}", "", TextPart("tea"), create_us=0, update_us=0)
+    return Entry(position, position, "", 0, None, {}, ItemKind.PLAIN, {}, None, item)
 
 
 async def test_uses_that_are_told_while_a_view_is_read_reach_it(tmp_path: Path) -> None:
     analyzer, settings = Analyzer(), IndexSettings()
     read = NamespaceView(analyzer, settings)
-    item = Item("a", "", TextPart("tea"), create_us=0, update_us=0)
-    read.add(Entry(1, 1, "", 0, None, {}, ItemKind.PLAIN, {}, None, item))
+    read.add(entry(1))
     read.revision = 1
     begun, go_on = asyncio.Event(), asyncio.Event()
 
@@ -25,9 +38,6 @@ async def test_uses_that_are_told_while_a_view_is_read_reach_it(tmp_path: Path) 
         begun.set()
         await go_on.wait()
         return NamespaceInfo("a", 1, 1, 1, 0, 0, 0, "", 0), read
-
-    async def record(uid: int, manifest: str) -> bool:
-        return True
 
     cache = ViewCache(settings, Snapshots(tmp_path / "indexes"), analyzer, slowly, record)
     reading = asyncio.create_task(cache.get("a"))
@@ -44,4 +54,38 @@ async def test_uses_that_are_told_while_a_view_is_read_reach_it(tmp_path: Path) 
     cache.publish_uses("a", {1: 6})
     assert view.use_counts.view.tolist() == [6]
     assert view.revision == 1
+    await cache.close()
+
+
+@pytest.mark.parametrize("count", [HEAVY_ITEMS, HEAVY_ITEMS + 1, 500])
+async def test_what_a_write_added_is_indexed_when_it_is_answered(tmp_path: Path, count: int) -> None:
+    store = HnswStore(tmp_path)
+    await store.open()
+    await store.add_items("a", [build_write(str(number), "tea") for number in range(count)])
+    view = store._views.peek("a")
+    assert view is not None
+    assert len(view.positions) > count - HEAVY_ITEMS
+    assert not view.index_some()
+    assert len(view.positions) == count
+    await store.close()
+
+
+async def test_many_items_are_indexed_in_parts_between_which_others_come(tmp_path: Path) -> None:
+    async def nothing(work: object) -> None:
+        raise AssertionError("nothing is read")
+
+    analyzer, settings = Analyzer(), IndexSettings()
+    cache = ViewCache(settings, Snapshots(tmp_path / "indexes"), analyzer, nothing, record)
+    cache.begin(NamespaceInfo("a", 1, 0, 0, 0, 0, 0, "", 0))
+    cache.publish("a", 300, lambda view: view.add_many([entry(number) for number in range(300)]))
+    view = cache.peek("a")
+    assert view is not None
+    indexed = [len(view.positions)]
+    indexing = asyncio.create_task(cache.index_added("a"))
+    while not indexing.done():
+        await asyncio.sleep(0)
+        indexed.append(len(view.positions))
+    assert indexed[0] == 0
+    assert indexed[-1] == 300
+    assert len(set(indexed)) > 4
     await cache.close()

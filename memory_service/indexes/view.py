@@ -38,7 +38,7 @@ from memory_service.records import (
 
 NEVER_US = np.iinfo(np.int64).max
 _NONE = -1
-_PENDING_MAX = 64
+_BATCH_ENTRIES = 64
 _UNLISTED_MAX = 64
 _ENTRY_BYTES = 1500
 _IS_TURN = np.array([kind in CONVERSATION_KINDS for kind in ItemKind])
@@ -124,15 +124,24 @@ class NamespaceView:
         is per call and not per entry.
         """
         self._pending.append(entry)
-        if len(self._pending) >= _PENDING_MAX:
+        if len(self._pending) >= _BATCH_ENTRIES:
             self.index_pending()
+
+    def add_many(self, entries: Sequence[Entry]) -> None:
+        """Add items at the end, in their order, to be indexed by and by: see `index_some`."""
+        self._pending += entries
 
     def index_pending(self) -> None:
         """Index what was added and is not indexed yet. Everything that reads does this first."""
+        while self.index_some():
+            pass
+
+    def index_some(self) -> bool:
+        """Index a batch of what was added and is not indexed yet. Returns whether there is more."""
         if not self._pending:
-            return
+            return False
         self.wait_until_searched()
-        entries, self._pending = self._pending, []
+        entries, self._pending = self._pending[:_BATCH_ENTRIES], self._pending[_BATCH_ENTRIES:]
         self._tables = None
         first, count = len(self.positions), len(entries)
         rows = np.arange(first, first + count, dtype=np.int32)
@@ -163,6 +172,7 @@ class NamespaceView:
             [(row, e.vector, e.vector_key) for row, e in enumerate(entries, first) if e.vector is not None]
         )
         self.lexical.merge_few()
+        return bool(self._pending)
 
     def replace(self, entry: Entry, *, keep_vector: bool) -> None:
         """Put an item in the place of the one at its position."""

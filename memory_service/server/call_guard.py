@@ -25,7 +25,7 @@ from memory_service.errors import (
     Unauthenticated,
     Unavailable,
 )
-from memory_service.giving_way import enter, leave
+from memory_service.giving_way import be_long, enter, leave
 from memory_service.limits import Limits
 from memory_service.server.access.access import Access
 from memory_service.server.access.permissions import Permission
@@ -158,7 +158,8 @@ class CallGuard:
             answered = False
             raise
         finally:
-            leave(stay)
+            if stay is not None:
+                leave(stay)
             self._admission.leave(ticket, answered=answered)
 
     async def _hold_to_rate(
@@ -231,6 +232,7 @@ class CallGuard:
 
     async def _enter_stream(self, holder: Holder, request_bytes: int, context: Context) -> asyncio.Task[Any]:
         """Let a stream in, or end the call. Who has a quarter gets no more while only a quarter is free."""
+        be_long()
         if self._rates is not None and not self._draining:
             await self._hold_to_rate(self._rates, holder, request_bytes, context)
         free = self._limits.concurrent_streams_max - len(self._streams)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memory_service.indexes.view import Entry, NamespaceView
 from memory_service.records import ItemWrite, NamespaceInfo
+from memory_service.stores.hnsw.heavy_turns import HEAVY_ITEMS
 from memory_service.stores.hnsw.ledger import Outcome
 from memory_service.stores.hnsw.schema import vector_key
 from memory_service.stores.hnsw.view_cache import Effect
@@ -24,8 +25,11 @@ def effect_of(outcome: Outcome, info: NamespaceInfo) -> Effect:
                 view.fill_vector(fill.position, fill.vector, vector_key(epoch, fill.revision))
         for position in outcome.removed:
             view.remove(position)
-        for entry in added:
-            view.add(entry)
+        if len(added) > HEAVY_ITEMS:
+            view.add_many(added)
+        else:
+            for entry in added:
+                view.add(entry)
         for entry, keep_vector in replaced:
             view.replace(entry, keep_vector=keep_vector)
 

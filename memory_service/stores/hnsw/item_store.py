@@ -63,8 +63,12 @@ class HnswItemStore(StoreCore, ItemStore):
 
             # What goes may leave changes behind in what stays: that, too, is forgetting.
             if len(writes) <= len(removals) and not states:
-                return await self._write(namespace, apply, heavy=heavy, shrinks=True)
-            return await self._grow(namespace, apply, request, heavy=heavy)
+                receipt = await self._write(namespace, apply, heavy=heavy, shrinks=True)
+            else:
+                receipt = await self._grow(namespace, apply, request, heavy=heavy)
+            if heavy:
+                await self._views.index_added(namespace)
+            return receipt
 
     async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
         info = self._info(namespace)

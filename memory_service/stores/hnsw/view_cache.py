@@ -15,6 +15,7 @@ from typing import Protocol, TypeVar
 import structlog
 
 from memory_service.failpoints import reach
+from memory_service.giving_way import give_way
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.frozen_view import ViewCopy
 from memory_service.indexes.jobs import Job
@@ -270,6 +271,14 @@ class ViewCache:
         if held.weigh_due:
             self._weigh(held)
             self._evict()
+
+    async def index_added(self, namespace: str) -> None:
+        """Index what was published, and is not indexed yet, in parts: short calls of others come between."""
+        held = self._held.get(namespace)
+        while held is not None and self._is_held(held) and held.view.index_some():
+            await give_way()
+        if held is not None and self._is_held(held):
+            self._maintain(held)
 
     def publish_uses(self, namespace: str, use_counts: dict[int, int]) -> None:
         """Tell the view, if it is in memory, how often items were used. In the order of commits, too."""
