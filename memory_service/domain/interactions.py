@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+
+import msgspec
 
 from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
@@ -202,7 +203,7 @@ class Interactions:
         # What others have put in its place since is not told: who repeats it need not be allowed to read.
         if stored is not None and stored.revision == item.revision:
             # What it was linked to then, which need not be what would be found now.
-            item = dataclasses.replace(
+            item = msgspec.structs.replace(
                 item, session_id=stored.session_id, facet=stored.facet, provenance=stored.provenance
             )
         return Kept(Interaction(item), added.receipt.revision, added.degraded)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+import msgspec
+
 from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding
@@ -457,7 +459,7 @@ def _write_of(draft: ItemDraft, provenance: Provenance | None, now: int) -> Item
 
 def _changed(current: Item, draft: ItemDraft, fields: frozenset[str], now: int) -> ItemWrite:
     """Return the write that changes an item in these fields."""
-    item = dataclasses.replace(current, update_us=now, embedding=None, wire=None, framed=None)
+    item = msgspec.structs.replace(current, update_us=now, embedding=None, wire=None, framed=None)
     if "content" in fields and draft.content is not None:
         item.content = draft.content
     for name in ("session_id", "labels", "metadata", "importance"):
@@ -490,7 +492,7 @@ def _answer(writes: Sequence[ItemWrite], receipt: Receipt) -> list[Item]:
 
 
 def _stamped(item: Item, stamp: ItemStamp) -> Item:
-    return dataclasses.replace(
+    return msgspec.structs.replace(
         item,
         id=stamp.id,
         revision=stamp.revision,

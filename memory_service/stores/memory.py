@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import msgspec
 import numpy as np
 from msgspec import UNSET
 
@@ -248,7 +249,7 @@ class InMemoryStore(Store):
             found.pending.add(item.id)
         if item.embedding is not None:
             found.vectors[item.id] = copy_vector(item.embedding)
-        found.items[item.id] = dataclasses.replace(
+        found.items[item.id] = msgspec.structs.replace(
             item, embedding=None, embedded=item.embedding is not None, wire=None, framed=None
         )
 
@@ -332,7 +333,7 @@ class InMemoryStore(Store):
     def _read(found: _Namespace, item_id: str, with_embedding: bool) -> Item:
         item = found.items[item_id]
         if with_embedding and item.embedded:
-            return dataclasses.replace(item, embedding=found.vectors[item_id], wire=None, framed=None)
+            return msgspec.structs.replace(item, embedding=found.vectors[item_id], wire=None, framed=None)
         return item
 
     async def load_items(
@@ -399,7 +400,7 @@ class InMemoryStore(Store):
             found.pending = set(found.items)
             found.view.give_up_vectors(found.vector_epoch, dimension)
             for item_id, item in found.items.items():
-                found.items[item_id] = dataclasses.replace(item, embedded=False)
+                found.items[item_id] = msgspec.structs.replace(item, embedded=False)
         return found.info()
 
     async def namespaces_with_pending(self, after: str, limit: int) -> list[str]:
@@ -432,7 +433,7 @@ class InMemoryStore(Store):
         found.pending.discard(item.id)
         if fill.vector is not None:
             found.vectors[item.id] = copy_vector(fill.vector)
-            found.items[item.id] = dataclasses.replace(item, embedded=True)
+            found.items[item.id] = msgspec.structs.replace(item, embedded=True)
             found.view.fill_vector(fill.position, found.vectors[item.id], fill.revision)
         return True
 

@@ -67,7 +67,7 @@ class ItemVersion:
 
     def write(self, epoch: int) -> ItemWrite:
         """Return the write that brings it back."""
-        item = dataclasses.replace(
+        item = msgspec.structs.replace(
             self.item,
             embedding=self.vector if self.epoch == epoch else None,
             provenance=_copied(self.item.provenance, self.item.revision),

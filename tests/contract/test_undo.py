@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import sqlite3
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
 from contract.builders import (
@@ -97,7 +97,7 @@ async def test_what_they_added_is_removed_and_what_they_replaced_comes_back(stor
     assert after.embedding is not None and after.embedding.tolist() == axis_vector(0).tolist()
     assert after.provenance == Provenance("ada", "key-1", trust=0.9, copy_of=before.revision)
     same = {"embedding": None, "revision": 0, "provenance": None, "wire": None, "framed": None}
-    assert dataclasses.replace(after, **same) == dataclasses.replace(before, **same)
+    assert msgspec.structs.replace(after, **same) == msgspec.structs.replace(before, **same)
     assert await scan_ids(store) == ["a", "b"]
     assert await words_found(store, "kiwi") == {"a", "b"} and not await words_found(store, "poison")
     assert await found_by_vector(store, axis_vector(0)) == {"a"}
