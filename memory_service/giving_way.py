@@ -20,6 +20,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _PART_S = 0.0005
+# Where others made short calls lately: a turn of the loop for each part is a tenth of such a one.
+_SHARED_PART_S = 0.0001
+_LATELY_S = 0.1
 # For so many turns of the loop a part waits at most: a short call takes about as many, and if there are some
 # still, they wait for something else than the loop.
 _TURNS = 10
@@ -128,10 +131,16 @@ async def give_way() -> None:
 async def each(do: Callable[[T], R], things: Iterable[T]) -> list[R]:
     """Return what `do` returns for each thing, in order. Raises what it raises."""
     done: list[R] = []
-    until = time.perf_counter() + _PART_S
+    until = _end_of_part()
     for number, thing in enumerate(things, 1):
         done.append(do(thing))
         if number % _BETWEEN_LOOKS == 0 and time.perf_counter() > until:
             await give_way()
-            until = time.perf_counter() + _PART_S
+            until = _end_of_part()
     return done
+
+
+def _end_of_part() -> float:
+    now, stay = time.perf_counter(), _STAY.get()
+    is_shared = stay is not None and others_were_here(stay.owner, now - _LATELY_S)
+    return now + (_SHARED_PART_S if is_shared else _PART_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Coroutine
 from contextvars import copy_context
@@ -21,6 +22,7 @@ TURNS = 8
 def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time of a part is over when it begins."""
     monkeypatch.setattr(giving_way, "_PART_S", -1.0)
+    monkeypatch.setattr(giving_way, "_SHARED_PART_S", -1.0)
 
 
 def start(call: Coroutine[None, None, None]) -> asyncio.Task[None]:
@@ -146,6 +148,24 @@ async def test_nobody_gives_way_to_a_stream(monkeypatch: pytest.MonkeyPatch) -> 
     turns.stop()
     await streaming
     assert calls_inside() == [0, 0]
+
+
+@pytest.mark.parametrize(("caller", "lately_s", "turns"), [("b", 60.0, 10), ("b", 0.0, 0), ("a", 60.0, 0)])
+async def test_parts_are_shorter_where_others_made_short_calls_lately(
+    monkeypatch: pytest.MonkeyPatch, caller: str, lately_s: float, turns: int
+) -> None:
+    monkeypatch.setattr(giving_way, "_PART_S", 3600.0)
+    monkeypatch.setattr(giving_way, "_SHARED_PART_S", -1.0)
+    monkeypatch.setattr(giving_way, "_LATELY_S", lately_s)
+    # What other tests did is long ago.
+    monkeypatch.setattr(giving_way, "_latest", giving_way._Latest(Owner("", b""), -math.inf, -math.inf))
+    leave(enter(Owner(caller, b"")))
+    enter(Owner("a", b""))
+    counted = Turns()
+    await each(str, range(40))
+    counted.stop()
+    assert counted.count == turns
+    be_long()
 
 
 async def test_what_it_does_may_fail() -> None:
