@@ -20,9 +20,11 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _PART_S = 0.0005
-# Where others made short calls lately: a turn of the loop for each part is a tenth of such a one.
-_SHARED_PART_S = 0.0001
+# Where others made short calls lately, and few are here: a crowd waits for itself, and long work beside it
+# would get nowhere.
+_SHARED_PART_S = 0.0002
 _LATELY_S = 0.1
+_FEW_CALLS = 4
 # For so many turns of the loop a part waits at most: a short call takes about as many, and if there are some
 # still, they wait for something else than the loop.
 _TURNS = 10
@@ -142,5 +144,6 @@ async def each(do: Callable[[T], R], things: Iterable[T]) -> list[R]:
 
 def _end_of_part() -> float:
     now, stay = time.perf_counter(), _STAY.get()
-    is_shared = stay is not None and others_were_here(stay.owner, now - _LATELY_S)
+    are_few = _calls[_Phase.ARRIVING] + _calls[_Phase.SHORT] <= _FEW_CALLS
+    is_shared = are_few and stay is not None and others_were_here(stay.owner, now - _LATELY_S)
     return now + (_SHARED_PART_S if is_shared else _PART_S)

@@ -150,9 +150,18 @@ async def test_nobody_gives_way_to_a_stream(monkeypatch: pytest.MonkeyPatch) -> 
     assert calls_inside() == [0, 0]
 
 
-@pytest.mark.parametrize(("caller", "lately_s", "turns"), [("b", 60.0, 10), ("b", 0.0, 0), ("a", 60.0, 0)])
-async def test_parts_are_shorter_where_others_made_short_calls_lately(
-    monkeypatch: pytest.MonkeyPatch, caller: str, lately_s: float, turns: int
+@pytest.mark.parametrize(
+    ("caller", "lately_s", "inside", "is_shorter"),
+    [
+        ("b", 60.0, 0, True),
+        ("b", 60.0, 4, True),
+        ("b", 60.0, 5, False),
+        ("b", 0.0, 0, False),
+        ("a", 60.0, 0, False),
+    ],
+)
+async def test_parts_are_shorter_beside_few_calls_of_others(
+    monkeypatch: pytest.MonkeyPatch, caller: str, lately_s: float, inside: int, is_shorter: bool
 ) -> None:
     monkeypatch.setattr(giving_way, "_PART_S", 3600.0)
     monkeypatch.setattr(giving_way, "_SHARED_PART_S", -1.0)
@@ -160,12 +169,17 @@ async def test_parts_are_shorter_where_others_made_short_calls_lately(
     # What other tests did is long ago.
     monkeypatch.setattr(giving_way, "_latest", giving_way._Latest(Owner("", b""), -math.inf, -math.inf))
     leave(enter(Owner(caller, b"")))
+    waiting = [start(short_call([], turns=10_000)) for _ in range(inside)]
+    await asyncio.sleep(0)
     enter(Owner("a", b""))
+    be_long()
     counted = Turns()
     await each(str, range(40))
     counted.stop()
-    assert counted.count == turns
-    be_long()
+    assert (counted.count >= 10) == is_shorter
+    for call in waiting:
+        call.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
 
 
 async def test_what_it_does_may_fail() -> None:

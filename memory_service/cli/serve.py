@@ -324,7 +324,7 @@ def _calm_garbage_collection() -> None:
     """Look for cycles less often than Python does by itself: what is loaded here stays, and a call makes few.
 
     Nor so seldom that one look, which everything waits for, takes long: of 50,000 objects it takes 30 ms. Nor
-    so often that what hundreds of waiting calls hold is taken to be old: a look at all that takes 90 ms.
+    so often that what hundreds of waiting calls hold is taken to be old, which is looked at as a whole.
     """
     gc.collect()
     gc.freeze()
