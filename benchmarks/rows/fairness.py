@@ -20,6 +20,10 @@ _BATCHES_IN_FLIGHT = 16
 _BATCH_ITEMS = 100
 _MODEST_CALLS = 1000
 _CROWD_S = 8.0
+# Many small tenants, who ask so often together, and one with many callers.
+_SMALL = tuple(f"small-{number}" for number in range(50))
+_SMALL_RATE_PER_S = 250
+_MANY_IN_FLIGHT = 200
 # Where callers are held to a rate, of which the modest one uses half.
 _RATE_PER_S = 100
 _UNDER_RATE_PAUSE_S = 0.02
@@ -71,7 +75,49 @@ async def run(bench: Bench) -> list[Measurement]:
                 progress(f"fairness: a modest tenant beside a greedy one, {kind}")
                 turns = [await _turn(server, apart, greedy) for _ in range(bench.sizes.fairness_turns)]
                 lines += _lines(kind, greedy, middle(turns, lambda turn: turn.cost))
+        lines.append(await _small_ones(bench, server))
     return [*lines, await _held_to_rate(bench, kinds["ordinary"])]
+
+
+async def _small_ones(bench: Bench, server: ServerProcess) -> Measurement:
+    """The latency of many tenants who ask now and then, alone and beside one with many callers."""
+    async with Client(server.address) as client:
+        for namespace in _SMALL:
+            await client.import_all(list(import_messages(namespace, MODEST_ITEMS, None)))
+    asked = [query(namespace) for namespace in _SMALL]
+    turns = []
+    for number in range(bench.sizes.fairness_turns):
+        progress(f"fairness: {len(_SMALL)} small tenants beside a greedy one, {number + 1}")
+        alone, _ = await overload(server.address, asked, "rate", _SMALL_RATE_PER_S, _CROWD_S)
+        (beside, _), (greedy, _) = await asyncio.gather(
+            overload(server.address, asked, "rate", _SMALL_RATE_PER_S, _CROWD_S),
+            overload(server.address, [query(GREEDY)], "callers", _MANY_IN_FLIGHT, _CROWD_S),
+        )
+        turns.append((alone, beside, greedy))
+    alone, beside, greedy = middle(turns, lambda turn: _p99(turn[1]) / _p99(turn[0]))
+    return Measurement(
+        row="fairness",
+        what=f"p99 of {len(_SMALL)} tenants, {_SMALL_RATE_PER_S} calls/s, beside {_MANY_IN_FLIGHT} ordinary",
+        measured=_p99(beside) * 1e3,
+        unit="ms",
+        reference=_p99(alone) * 1e3,
+        reference_name="alone",
+        details={
+            "not answered": float(beside.made - beside.good),
+            "p50 ms": _quantile(beside, 0.5) * 1e3,
+            "p50 alone ms": _quantile(alone, 0.5) * 1e3,
+            "greedy calls/s": greedy.good / _CROWD_S,
+        },
+    )
+
+
+def _quantile(outcome: Outcome, share: float) -> float:
+    latencies = sorted(outcome.latencies_s)
+    return latencies[int(share * len(latencies))] if latencies else float("inf")
+
+
+def _p99(outcome: Outcome) -> float:
+    return _quantile(outcome, 0.99)
 
 
 async def _held_to_rate(bench: Bench, greedy: Greedy) -> Measurement:
@@ -148,7 +194,6 @@ def _lines(kind: str, greedy: Greedy, turn: Sharing) -> list[Measurement]:
     The crowd's processes take the cores that the tenant has alone, whoever answers them. What sharing a
     server adds to that is the first, and has the bar. The second is reported.
     """
-    latencies = sorted(turn.crowd.latencies_s)
     p99_ms, p99_alone_ms, p99_its_own_ms = (
         load.percentile(0.99) * 1e3 for load in (turn.beside, turn.alone, turn.with_its_own)
     )
@@ -164,7 +209,7 @@ def _lines(kind: str, greedy: Greedy, turn: Sharing) -> list[Measurement]:
             details={
                 "p50 ms": turn.beside.percentile(0.5) * 1e3,
                 "p50 with a server of its own ms": turn.with_its_own.percentile(0.5) * 1e3,
-                "greedy p50 ms": latencies[len(latencies) // 2] * 1e3,
+                "greedy p50 ms": _quantile(turn.crowd, 0.5) * 1e3,
                 "greedy calls/s": turn.crowd.good / _CROWD_S,
             },
         ),
