@@ -110,7 +110,7 @@ async def _outcome(write: Awaitable[Receipt]) -> Outcome:
 
 def _without_wire(items: Sequence[Item | None]) -> list[Any]:
     """Items in a form that can be compared, vectors included."""
-    return [item and replace(item, embedding=None) for item in items] + [
+    return [item and msgspec.structs.replace(item, embedding=None) for item in items] + [
         None if item is None or item.embedding is None else item.embedding.tobytes() for item in items
     ]
 
