@@ -124,7 +124,8 @@ async def give_way() -> None:
     while True:
         await asyncio.sleep(0)
         turns += 1
-        if _calls[_Phase.ARRIVING] and time.perf_counter() < min(until, _arriving_until):
+        # In a crowd those who arrive wait for those who are inside.
+        if _calls[_Phase.ARRIVING] and _are_few() and time.perf_counter() < min(until, _arriving_until):
             continue
         if not _calls[_Phase.SHORT] or turns >= _TURNS:
             return
@@ -144,6 +145,9 @@ async def each(do: Callable[[T], R], things: Iterable[T]) -> list[R]:
 
 def _end_of_part() -> float:
     now, stay = time.perf_counter(), _STAY.get()
-    are_few = _calls[_Phase.ARRIVING] + _calls[_Phase.SHORT] <= _FEW_CALLS
-    is_shared = are_few and stay is not None and others_were_here(stay.owner, now - _LATELY_S)
+    is_shared = _are_few() and stay is not None and others_were_here(stay.owner, now - _LATELY_S)
     return now + (_SHARED_PART_S if is_shared else _PART_S)
+
+
+def _are_few() -> bool:
+    return _calls[_Phase.ARRIVING] + _calls[_Phase.SHORT] <= _FEW_CALLS
