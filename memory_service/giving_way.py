@@ -28,27 +28,27 @@ _FEW_CALLS = 4
 # For so many turns of the loop a part waits at most: a short call takes about as many, and if there are some
 # still, they wait for something else than the loop.
 _TURNS = 10
-# Or for so long, if one arrives: gRPC's threads bring it in, and that takes time and not turns.
+# Or for so long, if one arrives or waits to be let in: gRPC's threads bring it, which takes time, not turns.
 _ARRIVAL_S = 0.0015
 # A look at the clock takes about as long as a tenth of what is done for an item.
 _BETWEEN_LOOKS = 4
 
 
 class _Phase(enum.IntEnum):
-    ARRIVING = 0
+    WAITING = 0
     SHORT = 1
     OTHER = 2
 
 
 class Stay:
-    """A call from when it begins to arrive until it is answered. Let in, it is short until it gives way."""
+    """A call from when it has arrived until it is answered. Let in, it is short until it gives way."""
 
     __slots__ = ("owner", "phase")
 
-    def __init__(self, phase: _Phase) -> None:
-        self.owner = Owner("", b"")
-        self.phase = phase
-        _calls[phase] += 1
+    def __init__(self, owner: Owner) -> None:
+        self.owner = owner
+        self.phase = _Phase.WAITING
+        _calls[self.phase] += 1
 
     def go_on(self, phase: _Phase) -> None:
         """Note that it is in another phase from now on."""
@@ -67,29 +67,28 @@ class _Latest(NamedTuple):
 
 _STAY: ContextVar[Stay | None] = ContextVar("stay", default=None)
 _calls = [0] * len(_Phase)
-_arriving_until = 0.0
+_arriving_until = -math.inf
 _latest = _Latest(Owner("", b""), -math.inf, -math.inf)
 
 
-def arrive() -> Stay:
-    """Note that a call has begun to arrive, in the context in which it will be answered."""
+def arrive() -> None:
+    """Note that a call has begun to arrive: gRPC brings it in two or three turns of the loop."""
     global _arriving_until
     _arriving_until = time.perf_counter() + _ARRIVAL_S
-    stay = Stay(_Phase.ARRIVING)
+
+
+def begin(owner: Owner) -> Stay:
+    """Note that the present call has arrived, and waits to be let in."""
+    global _arriving_until
+    _arriving_until = -math.inf
+    stay = Stay(owner)
     _STAY.set(stay)
     return stay
 
 
-def enter(owner: Owner) -> Stay:
-    """Note that the present call is let in: long work gives way to it."""
-    stay = _STAY.get()
-    if stay is None or stay.phase is not _Phase.ARRIVING:
-        stay = Stay(_Phase.SHORT)
-        _STAY.set(stay)
-    else:
-        stay.go_on(_Phase.SHORT)
-    stay.owner = owner
-    return stay
+def enter(stay: Stay) -> None:
+    """Note that a call is let in: long work gives way to it."""
+    stay.go_on(_Phase.SHORT)
 
 
 def leave(stay: Stay) -> None:
@@ -97,13 +96,6 @@ def leave(stay: Stay) -> None:
     if stay.phase is _Phase.SHORT:
         _note(stay.owner, time.perf_counter())
     stay.go_on(_Phase.OTHER)
-
-
-def be_long() -> None:
-    """Note that the present call takes long: nobody gives way to it."""
-    stay = _STAY.get()
-    if stay is not None:
-        stay.go_on(_Phase.OTHER)
 
 
 def others_were_here(owner: Owner, since: float) -> bool:
@@ -119,16 +111,21 @@ def _note(owner: Owner, now: float) -> None:
 
 async def give_way() -> None:
     """Let short calls, and those that arrive, come first; the present one is none of them any more."""
-    be_long()
+    if (stay := _STAY.get()) is not None:
+        stay.go_on(_Phase.OTHER)
     turns, until = 0, time.perf_counter() + _ARRIVAL_S
     while True:
         await asyncio.sleep(0)
         turns += 1
-        # In a crowd those who arrive wait for those who are inside.
-        if _calls[_Phase.ARRIVING] and _are_few() and time.perf_counter() < min(until, _arriving_until):
+        if _is_one_coming(until):
             continue
         if not _calls[_Phase.SHORT] or turns >= _TURNS:
             return
+
+
+def _is_one_coming(until: float) -> bool:
+    now = time.perf_counter()
+    return now < until and _are_few() and (_calls[_Phase.WAITING] > 0 or now < _arriving_until)
 
 
 async def each(do: Callable[[T], R], things: Iterable[T]) -> list[R]:
@@ -150,4 +147,5 @@ def _end_of_part() -> float:
 
 
 def _are_few() -> bool:
-    return _calls[_Phase.ARRIVING] + _calls[_Phase.SHORT] <= _FEW_CALLS
+    """Whether there is no crowd: in one, those who wait do so for those who are inside."""
+    return _calls[_Phase.WAITING] + _calls[_Phase.SHORT] <= _FEW_CALLS

@@ -12,7 +12,7 @@ import pytest
 
 from memory_service import giving_way
 from memory_service.caller import Owner
-from memory_service.giving_way import arrive, be_long, each, enter, leave
+from memory_service.giving_way import Stay, arrive, begin, each, enter, leave
 
 # As many turns of the loop as a short call takes.
 TURNS = 8
@@ -30,15 +30,22 @@ def start(call: Coroutine[None, None, None]) -> asyncio.Task[None]:
     return asyncio.get_running_loop().create_task(call, context=copy_context())
 
 
+def let_in(namespace: str = "", caller: str = "") -> Stay:
+    """A call that was let in."""
+    stay = begin(Owner(caller, namespace.encode()))
+    enter(stay)
+    return stay
+
+
 async def long_call(done: list[str], name: str = "part", count: int = 40) -> None:
-    stay = enter(Owner("", b""))
+    stay = let_in()
     found = await each(lambda number: done.append(name) or number, range(count))
     assert found == list(range(count))
     leave(stay)
 
 
 async def short_call(done: list[str], turns: int = TURNS) -> None:
-    stay = enter(Owner("", b""))
+    stay = let_in()
     try:
         for _ in range(turns):
             await asyncio.sleep(0)
@@ -47,21 +54,24 @@ async def short_call(done: list[str], turns: int = TURNS) -> None:
         leave(stay)
 
 
-async def call_that_arrives(done: list[str], turns: int = TURNS) -> None:
-    """A call that gRPC brings in, and which then has to wait for others that come with it."""
-    stay = arrive()
-    try:
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        assert enter(Owner("", b"")) is stay
-        assert calls_inside() == [0, 1]
-        done.append("let in")
-    finally:
-        leave(stay)
+async def call_that_arrives(done: list[str], turns: int, waits: bool = False) -> None:
+    """A call that gRPC brings in, or which waits for others that come with it, for so many turns."""
+    if waits:
+        stay = begin(Owner("", b""))
+    else:
+        arrive()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    if not waits:
+        stay = begin(Owner("", b""))
+    enter(stay)
+    assert calls_inside() == [0, 1]
+    done.append("let in")
+    leave(stay)
 
 
 def calls_inside() -> list[int]:
-    """Calls that arrive, and short ones."""
+    """Calls that wait to be let in, and short ones."""
     return giving_way._calls[:2]
 
 
@@ -109,11 +119,14 @@ async def test_long_calls_do_not_wait_for_each_other() -> None:
     assert calls_inside() == [0, 0]
 
 
-async def test_a_call_that_arrives_waits_for_one_part_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(giving_way, "_ARRIVAL_S", 3600.0)
+@pytest.mark.parametrize("waits", [False, True])
+async def test_a_call_that_arrives_waits_for_one_part_alone(
+    monkeypatch: pytest.MonkeyPatch, waits: bool
+) -> None:
+    monkeypatch.setattr(giving_way, "_ARRIVAL_S", 5.0)
     done: list[str] = []
     # Longer than a call is waited for that is short.
-    await asyncio.gather(start(long_call(done)), start(call_that_arrives(done, 5 * TURNS)))
+    await asyncio.gather(start(long_call(done)), start(call_that_arrives(done, 5 * TURNS, waits)))
     assert done.index("let in") == 4
     assert len(done) == 41
     assert calls_inside() == [0, 0]
@@ -122,31 +135,24 @@ async def test_a_call_that_arrives_waits_for_one_part_alone(monkeypatch: pytest.
 async def test_long_work_goes_on_where_a_call_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(giving_way, "_ARRIVAL_S", 0.001)
     done: list[str] = []
-    waiting = start(call_that_arrives(done, 1_000_000))
+    arrive()
+    waiting = begin(Owner("", b""))
     await start(long_call(done))
     assert done == ["part"] * 40
-    waiting.cancel()
-    await asyncio.wait([waiting])
+    leave(waiting)
     assert calls_inside() == [0, 0]
 
 
-async def test_nobody_gives_way_to_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(giving_way, "_ARRIVAL_S", 3600.0)
-
-    async def stream() -> None:
-        stay = arrive()
-        be_long()
-        assert calls_inside() == [0, 0]
-        for _ in range(100):
-            await asyncio.sleep(0)
-        leave(stay)
-
+async def test_long_work_goes_on_in_a_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(giving_way, "_ARRIVAL_S", 5.0)
+    crowd = [begin(Owner("", b"")) for _ in range(5)]
+    arrive()
     turns = Turns()
-    streaming = start(stream())
     await start(long_call([]))
     assert turns.count < 20
     turns.stop()
-    await streaming
+    for stay in crowd:
+        leave(stay)
     assert calls_inside() == [0, 0]
 
 
@@ -168,11 +174,11 @@ async def test_parts_are_shorter_beside_few_calls_of_others(
     monkeypatch.setattr(giving_way, "_LATELY_S", lately_s)
     # What other tests did is long ago.
     monkeypatch.setattr(giving_way, "_latest", giving_way._Latest(Owner("", b""), -math.inf, -math.inf))
-    leave(enter(Owner(caller, b"")))
+    leave(let_in(caller=caller))
     waiting = [start(short_call([], turns=10_000)) for _ in range(inside)]
     await asyncio.sleep(0)
-    enter(Owner("a", b""))
-    be_long()
+    stay = let_in(caller="a")
+    leave(stay)
     counted = Turns()
     await each(str, range(40))
     counted.stop()
@@ -190,7 +196,7 @@ async def test_what_it_does_may_fail() -> None:
 def test_it_is_known_whether_others_were_here() -> None:
     def answered(namespace: bytes) -> float:
         before = time.perf_counter()
-        leave(enter(Owner("", namespace)))
+        leave(let_in(namespace.decode()))
         return before
 
     def were_here(since: float) -> list[bool]:

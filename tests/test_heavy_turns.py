@@ -100,9 +100,10 @@ def long_rests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def call_of(namespace: str, *, gives_way: bool = False) -> None:
     """A call that comes and is answered."""
-    stay = giving_way.enter(Owner("", namespace.encode()))
+    stay = giving_way.begin(Owner("", namespace.encode()))
+    giving_way.enter(stay)
     if gives_way:
-        giving_way.be_long()
+        stay.go_on(giving_way._Phase.OTHER)
     giving_way.leave(stay)
 
 

@@ -25,7 +25,7 @@ from memory_service.errors import (
     Unauthenticated,
     Unavailable,
 )
-from memory_service.giving_way import be_long, enter, leave
+from memory_service.giving_way import begin, enter, leave
 from memory_service.limits import Limits
 from memory_service.server.access.access import Access
 from memory_service.server.access.permissions import Permission
@@ -143,11 +143,11 @@ class CallGuard:
     ) -> Any:
         """Return the answer of a call, made once it was let in."""
         ticket = self._admission.arrive(raw, remaining_s)
-        stay, answered = None, True
+        stay, answered = begin(ticket.owner), True
         try:
             if ticket.gate is not None:
                 await ticket.gate
-            stay = enter(ticket.owner)
+            enter(stay)
             response = await call()
             if ticket.gate is not None:
                 # Those that were let in together are all answered before gRPC sends the first answer:
@@ -158,8 +158,7 @@ class CallGuard:
             answered = False
             raise
         finally:
-            if stay is not None:
-                leave(stay)
+            leave(stay)
             self._admission.leave(ticket, answered=answered)
 
     async def _hold_to_rate(
@@ -232,7 +231,6 @@ class CallGuard:
 
     async def _enter_stream(self, holder: Holder, request_bytes: int, context: Context) -> asyncio.Task[Any]:
         """Let a stream in, or end the call. Who has a quarter gets no more while only a quarter is free."""
-        be_long()
         if self._rates is not None and not self._draining:
             await self._hold_to_rate(self._rates, holder, request_bytes, context)
         free = self._limits.concurrent_streams_max - len(self._streams)

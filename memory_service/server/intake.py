@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Sequence
-from functools import partial
 from typing import Any, cast
 
 import grpc
@@ -17,7 +16,7 @@ from grpc._cython import cygrpc
 from grpc.aio import AbortError
 from grpc.aio._server import Server
 
-from memory_service.giving_way import Stay, arrive, leave
+from memory_service.giving_way import arrive
 from memory_service.server.inlet import Inlet
 
 _ASKED_FOR = 128
@@ -73,14 +72,9 @@ class _IntakeServer(Server):
                 if server.is_running():
                     raise
                 return
-            stay = arrive()
+            arrive()
             answer = _answered(cygrpc._handle_rpc(handlers, (), call, loop, False))
-            task = loop.create_task(cygrpc._schedule_rpc_coro(answer, call, loop))
-            task.add_done_callback(partial(_leave, stay))
-
-
-def _leave(stay: Stay, _: asyncio.Task[None]) -> None:
-    leave(stay)
+            loop.create_task(cygrpc._schedule_rpc_coro(answer, call, loop))
 
 
 async def _answered(answer: Awaitable[None]) -> None:

@@ -26,6 +26,7 @@ def effect_of(outcome: Outcome, info: NamespaceInfo) -> Effect:
         for position in outcome.removed:
             view.remove(position)
         if len(added) > HEAVY_ITEMS:
+            # Who writes so many has them indexed in parts: see `ViewCache.index_added`.
             view.add_many(added)
         else:
             for entry in added:
