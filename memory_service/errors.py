@@ -76,7 +76,7 @@ class Overloaded(MemoryServiceError):
         self,
         limit_name: str,
         limit: int,
-        retry_after_s: float = 0.5,
+        retry_after_s: float = 0.6,
         *,
         problem: str = "the server is busy",
     ) -> None:

@@ -15,9 +15,9 @@ import random
 from memory_service.errors import Overloaded
 from memory_service.server.admission import LARGE_BYTES
 
-_HELD_S = 0.3
+_HELD_S = 0.5
 # Of the time that a caller gives its call.
-_HELD_PART = 0.3
+_HELD_PART = 0.5
 # For how long none is held after as many were as may be.
 _NONE_S = 1.0
 
