@@ -12,7 +12,7 @@ from admitted_calls import LIMITS, Calls, called_by, request
 from memory_service.errors import Overloaded
 from memory_service.limits import KIB, Limits
 from memory_service.server import admission, bunches, pauses
-from memory_service.server.admission import Admission
+from memory_service.server.admission import _PROMPT_CALLS, Admission
 from memory_service.server.inlet import Inlet
 from memory_service.server.tickets import Ticket
 
@@ -266,8 +266,8 @@ async def test_who_has_nothing_here_goes_past_those_who_have_much() -> None:
     assert first.gate is None
     # Not while it has one, and not everybody: ten thousand strangers are a crowd, too.
     assert admission.arrive(request("modest"), None).gate is not None
-    strangers = [admission.arrive(request(f"stranger {n}"), None) for n in range(8)]
-    assert [ticket.gate is None for ticket in strangers] == [True] * 3 + [False] * 5
+    strangers = [admission.arrive(request(f"stranger {n}"), None) for n in range(_PROMPT_CALLS + 4)]
+    assert [ticket.gate is None for ticket in strangers] == [True] * (_PROMPT_CALLS - 1) + [False] * 5
 
 
 async def test_where_too_many_wait_the_longest_queue_gives_way() -> None:

@@ -54,7 +54,7 @@ async def test_among_many_who_take_turns_bunches_grow_with_their_number() -> Non
     calls = Calls(Limits())
     await begin_with_many(calls, *(f"owner {n}" for n in range(16)))
     calls.arrive("modest-0")
-    assert await first_bunch(calls) == 16 // 2
+    assert await first_bunch(calls) == 16
     await calls.end()
 
 
@@ -73,28 +73,33 @@ async def test_beside_somebody_with_few_calls_nobody_sleeps_between_two_bunches(
 
 @pytest.fixture
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside somebody with few calls, who asks again for ever, a bunch follows the other at once."""
+    """Beside somebody with few calls, who may ask again as late as it likes, bunches follow at once."""
     for share in ("_AWAKE_SHARE", "_ASKING_AGAIN_SHARE"):
         monkeypatch.setattr(pauses, share, 0.0)
     monkeypatch.setattr(admission, "_SHARED_S", 3600.0)
     monkeypatch.setattr(pauses, "_ASKING_AGAIN_S", 3600.0)
+    monkeypatch.setattr(pauses, "_ONE_AFTER_THE_OTHER_S", 3600.0)
 
 
 @pytest.mark.usefixtures("without_pauses")
-@pytest.mark.parametrize(("share", "waits"), [(1e9, True), (0.0, False)])
-async def test_who_was_just_answered_gets_a_moment_to_ask_again(
-    monkeypatch: pytest.MonkeyPatch, share: float, waits: bool
+@pytest.mark.parametrize(
+    ("share", "name", "waits"),
+    [(1e9, "modest-1", True), (0.0, "modest-1", False), (1e9, "another modest-0", False)],
+)
+async def test_who_asks_one_after_the_other_gets_a_moment_to_ask_again(
+    monkeypatch: pytest.MonkeyPatch, share: float, name: str, waits: bool
 ) -> None:
     calls = Calls(Limits())
     await begin_with_many(calls, "greedy")
     calls.arrive("modest-0")
     await first_bunch(calls)
     monkeypatch.setattr(pauses, "_ASKING_AGAIN_SHARE", share)
+    await calls.arrive(name)
     for _ in range(5000):
         await asyncio.sleep(0)
-    assert (len(calls.started) < 61) == waits
+    assert (len(calls.started) < 62) == waits
     monkeypatch.setattr(pauses, "_ASKING_AGAIN_SHARE", 0.0)
-    await calls.until_started(61)
+    await calls.until_started(62)
     await calls.end()
 
 

@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from memory_service.caller import Owner
+from memory_service.server import pauses
 from memory_service.server.bunches import Bunches
 from memory_service.server.inlet import Inlet
 from memory_service.server.pauses import Pauses
@@ -52,19 +54,40 @@ def test_a_pause_takes_its_share_of_the_time(refusals: int, taken_in: int, awake
     assert not after.wanted(after.began_before, 2 * share, taken_in=taken_in, awake=awake)
 
 
+@pytest.mark.parametrize(
+    ("others", "soon_s", "share"),
+    [
+        (0, 3600.0, pauses._ASKING_AGAIN_SHARE),
+        (pauses._PROMPT_OWNERS - 1, 3600.0, pauses._ASKING_AGAIN_SHARE),
+        (pauses._PROMPT_OWNERS, 3600.0, pauses._AWAKE_SHARE),
+        (0, 0.0, pauses._AWAKE_SHARE),
+    ],
+)
+def test_who_comes_again_soon_is_waited_for_but_not_one_of_many(
+    monkeypatch: pytest.MonkeyPatch, others: int, soon_s: float, share: float
+) -> None:
+    monkeypatch.setattr(pauses, "_ONE_AFTER_THE_OTHER_S", soon_s)
+    monkeypatch.setattr(pauses, "_ASKING_AGAIN_S", 3600.0)
+    after = AfterBunch(refusals=0)
+    for name in (b"modest", *(b"other %d" % n for n in range(others)), b"modest"):
+        after.pauses.note_prompt_call(Owner("", name))
+    assert after.wanted(after.began_after, 0.8 * share, taken_in=1, awake=True)
+    assert not after.wanted(after.began_before, 2 * share, taken_in=1, awake=True)
+
+
 def test_in_a_flood_nobody_comes_while_a_bunch_runs_and_a_few_do_after_it() -> None:
     inlet = Inlet()
     bunches = Bunches()
-    pauses = Pauses(bunches, inlet)
-    pauses.begin_bunch(is_flooded=True)
+    flooded = Pauses(bunches, inlet)
+    flooded.begin_bunch(is_flooded=True)
     assert inlet.used_up
 
     async def wait() -> None:
-        pauses.wait(lambda: None, awake=False)
+        flooded.wait(lambda: None, awake=False)
 
     asyncio.run(wait())
     assert not inlet.used_up
-    pauses.begin_bunch(is_flooded=False)
+    flooded.begin_bunch(is_flooded=False)
     assert not inlet.used_up
 
 

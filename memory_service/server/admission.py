@@ -50,8 +50,8 @@ _SHARED_OVERDUE_S = 0.004
 # With so many for each owner nobody has many.
 _EVEN_CALLS = 4
 # So many go past those who have many after a bunch, and so many at least in each pause.
-_PROMPT_CALLS = 4
-_PROMPT_CALLS_PER_PAUSE = 2
+_PROMPT_CALLS = 12
+_PROMPT_CALLS_PER_PAUSE = 8
 # Who comes sooner after a call that was alone, in parts of what that one took, is not alone.
 _ALONE_AGAIN_SHARE = 0.7
 # Smaller requests are bounded by their number.
@@ -162,7 +162,7 @@ class Admission:
 
     def _go_past(self, ticket: Ticket) -> Ticket:
         self._prompt_left -= 1
-        self._pauses.note_prompt_call()
+        self._pauses.note_prompt_call(ticket.owner)
         return self._enter_at_once(ticket)
 
     def _may_be_alone(self) -> bool:

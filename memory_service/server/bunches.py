@@ -59,4 +59,4 @@ class Bunches:
         call_s = max(self._call_cpu_s, _LEAST_CALL_S)
         most = max(1, min(TOGETHER_MAX, int(_BUNCH_S / call_s)))
         # Where many take turns, who comes next waits for one of each in any case.
-        return min(most, max(1, int(SMALL_BUNCH_S / call_s), owners // 2)) if small else most
+        return min(most, max(1, int(SMALL_BUNCH_S / call_s), owners)) if small else most

@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable
 
+from memory_service.caller import Owner
 from memory_service.server.bunches import Bunches
 from memory_service.server.inlet import Inlet
 
@@ -21,10 +22,14 @@ _SHARE = 0.1
 _REFUSING_SHARE = 0.3
 _MORE_BEHIND_CALLS = 5
 _MORE_BEHIND_SHARE = 0.5
-# Where somebody has few calls. Who went past the others a moment ago may be about to ask again.
+# Where somebody has few calls. Who asks one after the other, and went past the rest a moment ago, is about to
+# ask again.
 _AWAKE_SHARE = 0.4
 _ASKING_AGAIN_SHARE = 1.0
 _ASKING_AGAIN_S = 0.003
+_ONE_AFTER_THE_OTHER_S = 0.02
+# Of so many it is known when they came.
+_PROMPT_OWNERS = 4
 # No timer of the loop is shorter.
 PAUSE_S = 0.001
 # In a flood that many more calls come in between two bunches than were started, or one for each such part of
@@ -45,7 +50,9 @@ class Pauses:
         self._began: float | None = None
         self._bunch_busy_s = 0.0
         self._taken_in_before = 0
-        self._asking_again_until = 0.0
+        self._asking_again_until = -math.inf
+        # When the last ones came who went past the others; the latest is at the end.
+        self._prompt: dict[Owner, float] = {}
 
     def begin_bunch(self, *, is_flooded: bool) -> None:
         """Note that a bunch starts. In a flood nobody comes before the pause after it."""
@@ -60,9 +67,14 @@ class Pauses:
         """Note that a call is refused."""
         self._has_refused = True
 
-    def note_prompt_call(self) -> None:
-        """Note that a call goes past those who wait: its caller may be about to ask again."""
-        self._asking_again_until = time.perf_counter() + _ASKING_AGAIN_S
+    def note_prompt_call(self, owner: Owner) -> None:
+        """Note that a call goes past those who wait: its owner may ask one after the other."""
+        now = time.perf_counter()
+        if now - self._prompt.pop(owner, -math.inf) < _ONE_AFTER_THE_OTHER_S:
+            self._asking_again_until = now + _ASKING_AGAIN_S
+        self._prompt[owner] = now
+        if len(self._prompt) > _PROMPT_OWNERS:
+            del self._prompt[next(iter(self._prompt))]
 
     def wanted(self, now: float, *, awake: bool) -> bool:
         """Return whether calls are to be taken in, still, before the next bunch; once they are in any case.
