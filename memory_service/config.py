@@ -129,6 +129,8 @@ class Config:
     """Least level of what is logged: "debug", "info", "warning" or "error"."""
     connections_max: int = 800
     """Connections at a time; below the number of files that most systems let a process open."""
+    connection_calls_max: int = 512
+    """Calls of one connection at a time, streams included; a client keeps the others back."""
     connection_idle_s_max: int = 0
     """Seconds for which a connection may stay open without a call under way; 0: no limit."""
     reflection: bool = True
@@ -254,6 +256,10 @@ class Config:
                 (self.index.exact_vectors_max < 1, "exact_vectors_max must be positive"),
                 (self.index.tail_vectors_max < 1, "tail_vectors_max must be positive"),
                 (self.connections_max < 1, "connections_max must be positive"),
+                (
+                    not 1 <= self.connection_calls_max <= 1_000_000,
+                    "connection_calls_max must be 1 to a million",
+                ),
                 (
                     not 0 <= self.connection_idle_s_max <= 1_000_000,
                     "connection_idle_s_max must be 0 to a million seconds",

@@ -100,6 +100,19 @@ def test_without_the_option_an_idle_connection_stays(bounded: ServerProcess) -> 
         wait_until_closed(quiet)
 
 
+def test_a_connection_has_so_many_calls_under_way_watches_included(connect: Connect, namespace: str) -> None:
+    with ServerProcess(flags=[*FLAGS, "--connection-calls-max", "2"]) as server:
+        api, other = connect(server), connect(server)
+        watching = [api.memory.Watch(pb.WatchRequest(namespace=namespace)) for _ in range(2)]
+        assert all(not next(watch).HasField("change") for watch in watching)
+        request = pb.ListRequest(namespace=namespace)
+        # What is kept back at the client gets no answer, not even a refusal.
+        assert outcome(lambda: api.memory.List(request, timeout=0.5)) is grpc.StatusCode.DEADLINE_EXCEEDED
+        assert other.memory.List(request, timeout=30)
+        watching[0].cancel()
+        assert api.memory.List(request, timeout=30)
+
+
 @pytest.mark.parametrize(("share", "fits"), [(0.8, True), (1.1, False), (8, False)])
 def test_metadata_above_the_limit_is_refused(
     bounded: ServerProcess, connect: Connect, share: float, fits: bool
@@ -204,6 +217,12 @@ def test_without_the_options_a_namespace_has_no_limit(memory_server: ServerProce
 def test_an_idle_time_that_cannot_be_ends_the_start(seconds: int) -> None:
     with pytest.raises(RuntimeError, match="connection_idle_s_max must be 0 to"):
         ServerProcess(flags=[*FLAGS, "--connection-idle-s-max", str(seconds)]).start()
+
+
+@pytest.mark.parametrize("calls", [0, 1_000_001])
+def test_no_calls_of_a_connection_end_the_start(calls: int) -> None:
+    with pytest.raises(RuntimeError, match="connection_calls_max must be 1 to"):
+        ServerProcess(flags=[*FLAGS, "--connection-calls-max", str(calls)]).start()
 
 
 @pytest.mark.parametrize("option", ["--namespace-items-max", "--namespace-bytes-max"])

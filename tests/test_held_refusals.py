@@ -11,6 +11,7 @@ import grpc
 import pytest
 
 from memory_service.limits import Limits
+from memory_service.server import refusals
 from memory_service.server.admission import LARGE_BYTES
 from memory_service.server.call_guard import CallGuard
 from memory_service.v1 import memory_pb2 as pb
@@ -104,9 +105,10 @@ async def test_a_large_request_is_not_held(full: Full) -> None:
     assert await first_of(small, full.call("x" * (LARGE_BYTES + 1))) == 1
 
 
-async def test_as_many_are_held_as_may_wait(full: Full) -> None:
+async def test_no_more_are_held_than_may_be(full: Full, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refusals, "_HELD_MAX", 2)
     held = []
-    for number in range(LIMITS.waiting_calls_max):
+    for number in range(2):
         held.append(full.call())
         await full.until(held=number + 1)
     assert await first_of(*held, full.call()) == len(held)

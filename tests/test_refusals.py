@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from memory_service.errors import Overloaded
+from memory_service.server import refusals
 from memory_service.server.admission import LARGE_BYTES
 from memory_service.server.refusals import Refusals
 
@@ -17,7 +18,8 @@ class Callers:
     """Callers that are refused when a test wants, of a loop whose clock stands still meanwhile."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, together_s: float | None = 0.05) -> None:
-        self.refusals = Refusals(HELD_MAX, together_s)
+        monkeypatch.setattr(refusals, "_HELD_MAX", HELD_MAX)
+        self.refusals = Refusals(together_s)
         self.now_s = 1000.01
         monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: self.now_s)
 
@@ -99,6 +101,18 @@ async def test_where_too_many_are_held_none_is_for_a_while(callers: Callers) -> 
     assert (await callers.refuse()).done()
     await callers.pass_time(0.2)
     assert not (await callers.refuse()).done()
+
+
+async def test_where_too_many_bytes_are_held_none_is_for_a_while(
+    callers: Callers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refusals, "_HELD_BYTES_MAX", 1000)
+    held = [await callers.refuse(size=500), await callers.refuse(size=500)]
+    assert (await callers.refuse(size=1)).done()
+    await callers.pass_time(0.5)
+    assert all(task.done() for task in held)
+    await callers.pass_time(0.6)
+    assert not (await callers.refuse(size=1000)).done()
 
 
 async def test_a_caller_that_goes_away_leaves_its_place(callers: Callers) -> None:

@@ -10,7 +10,7 @@ from benchmarks.bench import Bench, progress
 from benchmarks.client import Client, drive
 from benchmarks.crowd import Outcome, built_flood, flood, overload
 from benchmarks.items import import_messages
-from benchmarks.processes import ServerProcess
+from benchmarks.processes import ServerProcess, memory_server
 from benchmarks.settings import OVERLOAD_DEADLINE_S, OVERLOAD_FACTOR, OVERLOAD_FLOODS, OVERLOAD_IN_FLIGHT
 from benchmarks.table import Bar, Measurement
 from benchmarks.tenants import GREEDY, MODEST, MODEST_ITEMS, query, two_tenants
@@ -21,6 +21,8 @@ Crowd = Callable[[str, float, float], Awaitable[tuple[Outcome, Outcome]]]
 
 _LONG_LIMIT = 500
 _WARM_UP_CALLS = 40
+# Of a connection at a time, where an operator expects floods.
+_FEW_CALLS = 32
 _NAMESPACES = tuple(f"crowd-{number}" for number in range(4))
 
 
@@ -35,14 +37,22 @@ async def run(bench: Bench) -> list[Measurement]:
                 await client.import_all(list(import_messages(namespace, MODEST_ITEMS, None)))
             warm_up = [long, ordinary, *of_several]
             await drive(client.retrieve, warm_up, calls=_WARM_UP_CALLS, in_flight=4)
-        return [
+        lines = [
             *await _overloaded(bench, server, "ordinary calls", [ordinary], "callers"),
             *await _overloaded(
                 bench, server, f"ordinary calls of {len(_NAMESPACES)} namespaces", of_several, "callers"
             ),
             *await _overloaded(bench, server, "long calls", [long], "callers"),
             *await _overloaded(bench, server, "long calls", [long], "rate"),
-            *await _flooded(bench, server, ordinary),
+            *await _flooded(bench, server, ordinary, "ordinary calls"),
+        ]
+    flags = ("--health-address", "127.0.0.1:0", "--connection-calls-max", str(_FEW_CALLS))
+    with memory_server(bench.new_folder(), flags=flags) as server:
+        async with Client(server.address) as client:
+            await client.import_all(list(import_messages(MODEST, MODEST_ITEMS, None)))
+        return [
+            *lines,
+            *await _flooded(bench, server, ordinary, f"ordinary calls, {_FEW_CALLS} of a connection"),
         ]
 
 
@@ -71,7 +81,7 @@ async def _overloaded(
     return await _measured(bench, server, kind, asked, take_turn)
 
 
-async def _flooded(bench: Bench, server: ServerProcess, request: bytes) -> list[Measurement]:
+async def _flooded(bench: Bench, server: ServerProcess, request: bytes, kind: str) -> list[Measurement]:
     """Ordinary calls at a rate: more than the server could take in, only to refuse them. Reported."""
     program = built_flood()
     if program is None:
@@ -80,7 +90,7 @@ async def _flooded(bench: Bench, server: ServerProcess, request: bytes) -> list[
     crowd, found = partial(flood, program, server.address, server.health_address, request), []
     for factor in OVERLOAD_FLOODS:
         take_turn, asked = partial(_turn, crowd, "rate", factor), f"{factor} x the peak, a client in Go"
-        found += await _measured(bench, server, "ordinary calls", asked, take_turn, has_bar=False)
+        found += await _measured(bench, server, kind, asked, take_turn, has_bar=False)
     return found
 
 

@@ -239,6 +239,11 @@ _EVERY_HOST = ("0.0.0.0", "[::]")
 )
 @option("--connections-max", default=800, help="Connections at a time; one more is closed at once.")
 @option(
+    "--connection-calls-max",
+    default=512,
+    help="Calls of one connection at a time, streams included; its client keeps the others back.",
+)
+@option(
     "--connection-idle-s-max",
     default=0,
     help="Seconds for which a connection may stay open without a call under way; 0: no limit.",

@@ -68,9 +68,8 @@ class CallGuard:
         self._draining = False
         self._idle = asyncio.Event()
         self._refused_lately = True
-        # As many as may wait to be answered.
-        self._refusals = Refusals(limits.waiting_calls_max, _TOLD_TOGETHER_S)
-        self._rate_refusals = Refusals(limits.waiting_calls_max)
+        self._refusals = Refusals(_TOLD_TOGETHER_S)
+        self._rate_refusals = Refusals()
 
     def guarding(self, server: grpc.aio.Server, auditing: Auditing | None = None) -> _Registrar:
         """Return what to register servicers with, in the place of the server."""

@@ -216,10 +216,7 @@ def _options(config: Config) -> list[tuple[str, int]]:
         ("grpc.max_receive_message_length", config.limits.message_bytes_max),
         ("grpc.max_send_message_length", config.limits.message_bytes_max),
         # What one connection may have waiting in gRPC, where nobody's turn is looked at.
-        (
-            "grpc.max_concurrent_streams",
-            config.limits.concurrent_calls_max + config.limits.concurrent_streams_max,
-        ),
+        ("grpc.max_concurrent_streams", config.connection_calls_max),
         # What all of them may: from the first on gRPC ends some calls, at random, from the second on all.
         ("grpc.server.max_pending_requests", calls_max),
         ("grpc.server.max_pending_requests_hard_limit", 2 * calls_max),
