@@ -189,6 +189,44 @@ class Config:
             ),
         )
 
+    def _provider_problems(self) -> tuple[tuple[bool, str], ...]:
+        return (
+            (not 0 < self.embedder_timeout_s < math.inf, "embedder_timeout must be positive and finite"),
+            (self.embedder_retries < 0, "embedder_retries must not be negative"),
+            (not 0 < self.embedder_pause_s < math.inf, "embedder_pause must be positive and finite"),
+            (not 0 < self.llm_timeout_s < math.inf, "llm_timeout must be positive and finite"),
+            (self.llm_retries < 0, "llm_retries must not be negative"),
+            (self.llm_tokens_per_minute_max < 0, "llm_tokens_per_minute_max must not be negative"),
+            (self.llm_input_tokens_max < 1, "llm_input_tokens_max must be positive"),
+            (
+                self.reranker_dir is not None and not self.reranker_dir.is_dir(),
+                f"reranker_dir {str(self.reranker_dir)!r} is no folder",
+            ),
+            (not 0 < self.reranker_timeout_s < math.inf, "reranker_timeout must be positive and finite"),
+        )
+
+    def _bounds_problems(self) -> tuple[tuple[bool, str], ...]:
+        return (
+            (not 0 <= self.drain_s < math.inf, "drain must not be negative, and finite"),
+            (not 0 < self.sweep_s < math.inf, "sweep must be positive and finite"),
+            (self.index.views_bytes_max < 0, "views_bytes_max must not be negative"),
+            (self.index.items_bytes_max < 0, "items_bytes_max must not be negative"),
+            (self.index.exact_vectors_max < 1, "exact_vectors_max must be positive"),
+            (self.index.tail_vectors_max < 1, "tail_vectors_max must be positive"),
+            (self.connections_max < 1, "connections_max must be positive"),
+            (
+                not 1 <= self.connection_calls_max <= 1_000_000,
+                "connection_calls_max must be 1 to a million",
+            ),
+            (
+                not 0 <= self.connection_idle_s_max <= 1_000_000,
+                "connection_idle_s_max must be 0 to a million seconds",
+            ),
+            (self.limits.calls_per_s_max < 0, "calls_per_s_max must not be negative"),
+            (self.limits.namespace_items_max < 0, "namespace_items_max must not be negative"),
+            (self.limits.namespace_bytes_max < 0, "namespace_bytes_max must not be negative"),
+        )
+
     def verify(self) -> Config:
         """Return the settings, or raise BadConfig with everything that is wrong with them."""
         problems = [
@@ -220,18 +258,7 @@ class Config:
                 (self.embedding_dimension < 0, "embedding_dimension must not be negative"),
                 (not 0 <= self.history_days <= 36_500, "history_days must be 0 to 36500"),
                 (not 1 <= self.quarantine_days <= 36_500, "quarantine_days must be 1 to 36500"),
-                (not 0 < self.embedder_timeout_s < math.inf, "embedder_timeout must be positive and finite"),
-                (self.embedder_retries < 0, "embedder_retries must not be negative"),
-                (not 0 < self.embedder_pause_s < math.inf, "embedder_pause must be positive and finite"),
-                (not 0 < self.llm_timeout_s < math.inf, "llm_timeout must be positive and finite"),
-                (self.llm_retries < 0, "llm_retries must not be negative"),
-                (self.llm_tokens_per_minute_max < 0, "llm_tokens_per_minute_max must not be negative"),
-                (self.llm_input_tokens_max < 1, "llm_input_tokens_max must be positive"),
-                (
-                    self.reranker_dir is not None and not self.reranker_dir.is_dir(),
-                    f"reranker_dir {str(self.reranker_dir)!r} is no folder",
-                ),
-                (not 0 < self.reranker_timeout_s < math.inf, "reranker_timeout must be positive and finite"),
+                *self._provider_problems(),
                 (
                     not 1 <= len(self.save_commands) <= 32
                     or not all(c.strip() and len(c) <= 64 for c in self.save_commands),
@@ -249,24 +276,7 @@ class Config:
                     bool(self.write_policy) and self.write_policy_file is not None,
                     "write_policy and write_policy_file cannot be given together",
                 ),
-                (not 0 <= self.drain_s < math.inf, "drain must not be negative, and finite"),
-                (not 0 < self.sweep_s < math.inf, "sweep must be positive and finite"),
-                (self.index.views_bytes_max < 0, "views_bytes_max must not be negative"),
-                (self.index.items_bytes_max < 0, "items_bytes_max must not be negative"),
-                (self.index.exact_vectors_max < 1, "exact_vectors_max must be positive"),
-                (self.index.tail_vectors_max < 1, "tail_vectors_max must be positive"),
-                (self.connections_max < 1, "connections_max must be positive"),
-                (
-                    not 1 <= self.connection_calls_max <= 1_000_000,
-                    "connection_calls_max must be 1 to a million",
-                ),
-                (
-                    not 0 <= self.connection_idle_s_max <= 1_000_000,
-                    "connection_idle_s_max must be 0 to a million seconds",
-                ),
-                (self.limits.calls_per_s_max < 0, "calls_per_s_max must not be negative"),
-                (self.limits.namespace_items_max < 0, "namespace_items_max must not be negative"),
-                (self.limits.namespace_bytes_max < 0, "namespace_bytes_max must not be negative"),
+                *self._bounds_problems(),
                 (self.audit_reads and not self.audited, "audit_reads needs audit"),
             )
             if wrong
