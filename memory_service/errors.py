@@ -76,6 +76,7 @@ class Overloaded(MemoryServiceError):
         self,
         limit_name: str,
         limit: int,
+        # More than a refusal is held for, which is subtracted: some clients take 0 for none.
         retry_after_s: float = 0.6,
         *,
         problem: str = "the server is busy",

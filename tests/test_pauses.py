@@ -75,6 +75,18 @@ def test_who_comes_again_soon_is_waited_for_but_not_one_of_many(
     assert not after.wanted(after.began_before, 2 * share, taken_in=1, awake=True)
 
 
+def test_who_came_last_is_remembered_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pauses, "_ONE_AFTER_THE_OTHER_S", 3600.0)
+    monkeypatch.setattr(pauses, "_ASKING_AGAIN_S", 0.0)
+    after = AfterBunch(refusals=0)
+    others = [b"other %d" % n for n in range(pauses._PROMPT_OWNERS)]
+    for name in (b"modest", *others[:2], b"modest", *others[2:]):
+        after.pauses.note_prompt_call(Owner("", name))
+    monkeypatch.setattr(pauses, "_ASKING_AGAIN_S", 3600.0)
+    after.pauses.note_prompt_call(Owner("", b"modest"))
+    assert after.wanted(after.began_after, 0.8, taken_in=1, awake=True)
+
+
 def test_in_a_flood_nobody_comes_while_a_bunch_runs_and_a_few_do_after_it() -> None:
     inlet = Inlet()
     bunches = Bunches()
