@@ -6,7 +6,9 @@ import contextlib
 import socket
 import ssl
 import struct
-from collections.abc import Iterable
+import threading
+import time
+from collections.abc import Iterable, Mapping
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
@@ -121,7 +123,9 @@ class Connection:
             self._unread += got
 
     def close(self) -> None:
-        """Hangs up."""
+        """Hangs up, also where a thread is reading."""
+        with contextlib.suppress(OSError):
+            socket.socket.shutdown(self.socket, socket.SHUT_RDWR)
         self.socket.close()
 
 
@@ -142,3 +146,88 @@ def calls_that_came(address: str, count: int) -> Connection:
 def window_update(stream: int) -> bytes:
     """Allows the other side to send as much as it likes."""
     return frame(WINDOW_UPDATE, 0, stream, struct.pack(">I", WINDOW - 65535))
+
+
+class Windows:
+    """How much may be sent, as the other side allows it."""
+
+    def __init__(self, connection: Connection, streams: Iterable[int], within_s: float) -> None:
+        self.open = dict.fromkeys(streams, 65_535)
+        self.whole = 65_535
+        self.changed = threading.Condition()
+        self.ended = False
+        self._initial = 65_535
+        self._within_s = within_s
+        self._reading = threading.Thread(target=self._read, args=(connection,), daemon=True)
+        self._reading.start()
+
+    def wait_for_ends(self) -> None:
+        """Return when all streams were answered."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.ended or not self.open, timeout=self._within_s)
+
+    def _read(self, connection: Connection) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            for kind, flags, stream, payload in connection.frames():
+                with self.changed:
+                    self._note(kind, flags, stream, payload)
+                    self.changed.notify()
+        with self.changed:
+            self.ended = True
+            self.changed.notify()
+
+    def _note(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
+        if kind == WINDOW_UPDATE:
+            more = int.from_bytes(payload, "big") & 0x7FFFFFFF
+            if not stream:
+                self.whole += more
+            elif stream in self.open:
+                self.open[stream] += more
+        elif kind == RST_STREAM or (kind in (DATA, HEADERS) and flags & END_STREAM):
+            self.open.pop(stream, None)
+        elif kind == SETTINGS and not flags & ACK:
+            values = dict(struct.iter_unpack(">HI", payload))
+            grown = values.get(4, self._initial) - self._initial
+            self._initial += grown
+            self.open = {each: window + grown for each, window in self.open.items()}
+
+
+def send_in_turns(
+    connection: Connection, data: Mapping[int, bytes], *, end: bool = True, within_s: float = 10.0
+) -> Windows:
+    """Send data on streams, a frame of each in turn, as fast as the other side allows.
+
+    Ends when all is sent, when streams that are left are not allowed any more, or after `within_s`.
+    """
+    windows, sent = Windows(connection, data, within_s), dict.fromkeys(data, 0)
+    until = time.monotonic() + within_s
+    while time.monotonic() < until:
+        with windows.changed:
+            windows.changed.wait_for(lambda: _ready(windows, data, sent), timeout=0.5)
+            frames = _next_frames(windows, data, sent, end=end)
+        if not frames:
+            break
+        connection.send(b"".join(frames))
+    return windows
+
+
+def _ready(windows: Windows, data: Mapping[int, bytes], sent: Mapping[int, int]) -> bool:
+    left = [each for each in windows.open if sent[each] < len(data[each])]
+    return windows.ended or not left or (windows.whole > 0 and any(windows.open[each] > 0 for each in left))
+
+
+def _next_frames(
+    windows: Windows, data: Mapping[int, bytes], sent: dict[int, int], *, end: bool
+) -> list[bytes]:
+    frames: list[bytes] = []
+    for stream in [] if windows.ended else list(windows.open):
+        begin = sent[stream]
+        size = min(16_384, windows.open[stream], windows.whole, len(data[stream]) - begin)
+        if size <= 0:
+            continue
+        sent[stream] += size
+        windows.open[stream] -= size
+        windows.whole -= size
+        flags = END_STREAM if end and sent[stream] == len(data[stream]) else 0
+        frames.append(frame(DATA, flags, stream, data[stream][begin : begin + size]))
+    return frames

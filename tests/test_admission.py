@@ -10,7 +10,7 @@ import pytest
 
 from admitted_calls import LIMITS, Calls, called_by, request
 from memory_service.errors import Overloaded
-from memory_service.limits import KIB, Limits
+from memory_service.limits import Limits
 from memory_service.server import admission, bunches, pauses
 from memory_service.server.admission import _PROMPT_CALLS, Admission
 from memory_service.server.inlet import Inlet
@@ -331,18 +331,6 @@ async def test_nobody_waits_for_more_to_be_refused_when_none_came_in_a_pause(
     await calls.until_started(6)
     assert calls.refused == []
     await calls.end()
-
-
-async def test_large_requests_have_a_budget_of_bytes() -> None:
-    calls = Calls(replace(LIMITS, large_calls_bytes_max=300 * KIB))
-    for n in range(4):
-        calls.arrive(f"large-{n}", raw=request("large", 100 * KIB))
-    calls.arrive("small")
-    await calls.until_started(5)
-    assert calls.refused == ["large-2", "large-3"]
-    await calls.end()
-    again = calls.admission.arrive(request("large", 250 * KIB), None)
-    calls.admission.leave(again)
 
 
 class Source:

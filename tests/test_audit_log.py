@@ -27,7 +27,7 @@ from memory_service.cli import main
 from memory_service.errors import Overloaded, PermissionDenied, Unauthenticated
 from memory_service.limits import Limits
 from memory_service.server.audited_fields import PARAMETERS
-from memory_service.server.auditing import READS, WRITES, WRITTEN_AHEAD, Auditing
+from memory_service.server.auditing import READS, WRITES, WRITTEN_AHEAD, Auditing, note_request
 from memory_service.server.call_guard import CallGuard
 from memory_service.server.errors import abort_of
 from memory_service.v1 import admin_pb2, memory_pb2_grpc
@@ -234,10 +234,11 @@ async def denying(tmp_path: Path) -> AsyncIterator[tuple[str, AuditLog]]:
         if error is None:
             return guard.wrap(method, handler)
 
-        async def refuse(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+        async def refuse(_requests: object, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+            note_request(await context.read())
             await context.abort(*abort_of(error))
 
-        return grpc.unary_unary_rpc_method_handler(refuse)
+        return grpc.stream_unary_rpc_method_handler(refuse)
 
     server = grpc.aio.server()
     registrar = guard.guarding(server)
@@ -297,14 +298,14 @@ async def test_the_entry_of_a_call_tells_that_its_caller_left_also_before_it_was
     def wrap(method: str, handler: Any) -> Any:
         guarded = guard.wrap(method, handler)
 
-        async def told(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+        async def told(requests: object, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
             events.put_nowait("came")
             try:
-                return await guarded.unary_unary(request, context)  # type: ignore[no-any-return]
+                return await guarded.stream_unary(requests, context)  # type: ignore[no-any-return]
             finally:
                 events.put_nowait("ended")
 
-        return guarded._replace(unary_unary=told) if guarded.unary_unary else guarded
+        return guarded._replace(stream_unary=told) if guarded.stream_unary else guarded
 
     server = grpc.aio.server()
     registrar = guard.guarding(server)

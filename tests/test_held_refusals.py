@@ -12,8 +12,8 @@ import pytest
 
 from memory_service.limits import Limits
 from memory_service.server import refusals
-from memory_service.server.admission import LARGE_BYTES
 from memory_service.server.call_guard import CallGuard
+from memory_service.server.refusals import LARGE_BYTES
 from memory_service.v1 import memory_pb2 as pb
 from memory_service.v1 import memory_pb2_grpc
 

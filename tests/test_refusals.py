@@ -8,8 +8,7 @@ import pytest
 
 from memory_service.errors import Overloaded
 from memory_service.server import refusals
-from memory_service.server.admission import LARGE_BYTES
-from memory_service.server.refusals import Refusals
+from memory_service.server.refusals import LARGE_BYTES, Refusals
 
 HELD_MAX = 3
 

@@ -29,7 +29,7 @@ from typing import TypeVar
 from memory_service.caller import Holder, Owner, present_caller
 from memory_service.errors import Overloaded
 from memory_service.fair_queue import FairQueue
-from memory_service.limits import KIB, Limits
+from memory_service.limits import Limits
 from memory_service.server.bunches import TOGETHER_MAX, Bunches
 from memory_service.server.flood import Flood
 from memory_service.server.inlet import Inlet
@@ -54,10 +54,6 @@ _PROMPT_CALLS = 12
 _PROMPT_CALLS_PER_PAUSE = 8
 # Who comes sooner after a call that was alone, in parts of what that one took, is not alone.
 _ALONE_AGAIN_SHARE = 0.7
-# Smaller requests are bounded by their number.
-LARGE_BYTES = 64 * KIB
-
-
 _K = TypeVar("_K")
 
 
@@ -84,7 +80,6 @@ class Admission:
         self._owned: dict[Owner, int] = {}
         self._called: dict[str, int] = {}
         self._gone = 0
-        self._large_bytes = 0
         self._looking = False
         self._looking_since = 0.0
         self._looking_since_opening = False
@@ -101,8 +96,6 @@ class Admission:
 
         One that is alone, and follows one that was alone, does not wait.
         """
-        if len(raw) > LARGE_BYTES:
-            self._take_bytes(len(raw))
         self._bunches.taken_in += 1
         self._changes += 1
         ticket = Ticket(raw, present_caller())
@@ -132,8 +125,6 @@ class Admission:
 
     def leave(self, ticket: Ticket, *, answered: bool = True) -> None:
         """Note that a call is answered; else it was refused after all, or its caller has gone."""
-        if len(ticket.raw) > LARGE_BYTES:
-            self._large_bytes -= len(ticket.raw)
         self._changes += 1
         left = _subtract(self._owned, ticket.owner)
         _subtract(self._called, ticket.owner.caller)
@@ -209,17 +200,9 @@ class Admission:
                 _refuse(pushed_out, self._overloaded())
 
     def _refuse_now(self, ticket: Ticket) -> None:
-        if len(ticket.raw) > LARGE_BYTES:
-            self._large_bytes -= len(ticket.raw)
         self._pauses.note_refusal()
         self._flood.note_refusal()
         raise self._overloaded()
-
-    def _take_bytes(self, size: int) -> None:
-        limit = self._limits.large_calls_bytes_max
-        if self._large_bytes + size > limit:
-            raise Overloaded("large_calls_bytes_max", limit)
-        self._large_bytes += size
 
     def _free(self) -> int:
         return self._limits.concurrent_calls_max - len(self._let_in)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
@@ -103,6 +103,24 @@ Handler = Any
 Wrap = Callable[[str, Handler], Handler]
 
 _KEPT: ContextVar[bool] = ContextVar("kept_in_the_audit_log", default=False)
+# Emptied when the call has ended: what it has started may keep its context for longer.
+_REQUEST: ContextVar[list[bytes] | None] = ContextVar("request_of_the_call", default=None)
+
+
+def note_request(raw: bytes) -> None:
+    """Note what the present call asks for, for the entry of one that is refused."""
+    if (noted := _REQUEST.get()) is not None:
+        noted.append(raw)
+
+
+@contextlib.contextmanager
+def _noting_request() -> Iterator[None]:
+    noted: list[bytes] = []
+    _REQUEST.set(noted)
+    try:
+        yield
+    finally:
+        noted.clear()
 
 
 class _Call:
@@ -316,32 +334,33 @@ class Auditing:
     # --- around the guard: calls that it refuses ----------------------------------------------
 
     def _noting_refusals(self, method: str, handler: Handler) -> Handler:
-        if handler.unary_stream:
-            return handler._replace(unary_stream=self._noting_streams(method, handler.unary_stream))
-        kind = "unary_unary" if handler.unary_unary else "stream_unary"
-        answer = getattr(handler, kind)
+        if handler.stream_stream:
+            return handler._replace(stream_stream=self._noting_streams(method, handler.stream_stream))
+        answer = handler.stream_unary
 
-        async def noted(request: Any, context: Context) -> Any:
-            try:
-                return await answer(request, context)
-            except BaseException as error:
-                self._refused(method, request, context, error)
-                raise
+        async def noted(requests: Any, context: Context) -> Any:
+            with _noting_request():
+                try:
+                    return await answer(requests, context)
+                except BaseException as error:
+                    self._refused(method, context, error)
+                    raise
 
-        return handler._replace(**{kind: noted})
+        return handler._replace(stream_unary=noted)
 
-    def _noting_streams(self, method: str, answer: Callable[[bytes, Context], AsyncIterator[Any]]) -> Any:
-        async def noted(request: bytes, context: Context) -> AsyncIterator[Any]:
-            try:
-                async for response in answer(request, context):
-                    yield response
-            except BaseException as error:
-                self._refused(method, request, context, error)
-                raise
+    def _noting_streams(self, method: str, answer: Callable[[Any, Context], AsyncIterator[Any]]) -> Any:
+        async def noted(requests: Any, context: Context) -> AsyncIterator[Any]:
+            with _noting_request():
+                try:
+                    async for response in answer(requests, context):
+                        yield response
+                except BaseException as error:
+                    self._refused(method, context, error)
+                    raise
 
         return noted
 
-    def _refused(self, method: str, request: Any, context: Context, error: BaseException) -> None:
+    def _refused(self, method: str, context: Context, error: BaseException) -> None:
         code = _status_of(context, error)
         if _KEPT.get() or code is grpc.StatusCode.OK:
             return
@@ -350,9 +369,10 @@ class Auditing:
             return
         told = _Call(method, next(self._numbers), context)
         # Of somebody whom no credential names nothing is believed, nor is it worth the work.
-        if code is not grpc.StatusCode.UNAUTHENTICATED and isinstance(request, bytes):
+        request = _REQUEST.get()
+        if code is not grpc.StatusCode.UNAUTHENTICATED and request:
             with contextlib.suppress(DecodeError):
-                told.take_request(_request_type(method).FromString(request))
+                told.take_request(_request_type(method).FromString(request[0]))
         if not (unasked and told.reads):
             self._log.append_spared(told.entry("call", "denied" if code in _DENIED else "failed", code.name))
 

@@ -10,7 +10,8 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import grpc
 import structlog
@@ -20,6 +21,7 @@ from memory_service.caller import Holder, present_caller
 from memory_service.deadline import set_remaining_s
 from memory_service.errors import (
     InvalidArgument,
+    LimitExceeded,
     MemoryServiceError,
     Overloaded,
     Unauthenticated,
@@ -27,26 +29,34 @@ from memory_service.errors import (
 )
 from memory_service.giving_way import begin, enter, leave
 from memory_service.limits import Limits
+from memory_service.runtime.byte_budget import Held
 from memory_service.server.access.access import Access
 from memory_service.server.access.permissions import Permission
 from memory_service.server.admission import Admission
-from memory_service.server.auditing import Auditing, Wrap
+from memory_service.server.auditing import READS, Auditing, Wrap, note_request
 from memory_service.server.call_rates import CallRates
 from memory_service.server.errors import abort_of, expected
 from memory_service.server.inlet import Inlet
+from memory_service.server.receiving import Receiving
 from memory_service.server.refusals import Refusals
+from memory_service.server.request_sizes import RequestSizes
 from memory_service.server.tickets import owner_of
 
 _log = structlog.get_logger(__name__)
 
 # How long nothing has to arrive before a draining server says goodbye.
 _QUIET_S = 0.2
+_OPEN_BYTES_MAX = 4096
+"""Of a request that needs no credential. Doubled, twice as much is decoded of anyone; names are shorter."""
+_ANSWER_COPIES = 2
+"""An answer is there twice until it is sent, ours and gRPC's. Doubled, half as many unread answers fit."""
 # Refusals of a busy server: between two of them gRPC's code would push ours out of the processor's caches.
 _TOLD_TOGETHER_S = 0.05
 
 Context = grpc.aio.ServicerContext[Any, Any]
 Handler = Any
 Decoder = Callable[[bytes], Any]
+Encoder = Callable[[Any], bytes]
 
 
 class CallGuard:
@@ -54,6 +64,7 @@ class CallGuard:
 
     def __init__(self, limits: Limits, access: Access | None = None, inlet: Inlet | None = None) -> None:
         self._limits = limits
+        self.receiving = Receiving(limits.held_bytes_max, limits.message_bytes_max)
         # None: everybody may do everything.
         self._access = access
         self._calls = 0
@@ -76,25 +87,42 @@ class CallGuard:
         return _Registrar(server, auditing.around(self.wrap) if auditing else self.wrap)
 
     def wrap(self, method: str, handler: Handler) -> Handler:
-        """Return the handler of a method with all that is around it."""
-        # gRPC is given no decoder: a request is decoded here, once it was let in.
+        """Return the handler of a method with all that is around it.
+
+        To gRPC each is one of streams of bytes: so requests are read, decoded and counted here, and answers
+        encoded and counted.
+        """
         decode = _decoder(handler.request_deserializer)
         encode = _encoder(handler.response_serializer)
+        sizes = RequestSizes(method, self._limits).held_bytes
         new_decoder: Callable[[], Decoder] = lambda: decode
         if self._access is not None:
             new_decoder = self._access.authorising_upload(method, decode)
             decode = self._access.authorising(method, decode)
         if handler.unary_unary:
-            return grpc.unary_unary_rpc_method_handler(
-                self._unary(method, handler.unary_unary, decode), None, encode
-            )
+            call = self._unary(method, handler.unary_unary, _Codec(sizes, decode, encode))
+            return grpc.stream_unary_rpc_method_handler(call)
         if handler.unary_stream:
-            return grpc.unary_stream_rpc_method_handler(
-                self._stream(method, handler.unary_stream, decode), None, encode
-            )
-        return grpc.stream_unary_rpc_method_handler(
-            self._upload(method, handler.stream_unary, new_decoder), None, encode
-        )
+            stream = self._stream(method, handler.unary_stream, _Codec(sizes, decode, encode))
+            return grpc.stream_stream_rpc_method_handler(stream)
+        upload = self._upload(method, handler.stream_unary, sizes, new_decoder)
+        return grpc.stream_unary_rpc_method_handler(upload, None, encode)
+
+    def open_to_all(self, server: grpc.aio.Server) -> _Registrar:
+        """Return what to register servicers with that need no credential, such as health."""
+        return _Registrar(server, self._bound)
+
+    def _bound(self, method: str, handler: Handler) -> Handler:
+        """Return the handler of a method of short requests, which are counted, and no more than that."""
+        call = handler.unary_unary or handler.unary_stream
+
+        async def answer(_requests: Any, context: Context) -> Any:
+            raw = await self._read(method, context, self.receiving.hold(context), _open_bytes)
+            return await call(handler.request_deserializer(raw), context)
+
+        if handler.unary_unary:
+            return grpc.stream_unary_rpc_method_handler(answer, None, handler.response_serializer)
+        return grpc.stream_stream_rpc_method_handler(answer, None, handler.response_serializer)
 
     async def admit(self, context: Context) -> None:
         """Let in whoever has a valid credential, or end the call: for methods that are not wrapped."""
@@ -105,15 +133,19 @@ class CallGuard:
         except Exception as error:
             await _abort(context, expected(error, "reflection"))
 
-    def _unary(self, method: str, call: Callable[[Any, Context], Awaitable[Any]], decode: Decoder) -> Handler:
+    def _unary(self, method: str, call: Callable[[Any, Context], Awaitable[Any]], codec: _Codec) -> Handler:
         access, rates = self._access, self._rates
         permission = access.permission(method) if access is not None else None
+        # What has been written cannot be refused any more. Its answer is about as large as its request was.
+        answers_anyway = method.rpartition("/")[2] not in READS
 
-        async def answer(raw: bytes, context: Context) -> Any:
+        async def answer(_requests: Any, context: Context) -> bytes:
             if access is not None and not access.knows(permission, context):
                 await _enter(access, permission, method, context)
             if self._draining:
                 await self._refuse(context)
+            held = self.receiving.hold(context)
+            raw = await self._read(method, context, held, codec.sizes)
             if rates is not None:
                 await self._hold_to_rate(rates, owner_of(raw, present_caller()).holder, len(raw), context)
             remaining_s = context.time_remaining()
@@ -124,7 +156,13 @@ class CallGuard:
                 set_remaining_s(remaining_s)
             self._calls += 1
             try:
-                return await self._in_turn(raw, remaining_s, lambda: call(decode(raw), context))
+                response = await self._in_turn(raw, remaining_s, lambda: call(codec.decode(raw), context))
+                encoded = codec.encode(response)
+                if not _holds(held, encoded, anyway=answers_anyway):
+                    # An error would keep what it is about to drop, in its frames.
+                    response = encoded = None
+                    raise held.overloaded()
+                return encoded
             except Overloaded as error:
                 await self._refusals.hold(error, len(raw), context.time_remaining())
                 await _abort(context, error)
@@ -136,6 +174,18 @@ class CallGuard:
                     self._idle.set()
 
         return answer
+
+    async def _read(self, method: str, context: Context, held: Held, sizes: Callable[[bytes], int]) -> bytes:
+        """Return the request of a call that has one, or end the call."""
+        try:
+            raw = await self.receiving.read(context, held, sizes)
+        except MemoryServiceError as error:
+            await _abort(context, expected(error, method))
+        if raw is None:
+            # Its caller has gone.
+            raise asyncio.CancelledError
+        note_request(raw)
+        return raw
 
     async def _in_turn(
         self, raw: bytes, remaining_s: float | None, call: Callable[[], Awaitable[Any]]
@@ -177,21 +227,27 @@ class CallGuard:
         await _abort(context, Overloaded("concurrent_streams_max", self._limits.concurrent_streams_max))
 
     def _stream(
-        self, method: str, call: Callable[[Any, Context], AsyncIterator[Any]], decode: Decoder
+        self, method: str, call: Callable[[Any, Context], AsyncIterator[Any]], codec: _Codec
     ) -> Handler:
         access = self._access
         permission = access.permission(method) if access is not None else None
 
-        async def answer(raw: bytes, context: Context) -> AsyncIterator[Any]:
+        async def answer(_requests: Any, context: Context) -> AsyncIterator[bytes]:
             if access is not None and not access.knows(permission, context):
                 await _enter(access, permission, method, context)
+            held = self.receiving.hold(context)
+            raw = await self._read(method, context, held, codec.sizes)
             holder = owner_of(raw, present_caller()).holder
             task = await self._enter_stream(holder, len(raw), context)
             try:
-                async for response in call(decode(raw), context):
+                async for response in call(codec.decode(raw), context):
+                    encoded = codec.encode(response)
+                    if not _holds(held, encoded):
+                        raise held.overloaded()
                     self._sending.add(task)
-                    yield response
+                    yield encoded
                     self._sending.discard(task)
+                    held.give(_ANSWER_COPIES * len(encoded))
                     if self._draining:
                         raise Unavailable.shutting_down()
             except asyncio.CancelledError:
@@ -205,21 +261,28 @@ class CallGuard:
         return answer
 
     def _upload(
-        self, method: str, call: Callable[[Any, Context], Awaitable[Any]], new_decoder: Callable[[], Decoder]
+        self,
+        method: str,
+        call: Callable[[Any, Context], Awaitable[Any]],
+        sizes: Callable[[bytes], int],
+        new_decoder: Callable[[], Decoder],
     ) -> Handler:
         access = self._access
         permission = access.permission(method) if access is not None else None
 
-        async def answer(raw: AsyncIterator[bytes], context: Context) -> Any:
+        async def answer(_requests: Any, context: Context) -> Any:
             if access is not None and not access.knows(permission, context):
                 await _enter(access, permission, method, context)
             # Of which namespace it is, and how large, comes later.
             task = await self._enter_stream(present_caller().name or context.peer(), 0, context)
             set_remaining_s(context.time_remaining())
+            messages = self.receiving.messages(context, self.receiving.hold(context), sizes)
             try:
-                return await call(_decoded(raw, new_decoder()), context)
+                return await call(_decoded(messages, new_decoder()), context)
             except asyncio.CancelledError:
                 await self._tell_why_cancelled(task, context)
+                raise
+            except grpc.aio.AbortError:
                 raise
             except Exception as error:
                 await _abort(context, expected(error, method))
@@ -288,6 +351,15 @@ class CallGuard:
             _log.warning("drain_timed_out", calls=self._calls)
 
 
+@dataclass(frozen=True, slots=True)
+class _Codec:
+    """How requests of a method are counted and decoded, and its answers encoded."""
+
+    sizes: Callable[[bytes], int]
+    decode: Decoder
+    encode: Encoder
+
+
 class _Registrar:
     """Takes what the generated code registers, and hands it on wrapped."""
 
@@ -337,5 +409,22 @@ async def _enter(access: Access, permission: Permission | None, method: str, con
         await _abort(context, expected(error, method))
 
 
-async def _abort(context: Context, error: MemoryServiceError) -> None:
+def _open_bytes(raw: bytes) -> int:
+    """Return what a request of a method counts that anyone may call. Raises LimitExceeded."""
+    if len(raw) > _OPEN_BYTES_MAX:
+        raise LimitExceeded("request", "open_request_bytes_max", _OPEN_BYTES_MAX, len(raw))
+    return len(raw)
+
+
+def _holds(held: Held, answer: bytes, *, anyway: bool = False) -> bool:
+    """Count an answer until it is sent; False: there is no room for it."""
+    size = _ANSWER_COPIES * len(answer)
+    if anyway:
+        held.take_anyway(size)
+        return True
+    return held.try_take(size)
+
+
+async def _abort(context: Context, error: MemoryServiceError) -> NoReturn:
     await context.abort(*abort_of(error))
+    raise AssertionError("gRPC's abort raises")

@@ -29,6 +29,8 @@ _OPTIONS = (
     ("grpc.max_metadata_size", METADATA_BYTES_MAX),
     ("grpc.absolute_max_metadata_size", METADATA_BYTES_MAX),
     ("grpc.server_handshake_timeout_ms", 10_000),
+    # gRPC would do it before it looks at the size.
+    ("grpc.per_message_decompression", 0),
 )
 
 

@@ -15,6 +15,10 @@ from google.protobuf import descriptor_pool, text_format
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto, FileDescriptorSet
 from grpc_reflection.v1alpha import reflection_pb2 as pb
 
+from memory_service.errors import MemoryServiceError
+from memory_service.server.errors import abort_of
+from memory_service.server.receiving import Receiving
+
 Context = grpc.aio.ServicerContext[Any, Any]
 Admit = Callable[[Context], Awaitable[None]]
 _VERSIONS = ("grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection")
@@ -25,10 +29,10 @@ STREAMS_MAX = 64
 
 
 class Reflection:
-    """Answers what services, messages and files there are, to whom `admit` lets in; None: to everybody."""
+    """Answers what services, messages and files there are, to whom `admit` lets in."""
 
-    def __init__(self, services: Sequence[str], admit: Admit | None = None) -> None:
-        self._admit = admit
+    def __init__(self, services: Sequence[str], admit: Admit, receiving: Receiving) -> None:
+        self._admit, self._receiving = admit, receiving
         self._services = sorted([*services, *_VERSIONS])
         self._files: dict[str, FileDescriptorProto] = {}
         self._symbols: dict[str, str] = {}
@@ -63,7 +67,6 @@ class Reflection:
         for version in _VERSIONS:
             handler = grpc.stream_stream_rpc_method_handler(
                 self._answer_within_bounds,
-                request_deserializer=pb.ServerReflectionRequest.FromString,
                 response_serializer=pb.ServerReflectionResponse.SerializeToString,
             )
             server.add_generic_rpc_handlers(
@@ -71,25 +74,24 @@ class Reflection:
             )
 
     async def _answer_within_bounds(
-        self, requests: AsyncIterator[pb.ServerReflectionRequest], context: grpc.aio.ServicerContext[Any, Any]
+        self, _requests: Any, context: grpc.aio.ServicerContext[Any, Any]
     ) -> AsyncIterator[pb.ServerReflectionResponse]:
         if self._streams >= STREAMS_MAX:
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many streams of reflection")
         self._streams += 1
         try:
-            async for response in self._answer_all(requests, context):
+            async for response in self._answer_all(context):
                 yield response
+        except MemoryServiceError as error:
+            await context.abort(*abort_of(error))
         finally:
             self._streams -= 1
 
-    async def _answer_all(
-        self, requests: AsyncIterator[pb.ServerReflectionRequest], context: Context
-    ) -> AsyncIterator[pb.ServerReflectionResponse]:
-        if self._admit is not None:
+    async def _answer_all(self, context: Context) -> AsyncIterator[pb.ServerReflectionResponse]:
+        await self._admit(context)
+        async for raw in self._receiving.messages(context, self._receiving.hold(context)):
             await self._admit(context)
-        async for request in requests:
-            if self._admit is not None:
-                await self._admit(context)
+            request = pb.ServerReflectionRequest.FromString(raw)
             response = self._answer(request)
             response.valid_host = request.host
             response.original_request.CopyFrom(request)

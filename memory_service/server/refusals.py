@@ -14,14 +14,15 @@ import math
 import random
 
 from memory_service.errors import Overloaded
-from memory_service.limits import MIB
-from memory_service.server.admission import LARGE_BYTES
+from memory_service.limits import KIB, MIB
 
 _HELD_S = 0.5
 # Of the time that a caller gives its call.
 _HELD_PART = 0.5
 _HELD_MAX = 4096
 _HELD_BYTES_MAX = 32 * MIB
+# The refusal of a larger request is not held.
+LARGE_BYTES = 64 * KIB
 # For how long none is held after as many were as may be.
 _NONE_S = 1.0
 

@@ -206,6 +206,14 @@ class Server:
             await self.health_port.server.stop(_STREAMS_GRACE_S)
 
 
+BOUNDED_BUFFERS = (
+    # gRPC would do it before anything is known of a call, and make a thousand bytes of one.
+    ("grpc.per_message_decompression", 0),
+    # Nor does its window grow for messages that were not asked for: 64 KiB of each call.
+    ("grpc.http2.bdp_probe", 0),
+)
+
+
 def _options(config: Config) -> list[tuple[str, int]]:
     calls_max = config.limits.concurrent_calls_max + config.limits.waiting_calls_max
     idle_s = config.connection_idle_s_max
@@ -215,6 +223,7 @@ def _options(config: Config) -> list[tuple[str, int]]:
         ("grpc.so_reuseport", 0),
         ("grpc.max_receive_message_length", config.limits.message_bytes_max),
         ("grpc.max_send_message_length", config.limits.message_bytes_max),
+        *BOUNDED_BUFFERS,
         # What one connection may have waiting in gRPC, where nobody's turn is looked at.
         ("grpc.max_concurrent_streams", config.connection_calls_max),
         # What all of them may: from the first on gRPC ends some calls, at random, from the second on all.
@@ -254,9 +263,9 @@ async def build_server(
     server = intake_server(_options(config), inlet)
     services.register(guard.guarding(server, auditing))
     health = health_aio.HealthServicer()
-    health_pb2_grpc.add_HealthServicer_to_server(health, server)
+    health_pb2_grpc.add_HealthServicer_to_server(health, guard.open_to_all(server))
     if config.reflection:
-        Reflection([*SERVICES, "grpc.health.v1.Health"], guard.admit).add_to(server)
+        Reflection([*SERVICES, "grpc.health.v1.Health"], guard.admit, guard.receiving).add_to(server)
     address = bind(server, config)
     for service in ("", *SERVICES):
         await health.set(service, health_pb2.HealthCheckResponse.SERVING)

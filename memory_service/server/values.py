@@ -2,79 +2,44 @@
 
 from __future__ import annotations
 
-import math
-
 from google.protobuf.duration_pb2 import Duration
-from google.protobuf.struct_pb2 import ListValue, Struct, Value
+from google.protobuf.struct_pb2 import Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from memory_service.errors import InvalidArgument
 from memory_service.records import Json
+from memory_service.server.json_values import decoded_struct, decoded_value, encoded_struct, encoded_value
 
 _SECOND_US = 1_000_000
-_WHOLE_MAX = float(1 << 53)
 _SECONDS_MIN, _SECONDS_MAX = -62_135_596_800, 253_402_300_799
 _DURATION_SECONDS_MAX = 315_576_000_000
 
 
 def to_json(field: str, value: Value) -> Json:
-    """Return the JSON value of a protobuf one."""
-    kind = value.WhichOneof("kind")
-    if kind == "string_value":
-        return value.string_value
-    if kind == "number_value":
-        return _number(value.number_value)
-    if kind == "bool_value":
-        return value.bool_value
-    if kind == "struct_value":
-        return to_dict(field, value.struct_value)
-    if kind == "list_value":
-        return [to_json(field, inner) for inner in value.list_value.values]
-    if kind == "null_value":
-        return None
-    raise InvalidArgument(field, "holds a value of no kind")
-
-
-def _number(value: float) -> float | int:
-    """Return whole numbers as such: JSON has one kind of number, and 1 reads better than 1.0."""
-    if value.is_integer() and abs(value) < _WHOLE_MAX and (value or math.copysign(1, value) > 0):
-        return int(value)
-    return value
+    """Return the JSON value of a protobuf one. Raises InvalidArgument."""
+    try:
+        return decoded_value(value.SerializeToString())
+    except ValueError as error:
+        raise InvalidArgument(field, str(error)) from None
 
 
 def to_dict(field: str, struct: Struct) -> dict[str, Json]:
-    """Return the JSON object of a protobuf one."""
-    return {key: to_json(field, value) for key, value in struct.fields.items()}
+    """Return the JSON object of a protobuf one. Raises InvalidArgument."""
+    try:
+        return decoded_struct(struct.SerializeToString())
+    except ValueError as error:
+        raise InvalidArgument(field, str(error)) from None
 
 
 def fill_value(target: Value, value: Json) -> None:
     """Set a protobuf value."""
-    if isinstance(value, str):
-        target.string_value = value
-    elif isinstance(value, bool):
-        target.bool_value = value
-    elif isinstance(value, float | int):
-        target.number_value = value
-    elif value is None:
-        target.null_value = 0  # type: ignore[assignment]
-    elif isinstance(value, dict):
-        target.struct_value.SetInParent()
-        fill_struct(target.struct_value, value)
-    else:
-        _fill_list(target.list_value, value)
-
-
-def _fill_list(target: ListValue, values: list[Json]) -> None:
-    target.SetInParent()
-    for inner in values:
-        fill_value(target.values.add(), inner)
+    target.MergeFromString(encoded_value(value))
 
 
 def fill_struct(target: Struct, value: dict[str, Json]) -> None:
     """Set a protobuf object."""
     target.SetInParent()
-    for key, inner in value.items():
-        fill_value(target.fields[key], inner)
+    target.MergeFromString(encoded_struct(value))
 
 
 def to_us(field: str, time: Timestamp) -> int:

@@ -197,10 +197,10 @@ def test_large_requests_are_refused_before_they_fill_the_memory(
 ) -> None:
     with patient_server(provider, tmp_path) as server:
         api = connect(server)
-        budget = api.limits()["large_calls_bytes_max"]
         items = [pb.MemoryItem(text="x" * 60_000)] * 64
         request = pb.BatchAddRequest(namespace="ns", items=items)
-        fit = budget // request.ByteSize()
+        # Each counts four times, and one caller gets half of what there is.
+        fit = api.limits()["held_bytes_max"] // 2 // (4 * request.ByteSize())
         provider.hold()
         answered = threading.Semaphore(0)
         calls = [api.memory.BatchAdd.future(request) for _ in range(fit + 4)]
@@ -209,9 +209,9 @@ def test_large_requests_are_refused_before_they_fill_the_memory(
         for _ in range(4):
             assert answered.acquire(timeout=60)
         refused = [call for call in calls if call.done()]
-        assert {decode(c.exception()).metadata["limit_name"] for c in refused} == {"large_calls_bytes_max"}
-        # A small one goes its way.
-        api.add("ns", text="small", embedding=pb.Embedding(values=VECTOR))
+        assert {decode(c.exception()).metadata["limit_name"] for c in refused} == {"held_bytes_max"}
+        # A small one of another caller goes its way.
+        connect(server).add("ns", text="small", embedding=pb.Embedding(values=VECTOR))
         provider.may_answer.set()
         for call in calls:
             if call not in refused:

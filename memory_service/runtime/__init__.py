@@ -1,0 +1,1 @@
+"""What a server's calls share while they run, whatever they ask for."""

@@ -1,0 +1,81 @@
+"""How large a request is once it is decoded, told by its bytes alone, and whether that is too large.
+
+Sixteen MiB may be one text, or eight million empty messages that take a second and three GiB to decode. So
+the fields of a large request are counted before it is decoded.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from google.protobuf import descriptor_pool
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
+from memory_service.errors import LimitExceeded
+from memory_service.limits import Limits
+from memory_service.server.field_counts import PACKED, PLAIN, FieldCounter
+
+_UNCOUNTED_BYTES = 4096
+"""A field takes two bytes at least: so few need no count. Doubled, twice as many are decoded uncounted."""
+_BYTES_PER_BYTE = 4
+"""A request is there as sent, decoded, prepared, and in the queue of writes. Doubled, half as many fit."""
+_BYTES_PER_FIELD = 256
+"""What a field takes decoded and as a Python value, about. Doubled, half as many of many fields fit."""
+_PACKABLE = (
+    FieldDescriptor.CPPTYPE_INT32,
+    FieldDescriptor.CPPTYPE_INT64,
+    FieldDescriptor.CPPTYPE_UINT32,
+    FieldDescriptor.CPPTYPE_UINT64,
+    FieldDescriptor.CPPTYPE_BOOL,
+    FieldDescriptor.CPPTYPE_ENUM,
+)
+
+
+class RequestSizes:
+    """For the requests of one method, given by its path on the wire."""
+
+    def __init__(self, method: str, limits: Limits) -> None:
+        self._limits = limits
+        found = descriptor_pool.Default().FindMethodByName(method.lstrip("/").replace("/", "."))
+        self._request: Descriptor = found.input_type
+        self._root, self._counter = _counter(self._request.full_name)
+
+    def held_bytes(self, raw: bytes) -> int:
+        """Return how many bytes a request takes from now on, about. Raises LimitExceeded."""
+        size = _BYTES_PER_BYTE * len(raw)
+        if len(raw) <= _UNCOUNTED_BYTES:
+            return size
+        most = self._limits.request_fields_max
+        count, number, entry = self._counter.count(raw, self._root, most)
+        if number:
+            raise LimitExceeded(self._path(number, entry), "request_fields_max", most, count)
+        return size + _BYTES_PER_FIELD * count
+
+    def _path(self, number: int, entry: int) -> str:
+        field = self._request.fields_by_number.get(number)
+        if field is None:
+            return "request"
+        is_map = field.message_type is not None and field.message_type.GetOptions().map_entry
+        return f"{field.name}[{entry}]" if field.is_repeated and not is_map else field.name
+
+
+@lru_cache(None)
+def _counter(request: str) -> tuple[int, FieldCounter]:
+    """Return the index of a type of requests, and a counter that knows it and all that it is made of."""
+    numbers = {request: 0}
+    types: list[list[int]] = []
+    pending = [descriptor_pool.Default().FindMessageTypeByName(request)]
+    while pending:
+        descriptor = pending.pop(0)
+        held = [PLAIN] * (1 + max((field.number for field in descriptor.fields), default=0))
+        for field in descriptor.fields:
+            if field.message_type is not None:
+                name = field.message_type.full_name
+                if name not in numbers:
+                    numbers[name] = len(numbers)
+                    pending.append(field.message_type)
+                held[field.number] = numbers[name]
+            elif field.is_repeated and field.cpp_type in _PACKABLE:
+                held[field.number] = PACKED
+        types.append(held)
+    return 0, FieldCounter(types)

@@ -1,0 +1,196 @@
+"""What callers can make the server hold is bounded: the peak while an attack runs, not what it leaves."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import cycle
+
+import pytest
+from google.protobuf.message import Message
+
+import raw_http2 as h2
+from faults.attacked import KINDS, Attacked, attacked
+from faults.beside import MIB, beside
+from faults.scale import rounds
+from grpc_api import Api
+from memory_service.v1 import memory_pb2 as pb
+from wire_format import field_of
+
+STREAMS = 200
+SECONDS = rounds(6, 60)
+ADD = "/memory_service.v1.MemoryService/Add"
+BATCH_ADD = "/memory_service.v1.MemoryService/BatchAdd"
+EXPORT = "/memory_service.v1.MemoryService/Export"
+IMPORT = "/memory_service.v1.MemoryService/Import"
+LIST = "/memory_service.v1.MemoryService/List"
+HEALTH = "/grpc.health.v1.Health/Check"
+REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+NAMESPACE = "attacked"
+# The largest message that gRPC takes, less its namespace.
+LARGEST = 16 * MIB - 64
+GZIP = (b"grpc-encoding", b"gzip")
+
+Attack = Callable[[], None]
+
+
+@pytest.fixture(params=KINDS)
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
+    """Each attack meets a server of its own: what another one left is not idle."""
+    with attacked(request.param, tmp_path_factory.mktemp(request.param)) as server:
+        yield server
+
+
+def repeated(attacks: Sequence[Attack], seconds: float = SECONDS) -> None:
+    """Run attacks, each in a thread, again and again for a time."""
+    until = time.monotonic() + seconds
+
+    def attack_again(attack: Attack) -> None:
+        while time.monotonic() < until:
+            # The server may hang up in the middle of it.
+            with contextlib.suppress(OSError):
+                attack()
+
+    threads = [threading.Thread(target=attack_again, args=(attack,)) for attack in attacks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def opened(server: Attacked, headers: bytes, *, streams: int = STREAMS) -> h2.Connection:
+    """A connection with so many calls under way that have sent nothing yet."""
+    connection = server.connection()
+    for number in range(streams):
+        connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, 2 * number + 1, headers))
+    return connection
+
+
+def unpadded(request: Message) -> bytes:
+    return h2.message(request.SerializeToString())
+
+
+def headers_of(
+    server: Attacked, path: str, *, known: bool, more: Sequence[tuple[bytes, bytes]] = ()
+) -> bytes:
+    return server.headers(path, *more) if known else h2.call_headers(path, *more)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["with credentials", "without"])
+@pytest.mark.parametrize("path", [ADD, IMPORT, HEALTH, REFLECTION], ids=lambda path: path.rpartition("/")[2])
+def test_what_is_small_until_it_is_decompressed(server: Attacked, path: str, known: bool) -> None:
+    headers = headers_of(server, path, known=known, more=[GZIP])
+    bomb = h2.message(gzip.compress(bytes(LARGEST)), compressed=True)
+
+    def attack() -> None:
+        connection = opened(server, headers)
+        h2.send_in_turns(connection, dict.fromkeys(range(1, 2 * STREAMS, 2), bomb)).wait_for_ends()
+        connection.close()
+
+    with beside(server) as seen:
+        repeated([attack])
+    seen.check()
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["with credentials", "without"])
+@pytest.mark.parametrize("path", [ADD, IMPORT, HEALTH, REFLECTION], ids=lambda path: path.rpartition("/")[2])
+def test_messages_of_which_the_end_never_comes(server: Attacked, path: str, known: bool) -> None:
+    headers = headers_of(server, path, known=known)
+    part = h2.message(bytes(LARGEST))[:-1]
+
+    def attack() -> None:
+        connection = opened(server, headers)
+        h2.send_in_turns(connection, dict.fromkeys(range(1, 2 * STREAMS, 2), part), end=False)
+        time.sleep(1)  # What is held for a while, not what passes.
+        connection.close()
+
+    with beside(server) as seen:
+        repeated([attack])
+    seen.check()
+
+
+@pytest.mark.parametrize("path", [BATCH_ADD, IMPORT], ids=lambda path: path.rpartition("/")[2])
+def test_large_requests_on_many_streams(server: Attacked, path: str) -> None:
+    """Texts that are refused for their length, which is known when they are there."""
+    headers = server.headers(path)
+    item = field_of(2, field_of(5, b"x" * 70_000))
+    request = field_of(1, NAMESPACE.encode()) + item * (LARGEST // len(item))
+    data = h2.message(request)
+
+    def attack() -> None:
+        connection = opened(server, headers, streams=150)
+        h2.send_in_turns(connection, dict.fromkeys(range(1, 300, 2), data), end=path == BATCH_ADD)
+        connection.close()
+
+    with beside(server) as seen:
+        repeated([attack])
+    seen.check()
+
+
+def filled(api: Api) -> None:
+    """A namespace of which a page is as large as one may be."""
+    items = [pb.MemoryItem(text="x" * 60_000) for _ in range(100)]
+    api.memory.BatchAdd(pb.BatchAddRequest(namespace=NAMESPACE, items=items))
+
+
+@pytest.mark.parametrize("path", [LIST, EXPORT], ids=lambda path: path.rpartition("/")[2])
+@pytest.mark.parametrize("connections", [1, 4])
+def test_answers_that_nobody_reads(server: Attacked, path: str, connections: int) -> None:
+    filled(server.api())
+    request = pb.ListRequest(namespace=NAMESPACE, page_size=1000)
+    if path == EXPORT:
+        request = pb.ExportRequest(namespace=NAMESPACE)
+    headers, data = server.headers(path), unpadded(request)
+    # No more than a byte of each answer.
+    greeting = h2.PREFACE + h2.settings(initial_window_size=1)
+    kept: list[h2.Connection] = []
+
+    def attack() -> None:
+        kept.append(server.connection(greeting))
+        numbers = cycle(range(1, 2 * 500, 2))
+        for number in [next(numbers) for _ in range(500)]:
+            kept[-1].send(h2.call(number, headers, data))
+        time.sleep(SECONDS / 2)
+
+    with beside(server) as seen:
+        repeated([attack] * connections)
+    for connection in kept:
+        connection.close()
+    seen.check()
+
+
+def entry(number: int, count: int) -> bytes:
+    """Entries of a map from texts to texts."""
+    return b"".join(field_of(number, field_of(1, b"%07x" % at)) for at in range(count))
+
+
+MANY = 16 * MIB - 1024
+LABELS = field_of(1, NAMESPACE.encode()) + entry(pb.ListRequest.LABELS_FIELD_NUMBER, 1_000_000)
+LIST_OF_NULLS = field_of(6, b"\x0a\x02\x08\x00" * (MANY // 4))
+NULLS = field_of(2, field_of(6, field_of(1, field_of(1, b"a") + field_of(2, LIST_OF_NULLS))))
+MANY_FIELDS = {
+    "labels": (LIST, LABELS),
+    "empty items": (BATCH_ADD, field_of(1, NAMESPACE.encode()) + b"\x12\x00" * (MANY // 2)),
+    "nulls of a list": (ADD, field_of(1, NAMESPACE.encode()) + NULLS),
+    "kinds": (
+        LIST,
+        field_of(1, NAMESPACE.encode()) + field_of(pb.ListRequest.KINDS_FIELD_NUMBER, b"\x01" * MANY),
+    ),
+}
+
+
+@pytest.mark.parametrize("path, request_bytes", MANY_FIELDS.values(), ids=MANY_FIELDS)
+def test_requests_of_a_million_fields(server: Attacked, path: str, request_bytes: bytes) -> None:
+    headers, data = server.headers(path), h2.message(request_bytes)
+
+    def attack() -> None:
+        connection = opened(server, headers, streams=8)
+        h2.send_in_turns(connection, dict.fromkeys(range(1, 16, 2), data))
+        connection.close()
+
+    with beside(server) as seen:
+        repeated([attack] * 4)
+    seen.check()

@@ -1,0 +1,72 @@
+"""The budget of bytes: what one caller can take, what is left for the next, and that nothing stays taken."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from memory_service.errors import Overloaded
+from memory_service.runtime.byte_budget import ByteBudget, Held
+
+
+def filled(budget: ByteBudget, caller: str) -> Held:
+    held = budget.open(caller)
+    while held.try_take(1):
+        pass
+    return held
+
+
+@pytest.mark.parametrize("callers", [1, 2, 5, 9])
+def test_callers_that_take_all_they_get_leave_as_much_for_the_next_as_each_has(callers: int) -> None:
+    budget = ByteBudget(90)
+    held = [budget.open(f"greedy-{number}") for number in range(callers)]
+    for _ in range(90):
+        for each in held:
+            each.try_take(1)
+    share = 90 // (callers + 1)
+    assert {each.size for each in held} == {share}
+    assert filled(budget, "next").size == (90 - callers * share) // 2
+
+
+def test_many_calls_of_one_caller_get_no_more_than_one() -> None:
+    budget = ByteBudget(100)
+    assert sum(filled(budget, "greedy").size for _ in range(10)) == 50
+
+
+def test_what_does_not_fit_is_refused_whole_with_the_limit_in_the_error() -> None:
+    budget = ByteBudget(100)
+    held = budget.open("a")
+    held.take(40)
+    with pytest.raises(Overloaded) as refused:
+        held.take(11)
+    assert (refused.value.metadata["limit_name"], refused.value.metadata["limit"]) == (
+        "held_bytes_max",
+        "100",
+    )
+    assert (held.size, budget.used) == (40, 40)
+    held.take(10)
+
+
+def test_what_cannot_be_refused_is_counted_and_keeps_others_of_its_caller_out() -> None:
+    budget = ByteBudget(100)
+    held = budget.open("a")
+    held.take_anyway(80)
+    assert not budget.open("a").try_take(1)
+    assert budget.open("b").try_take(10)
+    assert budget.used == 90
+
+
+def test_nothing_stays_taken_when_all_calls_have_ended() -> None:
+    budget, random_ = ByteBudget(1000), random.Random(7)
+    calls = [budget.open(random_.choice("abc")) for _ in range(50)]
+    for _ in range(1000):
+        call = random_.choice(calls)
+        if call.try_take(random_.randrange(50)):
+            call.give(random_.randrange(call.size + 1))
+        assert budget.used == sum(call.size for call in calls) <= 1000
+        assert all(budget.held_by(name) == sum(c.size for c in calls if c.caller == name) for name in "abc")
+    for call in [*calls, *calls]:
+        call.close()
+    assert budget.used == 0
+    assert budget._held_by == {}
