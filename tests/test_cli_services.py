@@ -303,7 +303,7 @@ def test_a_document_is_added_shown_and_removed(run: Run, tmp_path: Path) -> None
     assert re.fullmatch(
         rf"{document_id} +\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\dZ  v1 +1 fragments +\d+ B  notes\.md", row
     )
-    assert run("documents", "get", document_id).stdout == text + "\n"
+    assert run("documents", "get", document_id).stdout == text
     (whole,) = json_lines(run("documents", "get", document_id, "--fragments", "--json"))
     assert (whole["title"], whole["source"], whole["session_id"]) == ("notes.md", str(file), "s")
     assert (whole["labels"], whole["metadata"]) == ({"a": "b"}, {"n": 1})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from memory_service.cli import output
+from memory_service.cli import output, rendering
 from memory_service.cli.options import client_command, option
 from memory_service.cli.session import CommandError, Session
 
@@ -26,12 +26,12 @@ def health(session: Session) -> None:
     except (Unauthenticated, PermissionDenied) as error:
         # Health is for everybody: who only asks whether it serves, as a probe does, needs no key.
         session.tell({"status": status}, f"status: {status}")
-        click.echo(f"note: what the server is, it tells only with a credential ({error.code})", err=True)
+        output.note(f"note: what the server is, it tells only with a credential ({error.code})")
         return
     except Unsupported:
         session.tell({"status": status}, f"status: {status}")
         return
-    session.tell({"status": status, **output.to_json(info)}, f"status: {status}\n{output.fields(info)}")
+    session.tell({"status": status, **rendering.to_json(info)}, f"status: {status}\n{rendering.fields(info)}")
 
 
 @click.command()
@@ -39,7 +39,7 @@ def health(session: Session) -> None:
 def stats(session: Session) -> None:
     """Print what the namespace holds."""
     found = session.client.namespace_stats()
-    session.tell(found, output.fields(found))
+    session.tell(found, rendering.fields(found))
 
 
 @click.command()
@@ -48,8 +48,8 @@ def stats(session: Session) -> None:
 def namespaces(session: Session, prefix: str) -> None:
     """Print all namespaces: items, revision, first write, name."""
     for found in session.client.list_namespaces(prefix=prefix):
-        row = f"{found.item_count:>10} items  {found.revision:>10}  {output.moment(found.create_time)}"
-        session.tell(found, f"{row}  {found.namespace}")
+        row = f"{found.item_count:>10} items  {found.revision:>10}  {rendering.moment(found.create_time)}"
+        session.tell(found, f"{row}  {rendering.one_line(found.namespace)}")
 
 
 @click.command()

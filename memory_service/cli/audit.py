@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memory_service.cli import output
+from memory_service.cli import output, rendering
 from memory_service.cli.encryption import key_file_option, key_of
 from memory_service.cli.options import option
 from memory_service.cli.session import CommandError
@@ -61,16 +61,16 @@ def verify(data_dir: Path, from_sequence: int, known: str, encryption_key_file: 
     with _reading(data_dir) as folder:
         verdict = verify(folder, from_sequence, noted, key)
     for sequence in verdict.healed:
-        click.echo(f"note: entry {sequence} tells of an unfinished end that a start cut off", err=True)
+        output.note(f"note: entry {sequence} tells of an unfinished end that a start cut off")
     if verdict.torn_bytes and verdict.problem is None:
-        click.echo(f"note: the end is not finished ({verdict.torn_bytes} bytes)", err=True)
+        output.note(f"note: the end is not finished ({verdict.torn_bytes} bytes)")
     if verdict.problem is not None:
         raise CommandError(str(verdict.problem))
     if verdict.sealed_count and key is None:
-        click.echo("note: without the key only the chain was verified, not what the entries say", err=True)
+        output.note("note: without the key only the chain was verified, not what the entries say")
     sealed = f", {verdict.sealed_count} of them sealed" if verdict.sealed_count else ""
-    click.echo(f"{verdict.entry_count} entries{sealed} in {verdict.file_count} files, the chain is whole")
-    click.echo(f"{verdict.last.sequence}:{verdict.last.hash}")
+    output.tell(f"{verdict.entry_count} entries{sealed} in {verdict.file_count} files, the chain is whole")
+    output.tell(f"{verdict.last.sequence}:{verdict.last.hash}")
 
 
 @audit.command()
@@ -111,7 +111,7 @@ def show(data_dir: Path, encryption_key_file: Path | None, as_json: bool, **want
                     " MEMORY_SERVICE_ENCRYPTION_KEY"
                 )
             if _is_wanted(line, wanted):
-                click.echo(_json(line) if as_json else _text(line))
+                output.tell(output.visible(_json(line)) if as_json else _text(line))
 
 
 @contextmanager
@@ -164,4 +164,4 @@ def _text(line: Line) -> str:
         f"{name} {' -> '.join(each[name] for each in (line.before, line.after) if name in each)}"
         for name in {**line.before, **line.after}
     ]
-    return output.one_line("  ".join(part for part in parts if part))
+    return rendering.one_line("  ".join(part for part in parts if part))

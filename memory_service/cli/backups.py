@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memory_service.cli import output
+from memory_service.cli import output, rendering
 from memory_service.cli.encryption import given_key, key_file_option
 from memory_service.cli.options import client_command, option
 from memory_service.cli.session import CommandError, Session
 
 if TYPE_CHECKING:
-    from tqdm import tqdm
-
+    from memory_service.cli.output import Progress
     from memory_service.data_key import DataKey
 
 _POLL_S = 0.2
@@ -52,7 +51,7 @@ def write(session: Session, name: str) -> None:
     """
     with _backup_progress(session):
         written = session.client.backup(name)
-    session.tell(written, output.fields(written))
+    session.tell(written, rendering.fields(written))
 
 
 @backup.command()
@@ -131,10 +130,10 @@ def rekey(
             raise ValueError("give a new key, or --plain for none")
         carried = _Carried(data_dir, key, new_key)
         rewrite_with_key(data_dir, key, target, new_key, carried.write)
-    click.echo(f"written to {target}; {data_dir} is as it was")
+    output.tell(f"written to {target}; {data_dir} is as it was")
     if carried.audit_log_end is not None:
         sequence, digest = carried.audit_log_end
-        click.echo(
+        output.tell(
             f"the audit log stays in {data_dir / 'audit'}: keep it. The new one goes on behind it:"
             f" verify it with --from-sequence {sequence + 1} --known {sequence}:{digest}"
         )
@@ -171,25 +170,21 @@ def _reported_refusals() -> Iterator[None]:
 
 
 def _tell(manifest: Any, as_json: bool) -> None:
-    import json
-
     import msgspec
 
     told = msgspec.to_builtins(manifest)
     if as_json:
-        click.echo(json.dumps(told))
+        output.tell_json(told)
         return
     files = {file["name"]: f"{file['size_bytes']} bytes, {file['checksum']}" for file in told.pop("files")}
-    click.echo(output.fields({**told, **files}))
+    output.tell(rendering.fields({**told, **files}))
 
 
 @contextmanager
 def _backup_progress(session: Session) -> Iterator[None]:
     """Show the progress that the server tells while it writes a backup."""
-    from tqdm import tqdm
-
     done = threading.Event()
-    with tqdm(desc="backup", unit="B", unit_scale=True, disable=None, leave=False) as bar:
+    with output.progress(desc="backup", unit="B", unit_scale=True, leave=False) as bar:
         poller = threading.Thread(target=_poll, args=(session, bar, done), daemon=True)
         poller.start()
         try:
@@ -199,7 +194,7 @@ def _backup_progress(session: Session) -> Iterator[None]:
             poller.join()
 
 
-def _poll(session: Session, bar: tqdm[Any], done: threading.Event) -> None:
+def _poll(session: Session, bar: Progress, done: threading.Event) -> None:
     from memory_client import MemoryServiceError
 
     with contextlib.suppress(

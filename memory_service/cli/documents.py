@@ -18,6 +18,7 @@ from memory_service.cli.options import (
     sources_option,
 )
 from memory_service.cli.parameters import Duration, JsonObject, Label
+from memory_service.cli.rendering import moment, one_line
 from memory_service.cli.session import CommandError, Session
 
 if TYPE_CHECKING:
@@ -133,9 +134,9 @@ def list_documents(
 
 
 def _document_row(document: Document) -> str:
-    row = f"{output.one_line(document.id):36}  {output.moment(document.create_time)}  v{document.version:<5}"
+    row = f"{one_line(document.id):36}  {moment(document.create_time)}  v{document.version:<5}"
     row += f" {document.fragment_count:>5} fragments  {document.size_bytes:>8} B"
-    return f"{row}  {output.one_line(document.title or document.preview)}"
+    return f"{row}  {one_line(document.title or document.preview)}"
 
 
 @documents.command()
@@ -143,13 +144,15 @@ def _document_row(document: Document) -> str:
 @option("--fragments", is_flag=True, help="Print the fragments, each with its offsets, in place of the text.")
 @client_command
 def get(session: Session, document_id: str, fragments: bool) -> None:
-    """Print the text of the document ID; with --json all of it."""
+    """Print the text of the document ID, byte for byte where it goes to a file; with --json all of it."""
     document = session.client.get_document(document_id, include_fragments=fragments)
     rows = [
-        f"{f.index:>5}  {f.start_offset:>8}-{f.end_offset:<8}  {output.one_line(f.text)}"
-        for f in document.fragments
+        f"{f.index:>5}  {f.start_offset:>8}-{f.end_offset:<8}  {one_line(f.text)}" for f in document.fragments
     ]
-    session.tell(document, "\n".join(rows) if fragments else document.text)
+    if fragments or session.as_json:
+        session.tell(document, "\n".join(rows))
+    else:
+        output.tell_exactly(document.text)
 
 
 @documents.command()
@@ -197,9 +200,9 @@ def search(
 
 def _fragment_row(result: FragmentResult) -> str:
     fragment = result.fragment
-    row = f"{result.score:7.4f}  {output.one_line(fragment.document_id):36}"
-    row += f"  {output.one_line(result.document.title):20}  {fragment.start_offset}-{fragment.end_offset}"
-    return f"{row}  {output.one_line(fragment.text)}"
+    row = f"{result.score:7.4f}  {one_line(fragment.document_id):36}"
+    row += f"  {one_line(result.document.title):20}  {fragment.start_offset}-{fragment.end_offset}"
+    return f"{row}  {one_line(fragment.text)}"
 
 
 @documents.command()
@@ -209,4 +212,4 @@ def _fragment_row(result: FragmentResult) -> str:
 def delete(session: Session, document_id: str, expected_version: int | None) -> None:
     """Remove the document ID and all its fragments."""
     removed = session.client.delete_document(document_id, expected_version=expected_version)
-    session.tell(removed, f"deleted {output.one_line(document_id)} with {removed.fragment_count} fragments")
+    session.tell(removed, f"deleted {one_line(document_id)} with {removed.fragment_count} fragments")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
+from memory_service.cli import output
 from memory_service.cli.options import client_command, option
 from memory_service.cli.session import CommandError, Session
 
@@ -31,7 +31,7 @@ def export(session: Session, file: str, include_embedding: bool, resume: bool) -
     if file == "-":
         if resume:
             raise click.UsageError("--resume needs a FILE")
-        _write(session, sys.stdout.buffer, include_embedding, 0)
+        _write(session, output.data_stream(), include_embedding, 0)
         return
     part = Path(file + ".part")
     if resume and not part.exists():
@@ -47,13 +47,11 @@ def export(session: Session, file: str, include_embedding: bool, resume: bool) -
 
 def _write(session: Session, out: BinaryIO, include_embedding: bool, after_revision: int) -> int:
     """Write what is later than a revision; return how many records that were."""
-    from tqdm import tqdm
-
     stats = session.client.namespace_stats()
     records = session.client.export(after_revision=after_revision, include_embedding=include_embedding)
     total = None if after_revision else stats.item_count + stats.state_count
     count = 0
-    with tqdm(total=total, desc="export", unit=" records", disable=None) as bar:
+    with output.progress(total=total, desc="export", unit=" records") as bar:
         for record in records:
             out.write(_line(record))
             count += 1
@@ -68,7 +66,7 @@ def _line(record: MemoryItem | StateEntry) -> bytes:
     is_item = isinstance(record, MemoryItem)
     fields = item_to_json(record) if isinstance(record, MemoryItem) else entry_to_json(record)
     line = {"kind": "item" if is_item else "state", **fields}
-    return (json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+    return (output.json_text(line, compact=True) + "\n").encode()
 
 
 def _rewind(part: BinaryIO) -> int:

@@ -7,17 +7,17 @@ import dataclasses
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import click
 
+from memory_service.cli import output
 from memory_service.cli.options import client_command, option, session_option
 from memory_service.cli.parameters import Label
 from memory_service.cli.session import Session
 
 if TYPE_CHECKING:
-    from tqdm import tqdm
-
+    from memory_service.cli.output import Progress
     from memory_service.importing.reading import Record
 
 
@@ -93,17 +93,15 @@ def _labelled(records: Iterable[Record], labels: dict[str, str]) -> Iterator[Rec
 @contextlib.contextmanager
 def _progress(file: IO[bytes]) -> Iterator[Iterable[bytes]]:
     """Yield the lines of the file, and show on a terminal how many of its bytes have been read."""
-    from tqdm import tqdm
-
     try:
         total: int | None = os.fstat(file.fileno()).st_size or None
     except (OSError, AttributeError):
         total = None  # Not a file of the system.
-    with tqdm(total=total, desc="import", unit="B", unit_scale=True, disable=None) as bar:
+    with output.progress(total=total, desc="import", unit="B", unit_scale=True) as bar:
         yield _counted(file, bar)
 
 
-def _counted(lines: Iterable[bytes], bar: tqdm[Any]) -> Iterator[bytes]:
+def _counted(lines: Iterable[bytes], bar: Progress) -> Iterator[bytes]:
     for line in lines:
         yield line
         bar.update(len(line))

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from memory_service.cli import output
+from memory_service.cli import output, rendering
 from memory_service.cli.options import (
     SOURCE_KINDS,
     client_command,
@@ -178,10 +178,10 @@ def retrieve(
     )
     for number, result in enumerate(results):
         parted = "\n" if number and context_window else ""
-        session.tell(result, parted + output.result_rows(result))
+        session.tell(result, parted + rendering.result_rows(result))
     session.note(results.degraded)
     if max_tokens is not None:
-        click.echo(f"note: about {results.token_count} tokens", err=True)
+        output.note(f"note: about {results.token_count} tokens")
 
 
 @click.command("list")
@@ -213,7 +213,7 @@ def list_items(
         newest_first=newest_first,
     )
     for item in itertools.islice(items, limit if limit >= 0 else None):
-        session.tell(item, output.item_row(item))
+        session.tell(item, rendering.item_row(item))
 
 
 @click.command()
@@ -223,7 +223,7 @@ def list_items(
 def get(session: Session, item_id: str, include_embedding: bool) -> None:
     """Print all of the item ID."""
     item = session.client.get(item_id, include_embedding=include_embedding)
-    session.tell(item, output.fields(item))
+    session.tell(item, rendering.fields(item))
 
 
 @click.command()
@@ -240,7 +240,7 @@ def delete(session: Session, item_id: str) -> None:
 @client_command
 def reset(session: Session, yes: bool) -> None:
     """Remove everything of the namespace: items, state and history."""
-    if not yes and not click.confirm(f"Remove everything of the namespace {session.namespace!r}?", err=True):
+    if not yes and not output.confirm(f"Remove everything of the namespace {session.namespace!r}?"):
         raise CommandError("nothing was removed")
     removed = session.client.reset()
     session.tell(removed, f"removed {removed.item_count} items and {removed.state_count} state keys")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memory_service.cli import output
+from memory_service.cli import output, rendering
 from memory_service.cli.encryption import given_key, key_file_option, key_of
 from memory_service.cli.options import option
 from memory_service.cli.parameters import Duration
@@ -129,13 +129,13 @@ def list_keys(file: KeyFile, as_json: bool) -> None:
     """Print all keys, revoked and expired ones too: id, state, principal, roles, namespaces."""
     for key in file.entries():
         if as_json:
-            click.echo(output.json_line(_described(key)))
+            output.tell_json(_described(key))
             continue
         row = f"{key.id}  {_state(key):<8} {key.principal}  {','.join(key.roles)}  {' '.join(key.namespaces)}"
         details = [f"trust {key.trust:g}"] if key.trust < 1 else []
-        details += [f"expires {output.moment(key.expires)}"] if key.expires else []
+        details += [f"expires {rendering.moment(key.expires)}"] if key.expires else []
         details += [key.certificate] if key.certificate else []
-        click.echo("  ".join([row, *details]))
+        output.tell(rendering.one_line("  ".join([row, *details])))
 
 
 @keys.command()
@@ -146,7 +146,10 @@ def revoke(file: KeyFile, as_json: bool, key_id: str) -> None:
     from memory_service.credentials import key_changes
 
     key = key_changes.revoke(file, key_id)
-    click.echo(output.json_line(_described(key)) if as_json else f"revoked {key.id} of {key.principal}")
+    if as_json:
+        output.tell_json(_described(key))
+    else:
+        output.tell(f"revoked {key.id} of {key.principal}")
 
 
 @keys.command()
@@ -168,12 +171,12 @@ def rotate(
 def _tell_new(key: ApiKey, token: str, as_json: bool) -> None:
     """Print a token to stdout, alone, so that a script can take it; all else goes to stderr."""
     if as_json:
-        click.echo(output.json_line({**_described(key), "token": token}))
+        output.tell_json({**_described(key), "token": token})
         return
     if token:
-        click.echo(token)
+        output.tell(token)
     note = "keep the token: it is shown this once" if token else f"its credential is {key.certificate}"
-    click.echo(f"key {key.id} of {key.principal}; {note}", err=True)
+    output.note(f"key {key.id} of {key.principal}; {note}")
 
 
 def _state(key: ApiKey) -> str:
@@ -183,8 +186,8 @@ def _state(key: ApiKey) -> str:
 
 
 def _described(key: ApiKey) -> dict[str, Any]:
-    """What may be shown of a key: everything but the digest of its secret."""
-    return {
+    """What may be shown of a key, as JSON values: everything but the digest of its secret."""
+    shown = {
         "id": key.id,
         "state": _state(key),
         "principal": key.principal,
@@ -196,3 +199,5 @@ def _described(key: ApiKey) -> dict[str, Any]:
         "expires": key.expires,
         "revoked": key.revoked,
     }
+    described: dict[str, Any] = rendering.to_json(shown)
+    return described

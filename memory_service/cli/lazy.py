@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from memory_service.cli import output
+
 
 class LazyGroup(click.Group):
     """A group of commands that are named by module and attribute, as in "package.module:command"."""
@@ -15,6 +17,18 @@ class LazyGroup(click.Group):
     def __init__(self, *args: Any, commands_at: Mapping[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._commands_at = commands_at
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """As click does, with errors as `output` has them."""
+        with output.visible_errors():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click does, with errors as `output` has them."""
+        with output.visible_errors():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order in which they were given."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memory_service.cli import output
 from memory_service.cli.memory_rendering import as_json, as_markdown, memory_row, outcome_rows
 from memory_service.cli.options import (
     client_command,
@@ -272,7 +273,7 @@ def preload(
     )
     session.tell(found, found.text)
     if found.omitted_count:
-        click.echo(f"note: {found.omitted_count} memories were left out", err=True)
+        output.note(f"note: {found.omitted_count} memories were left out")
 
 
 @memories.command()
@@ -327,9 +328,9 @@ def extract(
     if session.as_json:
         session.tell(found, "")
     for result in () if session.as_json else found.results:
-        click.echo(outcome_rows(result))
+        output.tell(outcome_rows(result))
     if found.more:
-        click.echo(f"note: there is more; go on with --after-revision {found.examined_revision}", err=True)
+        output.note(f"note: there is more; go on with --after-revision {found.examined_revision}")
     _note(session, found)
 
 
@@ -364,7 +365,7 @@ def export(session: Session, file_format: str, file: Path | None) -> None:
     found = list(session.client.list_memories(include_history=True, page_size=1000))
     text = as_json(found) if file_format == "json" else as_markdown(session.namespace, found)
     if file is None:
-        click.echo(text, nl=False)
+        output.tell(text.removesuffix("\n"))
         return
     part = file.with_name(file.name + ".part")
     try:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memory_service.cli import output
+from memory_service.cli.rendering import moment, one_line, to_json
 
 if TYPE_CHECKING:
     from memory_client import ExtractedMemory, SavedMemory, UserMemory
@@ -37,19 +37,19 @@ def outcome_rows(found: SavedMemory | ExtractedMemory) -> str:
 
 
 def _named(memory: UserMemory) -> str:
-    return f"{output.one_line(memory.id):36}  {output.one_line(memory.content)}"
+    return f"{one_line(memory.id):36}  {one_line(memory.content)}"
 
 
 def memory_row(memory: UserMemory, before: str = "") -> str:
     """Return a memory as one line: id, from when, until when, category, importance, content."""
-    times = f"{output.moment(memory.valid_from_time)}  {output.moment(memory.valid_until_time)}"
+    times = f"{moment(memory.valid_from_time)}  {moment(memory.valid_until_time)}"
     what = f"{memory.category:12}  {memory.importance.current_score:5.2f}"
-    return f"{before}{output.one_line(memory.id):36}  {times}  {what}  {output.one_line(memory.content)}"
+    return f"{before}{one_line(memory.id):36}  {times}  {what}  {one_line(memory.content)}"
 
 
 def as_json(memories: Sequence[UserMemory]) -> str:
     """Return a JSON list of objects with every field; what is not set is null, empty or 0."""
-    return json.dumps([_whole(memory) for memory in memories], ensure_ascii=False, indent=2) + "\n"
+    return output.json_text([_whole(memory) for memory in memories], indent=2) + "\n"
 
 
 def _whole(value: Any) -> Any:
@@ -58,7 +58,7 @@ def _whole(value: Any) -> Any:
         return {field.name: _whole(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {key: _whole(each) for key, each in value.items()}
-    return [_whole(each) for each in value] if isinstance(value, (list, tuple)) else output.to_json(value)
+    return [_whole(each) for each in value] if isinstance(value, (list, tuple)) else to_json(value)
 
 
 def as_markdown(namespace: str, memories: Sequence[UserMemory]) -> str:
@@ -91,9 +91,9 @@ def _importance(memory: UserMemory) -> str:
 
 
 def _day(time: datetime | None) -> str:
-    return output.moment(time) if time else "?"
+    return moment(time) if time else "?"
 
 
 def _plain(text: str) -> str:
     """Return a text as one line in which nothing counts as Markdown."""
-    return _MARKS.sub(r"\\\1", " ".join(output.one_line(text).split()))
+    return _MARKS.sub(r"\\\1", " ".join(one_line(text).split()))

@@ -1,122 +1,124 @@
-"""How records look: one JSON object a line, or aligned for reading."""
+"""The one way out of the command line: all that a terminal sees goes through here, and commands nothing.
+
+What is stored was written by others, and a terminal obeys some characters: they move the cursor, retitle
+the window, write to the clipboard, or show a text in another order than it has. In their place \\uXXXX is
+printed, as in JSON. JSON is written so wherever it goes, since it means the same. Other text is changed only
+on a terminal; a file or a pipe gets it as it is.
+"""
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
+import io
 import json
+import re
 import shutil
 import sys
-from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
-from enum import Enum
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
+
+import click
 
 if TYPE_CHECKING:
-    from memory_client import Change, MemoryItem, Result, StateEntry
+    from tqdm import tqdm
 
-_TIME_WIDTH = len("2026-01-31 12:00:00Z")
-_TEXT_WIDTH_MIN = 20
-_NO_SCORE = " " * 9
+    Progress = tqdm[Any]
 
-
-def json_line(record: Any) -> str:
-    """Return a record as one line of JSON; items and state entries in protobuf's own mapping."""
-    return json.dumps(to_json(record), ensure_ascii=False)
-
-
-def to_json(record: Any) -> Any:
-    """Return a client's value as JSON values. Fields that are None are left out."""
-    from memory_client import MemoryItem, StateEntry
-    from memory_client.protojson import entry_to_json, item_to_json
-
-    if isinstance(record, MemoryItem):
-        return item_to_json(record)
-    if isinstance(record, StateEntry):
-        return entry_to_json(record)
-    if dataclasses.is_dataclass(record):
-        values = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
-        return {name: to_json(value) for name, value in values.items() if value is not None}
-    if isinstance(record, datetime):
-        return record.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    if isinstance(record, timedelta):
-        return f"{record.total_seconds():g}s"
-    if isinstance(record, Enum):
-        return record.value
-    if isinstance(record, Mapping):
-        return {key: to_json(value) for key, value in record.items()}
-    return [to_json(value) for value in record] if isinstance(record, (list, tuple)) else record
+# General categories Cc, Cf, Cs, Zl and Zp. Not the ends of lines and tabs; nor the joiners, without which
+# words of some languages and many emoji fall apart; nor format characters that are seen, as signs of numbers.
+_COMMANDS = re.compile(
+    "[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f"
+    "\ud800-\udfff\ufeff\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
+    # It takes the cursor back to where the line began, unless the line ends there.
+    "|\r(?!\n)"
+)
 
 
-def one_line(text: str) -> str:
-    """Return a text without what would break the line or command the terminal."""
-    return "".join(c if c.isprintable() else " " for c in text)
+def visible(text: str) -> str:
+    r"""Return a text in which \uXXXX stands for each character that a terminal obeys or hides."""
+    return _COMMANDS.sub(_escaped, text)
 
 
-def moment(time: datetime | None) -> str:
-    """Return a time to the second, in UTC, always of the same width."""
-    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%SZ}" if time else " " * _TIME_WIDTH
+def _escaped(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
-def item_row(item: MemoryItem, *, before: str = "") -> str:
-    """Return an item as one line: id, time, speaker, text; the text as far as the terminal is wide."""
-    speaker = one_line(item.speaker)[:12]
-    row = f"{before}{one_line(item.id):36}  {moment(item.create_time)}  {speaker:12}  "
-    return (row + _shortened(one_line(item.text), len(row))).rstrip()
+def json_text(value: Any, *, indent: int | None = None, compact: bool = False) -> str:
+    """Return JSON values as JSON that commands no terminal."""
+    separators = (",", ":") if compact else None
+    return visible(json.dumps(value, ensure_ascii=False, indent=indent, separators=separators))
 
 
-def _shortened(text: str, indent: int) -> str:
-    if not sys.stdout.isatty():
-        return text
-    width = max(_TEXT_WIDTH_MIN, shutil.get_terminal_size().columns - indent)
-    return text if len(text) <= width else text[: width - 1] + "…"
+def tell(text: str) -> None:
+    """Print a text to stdout, and the end of its line."""
+    # With `color` click leaves the text alone; else it takes some escapes out of what goes to a file.
+    click.echo(_for_stdout(text), color=True)
 
 
-def result_rows(result: Result) -> str:
-    """Return a result as a line that begins with its score, and a line for each share in it.
-
-    Its neighbours stand around it, on lines without a score.
-    """
-    rows = [item_row(item, before=_NO_SCORE) for item in result.before]
-    rows.append(item_row(result.item, before=f"{result.score:7.4f}  "))
-    rows += [
-        f"{share.contribution:7.4f}    {share.channel}: {share.raw_score:.4f}"
-        f" / {share.scale:.4f} * {share.weight:g}"
-        for share in result.explanation
-    ]
-    rows += [item_row(item, before=_NO_SCORE) for item in result.after]
-    return "\n".join(rows)
+def tell_exactly(text: str) -> None:
+    """Print a text to stdout: a file or a pipe gets its bytes in UTF-8 and no more."""
+    if sys.stdout.isatty():
+        click.echo(visible(text), nl=not text.endswith("\n"), color=True)
+    else:
+        click.echo(text.encode(), nl=False)
 
 
-def state_row(entry: StateEntry) -> str:
-    """Return a state entry as one line: time, version, size, key, and its value or a preview of it."""
-    shown = one_line(entry.preview or ("" if entry.value is None else json.dumps(entry.value)))
-    row = f"{moment(entry.update_time)}  v{entry.version:<5} {entry.size_bytes:>8} B"
-    row += f"  {one_line(entry.key):24}  "
-    return (row + _shortened(shown, len(row))).rstrip()
+def tell_json(value: Any) -> None:
+    """Print JSON values to stdout as one line."""
+    click.echo(json_text(value))
 
 
-def change_row(change: Change) -> str:
-    """Return a change as one line: revision, type, and what changed."""
-    what = change.item_id or change.state_key
-    shown = change.item.text if change.item else ""
-    if change.state:
-        shown = json.dumps(change.state.value, ensure_ascii=False)
-    row = f"{change.revision:8}  {change.type:14}  {one_line(what):36}  "
-    return (row + _shortened(one_line(shown), len(row))).rstrip()
+def data_stream() -> BinaryIO:
+    """Return stdout for data that is written in bytes: lines of `json_text`, and nothing else."""
+    return sys.stdout.buffer
 
 
-def fields(record: Any) -> str:
-    """Return a value as one "name: value" line a field, nested ones as "name.field"."""
-    flat = _flat(to_json(record))
-    width = max((len(name) for name in flat), default=0)
-    return "\n".join(f"{name:{width}}  {value}" for name, value in flat.items())
+def note(text: str, file: IO[Any] | None = None) -> None:
+    """Print a text to stderr, where nobody looks for data."""
+    click.echo(visible(text), file=file, err=True)
 
 
-def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            found |= _flat(value, f"{before}{name}.")
-        else:
-            found[before + name] = value
-    return found
+class _Reported(click.ClickException):
+    """An error as it is printed, whatever kind it was."""
+
+    def __init__(self, error: click.ClickException) -> None:
+        super().__init__(error.message)
+        self.exit_code = error.exit_code  # type: ignore[misc]
+        rendered = io.StringIO()
+        error.show(rendered)
+        self._text = rendered.getvalue().rstrip("\n")
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print it to stderr."""
+        note(self._text, file)
+
+
+@contextlib.contextmanager
+def visible_errors() -> Iterator[None]:
+    """Have click print its own errors, which quote what was typed, as `note` prints."""
+    try:
+        yield
+    except click.ClickException as error:
+        raise _Reported(error) from error
+
+
+def confirm(question: str) -> bool:
+    """Ask on stderr."""
+    return click.confirm(visible(question), err=True)
+
+
+def columns() -> int | None:
+    """Return how wide stdout is. None: it is no terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def progress(**settings: Any) -> Progress:
+    """Return a bar on stderr, if that is a terminal. It must be given no text of others."""
+    from tqdm import tqdm
+
+    return tqdm(disable=None, **settings)
+
+
+def _for_stdout(text: str) -> str:
+    return visible(text) if sys.stdout.isatty() else text

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memory_service.cli import output
 from memory_service.cli.options import client_command, option
+from memory_service.cli.rendering import item_row, moment, one_line
 from memory_service.cli.session import Session
 
 if TYPE_CHECKING:
@@ -31,15 +31,13 @@ def list_writes(session: Session, limit: int) -> None:
 
 
 def _rows(write: QuarantinedWrite) -> str:
-    rows = [f"{write.id}  {output.moment(write.create_time)}  {output.one_line(write.reason)}"]
+    rows = [f"{write.id}  {moment(write.create_time)}  {one_line(write.reason)}"]
     for item in write.items:
-        rows.append(output.item_row(item, before="  "))
+        rows.append(item_row(item, before="  "))
         known = item.provenance
         if known is not None:
             source = getattr(known.source, "value", known.source)
-            rows.append(
-                f"    by {output.one_line(known.writer) or 'nobody known'}, {source}, trust {known.trust:g}"
-            )
+            rows.append(f"    by {one_line(known.writer) or 'nobody known'}, {source}, trust {known.trust:g}")
     return "\n".join(rows)
 
 

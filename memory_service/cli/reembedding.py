@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memory_service.cli import output, rendering
 from memory_service.cli.options import client_command, option
 from memory_service.cli.session import CommandError, Session
 
@@ -48,7 +49,7 @@ def reembed(
         if moved is not None:
             waiting[name] = moved.pending_count
             text = f"{moved.pending_count:>10} items to embed  {moved.embedding_model}  {name}"
-            session.tell({"namespace": name, **_fields(moved)}, text)
+            session.tell({"namespace": name, **_fields(moved)}, rendering.one_line(text))
     if wait:
         _wait(session, waiting)
 
@@ -73,17 +74,15 @@ def _begin(
         passed_over = isinstance(error, NotFound | FailedPrecondition) and leave_alone
         # Without an embedder there is nothing to move any of them to.
         if passed_over and session.client.info().embedder != "none":
-            click.echo(f"note: {name} is left alone: {error}", err=True)
+            output.note(f"note: {name} is left alone: {error}")
             return None
         raise CommandError(f"{name}: {error} ({error.reason or error.code})") from None
 
 
 def _wait(session: Session, waiting: dict[str, int]) -> None:
     """Show the progress until nothing waits any more. Counts may grow, when more is written."""
-    from tqdm import tqdm
-
     done = 0
-    with tqdm(desc="reembed", total=sum(waiting.values()), unit=" items", disable=None, leave=False) as bar:
+    with output.progress(desc="reembed", total=sum(waiting.values()), unit=" items", leave=False) as bar:
         while waiting:
             for name, before in list(waiting.items()):
                 now = _pending_count(session, name)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memory_service import __version__
+from memory_service.cli import output
 from memory_service.cli.options import option
 
 if TYPE_CHECKING:
@@ -361,11 +362,11 @@ def _quiet_libraries() -> None:
 def _announce(config: Config, address: str, health_address: str) -> None:
     where = f"records in {config.data_dir}" if config.store == "hnsw" else "records in memory"
     health = f", health alone on {health_address}" if health_address else ""
-    click.echo(f"memory-service {__version__} listening on {address} ({where}){health}\n")
-    click.echo("Try it from another terminal:")
+    output.tell(f"memory-service {__version__} listening on {address} ({where}){health}\n")
+    output.tell("Try it from another terminal:")
     for line in first_calls(config, address):
-        click.echo(f"  {line}")
-    click.echo()
+        output.tell(f"  {line}")
+    output.tell("")
 
 
 def first_calls(config: Config, address: str) -> tuple[str, str]:

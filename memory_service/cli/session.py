@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memory_service.cli import output
+from memory_service.cli import output, rendering
 
 if TYPE_CHECKING:
     from memory_client import Degradation, MemoryClient
@@ -20,7 +20,7 @@ class CommandError(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         """Print the one line."""
-        click.echo(f"error: {output.one_line(self.message)}", err=True)
+        output.note(f"error: {rendering.one_line(self.message)}", file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,16 @@ class Session:
 
     def tell(self, record: Any, text: str) -> None:
         """Print an answer: as a JSON object if that was asked for, or else the text."""
-        click.echo(output.json_line(record) if self.as_json else text)
+        if self.as_json:
+            output.tell_json(rendering.to_json(record))
+        else:
+            output.tell(text)
 
     def note(self, degraded: Iterable[Degradation]) -> None:
         """Tell on stderr what the server could not do."""
         for degradation in degraded:
-            message = output.one_line(degradation.message)
-            click.echo(f"note: {message} ({degradation.reason})", err=True)
+            message = rendering.one_line(degradation.message)
+            output.note(f"note: {message} ({degradation.reason})")
 
 
 @contextlib.contextmanager

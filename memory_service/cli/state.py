@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from datetime import timedelta
 from typing import Any
 
 import click
 
-from memory_service.cli import output
+from memory_service.cli import output, rendering
 from memory_service.cli.options import client_command, option
 from memory_service.cli.parameters import Duration, json_or_text
 from memory_service.cli.session import CommandError, Session
@@ -62,7 +61,7 @@ def load(session: Session, key: str) -> None:
     """Print the value of KEY: a text as it is, anything else as JSON."""
     entry = session.client.load_state(key)
     is_text = isinstance(entry.value, str)
-    session.tell(entry, entry.value if is_text else json.dumps(entry.value, ensure_ascii=False, indent=2))
+    session.tell(entry, entry.value if is_text else output.json_text(entry.value, indent=2))
 
 
 @state.command("list")
@@ -71,7 +70,7 @@ def load(session: Session, key: str) -> None:
 def list_keys(session: Session, preview: bool) -> None:
     """Print all keys: time, version, size, key, beginning of the value."""
     for entry in session.client.list_state_keys(include_preview=preview):
-        session.tell(_without_value(entry), output.state_row(entry))
+        session.tell(_without_value(entry), rendering.state_row(entry))
 
 
 @state.command()
@@ -80,7 +79,7 @@ def list_keys(session: Session, preview: bool) -> None:
 def search(session: Session, pattern: str) -> None:
     """Print the entries whose whole key matches PATTERN, such as "plan/*"."""
     for entry in session.client.search_state(pattern):
-        session.tell(entry, output.state_row(entry))
+        session.tell(entry, rendering.state_row(entry))
 
 
 @state.command()
@@ -90,7 +89,7 @@ def search(session: Session, pattern: str) -> None:
 def delete(session: Session, key: str, expected_version: int | None) -> None:
     """Remove KEY."""
     revision = session.client.delete_state(key, expected_version=expected_version)
-    session.tell({"revision": revision}, f"deleted {output.one_line(key)}")
+    session.tell({"revision": revision}, f"deleted {rendering.one_line(key)}")
 
 
 @state.command()
@@ -98,7 +97,7 @@ def delete(session: Session, key: str, expected_version: int | None) -> None:
 @client_command
 def clear(session: Session, yes: bool) -> None:
     """Remove all keys of the namespace and leave its items alone."""
-    if not yes and not click.confirm(f"Remove all state of the namespace {session.namespace!r}?", err=True):
+    if not yes and not output.confirm(f"Remove all state of the namespace {session.namespace!r}?"):
         raise CommandError("nothing was removed")
     removed = session.client.clear_state()
     session.tell(removed, f"removed {removed.state_count} state keys")
@@ -106,6 +105,6 @@ def clear(session: Session, yes: bool) -> None:
 
 def _without_value(entry: Any) -> dict[str, Any]:
     """Return the JSON of an entry whose value the server left out, which is not to look like a null."""
-    values: dict[str, Any] = output.to_json(entry)
+    values: dict[str, Any] = rendering.to_json(entry)
     values.pop("value", None)
     return values

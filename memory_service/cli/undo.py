@@ -6,6 +6,7 @@ from datetime import datetime
 
 import click
 
+from memory_service.cli import rendering
 from memory_service.cli.options import client_command, option
 from memory_service.cli.parameters import Since
 from memory_service.cli.session import Session
@@ -34,4 +35,5 @@ def undo(
         f"{verb}removed: {done.removed_count}, {verb}restored: {done.restored_count}, "
         f"cannot be undone: {done.unrestorable_count}"
     ]
-    session.tell(done, "\n".join([*rows, *(f"  {name}" for name in done.unrestorable_ids)]))
+    rows += [f"  {rendering.one_line(name)}" for name in done.unrestorable_ids]
+    session.tell(done, "\n".join(rows))

@@ -6,7 +6,7 @@ import contextlib
 
 import click
 
-from memory_service.cli import output
+from memory_service.cli import rendering
 from memory_service.cli.options import client_command, option
 from memory_service.cli.session import Session
 
@@ -22,4 +22,4 @@ def watch(session: Session, after_revision: int | None) -> None:
     changes = session.client.watch(after_revision=after_revision)
     with contextlib.suppress(KeyboardInterrupt), contextlib.closing(changes):
         for change in changes:
-            session.tell(change, output.change_row(change))
+            session.tell(change, rendering.change_row(change))
