@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from memory_service.audit.entries import Entry, Line, line_of, read_line
+from memory_service.audit.entries import BadLine, Entry, Line, line_of, read_line
 from memory_service.audit.files import HEAD, Head, files_of, read_head, written_head
 from memory_service.audit.log import REFUSALS_PER_SECOND_MAX, AuditLog
 from memory_service.audit.log_file import CannotOpenLog
@@ -256,3 +257,10 @@ def test_a_line_says_when_in_utc() -> None:
     line, _ = line_of(Entry(event="call", time_us=1_700_000_000_000_001), 1, "0" * 64)
     assert isinstance(read_line(line[:-1]), Line)
     assert read_line(line[:-1]).time == "2023-11-14T22:13:20.000001Z"
+
+
+def test_a_forged_line_that_is_nested_deeply_is_bad() -> None:
+    body = b'{"sequence":1,"later":' + b"[" * 100_000
+    digest = hashlib.sha256(body).hexdigest().encode()
+    with pytest.raises(BadLine):
+        read_line(b'%b,"hash":"%b"}' % (body, digest))

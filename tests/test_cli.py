@@ -264,6 +264,17 @@ def test_state(run: Run) -> None:
     assert run("state", "clear", "--yes").stdout == "removed 2 state keys\n"
 
 
+def test_what_is_nested_too_deeply_is_refused(run: Run, tmp_path: Path) -> None:
+    nested = "[" * 100_000
+    assert run("state", "save", "k", nested, exit_code=1).stderr.count("\n") == 1
+    assert "not JSON" in run("add", "x", "--metadata", nested, exit_code=2).stderr
+    for broken in (f"{nested}\n", "[]\n", '{"revision": "x"}\n', "{}\n"):
+        (tmp_path / "all.jsonl.part").write_text(broken)
+        told = run("export", str(tmp_path / "all.jsonl"), "--resume", exit_code=1).stderr
+        assert "line at byte 0 of the .part" in told
+        assert (tmp_path / "all.jsonl.part").read_text() == broken
+
+
 def test_a_value_that_no_double_holds_is_refused(run: Run) -> None:
     error = run("state", "save", "k", "9007199254740993", exit_code=1).stderr
     assert error == "error: value: 9007199254740993 is beyond 2^53; send it as a string\n"

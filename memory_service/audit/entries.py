@@ -121,7 +121,7 @@ def read_line(raw: bytes) -> Line:
         raise BadLine("it was changed: its hash is not that of its content")
     try:
         return _DECODER.decode(raw)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         raise BadLine("it is no entry") from None
 
 
@@ -132,7 +132,7 @@ def opened(line: Line, opener: Opener) -> Line:
     try:
         plain = opener.open(line.sealed, _place(line.sequence, line.previous, line.event))
         said = msgspec.to_builtins(_SAID_DECODER.decode(plain))
-    except (ValueError, msgspec.DecodeError):
+    except (ValueError, msgspec.DecodeError, RecursionError):
         raise BadLine("it does not open: it was not sealed with this key, or not in this place") from None
     place = {"sequence": line.sequence, "previous": line.previous, "hash": line.hash}
     return msgspec.convert(said | place, Line)

@@ -95,7 +95,7 @@ def _read_summary(folder: Path, key: DataKey | None) -> KnownKeys | None:
                 raise ValueError("it is sealed")
             raw = Opener(key, _SUMMARY_SEALED_FOR).open(raw[len(_MAGIC) :], _MAGIC)
         return msgspec.json.decode(raw, type=KnownKeys)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         # All that it told is in the entries, as long as their files are there.
         _log.warning("audit_log_keys_unreadable", problem=str(error))
         return None

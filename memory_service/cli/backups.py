@@ -63,7 +63,7 @@ def verify(path: Path, encryption_key_file: Path | None, as_json: bool) -> None:
 
     No server is needed. Of an encrypted one without its key only the files are compared.
     """
-    from memory_service.stores.hnsw.backups import verify_backup
+    from memory_service.stores.hnsw.backup_checks import verify_backup
 
     with _reported_refusals():
         manifest = verify_backup(path, given_key(encryption_key_file))
@@ -161,7 +161,7 @@ class _Carried:
 def _reported_refusals() -> Iterator[None]:
     """Turn what is refused into one line for a human."""
     from memory_service.stores.base import CannotOpen
-    from memory_service.stores.hnsw.backups import NotRestorable
+    from memory_service.stores.hnsw.backup_checks import NotRestorable
 
     try:
         yield

@@ -89,5 +89,9 @@ def _revisions(part: BinaryIO) -> Iterator[tuple[int, int]]:
     for line in part:
         if not line.endswith(b"\n"):
             return
-        yield start, int(json.loads(line)["revision"])
+        try:
+            revision = int(json.loads(line)["revision"])
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise CommandError(f"the line at byte {start} of the .part is of no export: remove it") from None
+        yield start, revision
         start += len(line)

@@ -108,7 +108,7 @@ class JsonObject(click.ParamType[dict[str, Any]]):
             return value
         try:
             parsed = json.loads(value)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             self.fail(f"not JSON: {error}", param, ctx)
         if not isinstance(parsed, dict):
             self.fail("not a JSON object", param, ctx)
@@ -119,6 +119,8 @@ def json_or_text(value: str) -> Any:
     """Return what a JSON text says; a text that is not JSON stays as it is."""
     try:
         return json.loads(value, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("the value is nested too deeply to be read") from None
     except ValueError:
         return value
 

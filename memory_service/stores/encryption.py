@@ -87,9 +87,9 @@ def _check_marker(marker: Path, key: DataKey | None) -> None:
         )
     try:
         found = msgspec.json.decode(marker.read_bytes(), type=_Marker)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise CannotOpen(f"{marker} is damaged: take the one of a backup with the same key") from error
     if found.format != 1:
         raise CannotOpen(f"{marker} is of a newer release: use that release")
-    if not hmac.compare_digest(found.key_check, key.derive("key check").hex()):
+    if not hmac.compare_digest(found.key_check.encode(), key.derive("key check").hex().encode()):
         raise CannotOpen(f"{marker.parent} is encrypted with another key than the one given")

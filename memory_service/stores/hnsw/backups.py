@@ -1,9 +1,11 @@
-"""Backups: consistent copies of the records, each of them a data directory of its own, with a manifest."""
+"""Backups: consistent copies of the records, each of them a data directory of its own, with a manifest.
+
+`backup_checks` says whether one is whole.
+"""
 
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -18,11 +20,21 @@ from memory_service.data_key import DataKey
 from memory_service.errors import StorageFull, Unavailable
 from memory_service.failpoints import reach
 from memory_service.files import make_folder, sync
-from memory_service.stores.base import BackupReport, CannotOpen
-from memory_service.stores.encryption import MARKER, check_key, is_encrypted, mark
+from memory_service.stores.base import BackupReport
+from memory_service.stores.encryption import check_key, mark
+from memory_service.stores.hnsw.backup_checks import (
+    MANIFEST,
+    MANIFEST_FORMAT,
+    RECORDS,
+    Manifest,
+    NotRestorable,
+    checksum_of,
+    compare_files,
+    describe,
+    held_by,
+    verify_backup,
+)
 from memory_service.stores.hnsw.folder_lock import lock_folder
-from memory_service.stores.hnsw.schema import FORMAT
-from memory_service.stores.hnsw.snapshots import checksum
 from memory_service.stores.sqlite import (
     Connection,
     check_whole,
@@ -31,43 +43,6 @@ from memory_service.stores.sqlite import (
     open_unchanged,
     write_anew,
 )
-
-MANIFEST = "manifest.json"
-RECORDS = "records.db"
-_MANIFEST_FORMAT = 1
-_COUNTS = "SELECT count(*), coalesce(sum(item_count), 0), coalesce(sum(revision), 0) FROM namespaces"
-
-
-class NotRestorable(Exception):
-    """A folder is no backup, or is not whole, or there is no place to restore it to. Its text says which."""
-
-
-class BackupFile(msgspec.Struct):
-    """A file of a backup."""
-
-    name: str
-    size_bytes: int
-    checksum: str
-
-
-class Manifest(msgspec.Struct):
-    """What a backup is and holds.
-
-    `revision` is the sum of the revisions of all namespaces, `checksum` that of the database as `Backup`
-    has answered it.
-    """
-
-    manifest_format: int
-    name: str
-    time: str
-    server_version: str
-    records_format: int
-    encrypted: bool
-    namespace_count: int
-    item_count: int
-    revision: int
-    checksum: str
-    files: list[BackupFile]
 
 
 def remove_partial_backups(folder: Path) -> None:
@@ -114,90 +89,26 @@ def _write(
         mark(folder, key)
     copied = open_unchanged(target, secret)
     try:
-        namespaces, items, revision = copied.execute(_COUNTS).fetchone()
-        records_format = copied.pragma("user_version")
+        held = held_by(copied)
     finally:
         copied.close()
     manifest = Manifest(
-        _MANIFEST_FORMAT,
+        MANIFEST_FORMAT,
         name,
         datetime.now(UTC).isoformat(timespec="seconds"),
         __version__,
-        records_format,
+        held.records_format,
         key is not None,
-        namespaces,
-        items,
-        revision,
-        f"xxh3_128:{checksum(target)}",
-        [_describe(path) for path in sorted(folder.iterdir())],
+        held.namespace_count,
+        held.item_count,
+        held.revision,
+        checksum_of(target),
+        [describe(path) for path in sorted(folder.iterdir())],
+        held.rows,
     )
     (folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
     _sync_all(folder)
     return manifest
-
-
-def verify_backup(folder: Path, key: DataKey | None) -> Manifest:
-    """Check every file of a backup against its manifest, and the database in it. Raises NotRestorable.
-
-    An encrypted backup without its key: the files are compared, the database is not opened.
-    """
-    manifest = _read_manifest(folder)
-    _compare_files(folder, manifest)
-    if manifest.encrypted != is_encrypted(folder):
-        raise NotRestorable(f"{folder} is damaged: {MARKER} and {MANIFEST} do not agree")
-    if key is None and manifest.encrypted:
-        return manifest
-    try:
-        check_key(folder, folder / RECORDS, key)
-    except CannotOpen as error:
-        raise NotRestorable(str(error)) from error
-    _check_records(folder, manifest, key)
-    return manifest
-
-
-def _read_manifest(folder: Path) -> Manifest:
-    path = folder / MANIFEST
-    if not path.is_file():
-        raise NotRestorable(f"{folder} is no backup: there is no {MANIFEST} in it")
-    try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
-    except msgspec.DecodeError as error:
-        raise NotRestorable(f"{path} is damaged, or of an earlier release: {error}") from error
-    if manifest.manifest_format > _MANIFEST_FORMAT or manifest.records_format > FORMAT:
-        raise NotRestorable(f"{folder} was written by a newer release: use that release, or a newer one")
-    return manifest
-
-
-def _compare_files(folder: Path, manifest: Manifest) -> None:
-    names = [file.name for file in manifest.files]
-    if RECORDS not in names or any(Path(name).name != name for name in names):
-        raise NotRestorable(f"{folder / MANIFEST} is damaged: it names no {RECORDS}")
-    for file in manifest.files:
-        path = folder / file.name
-        if not path.is_file():
-            raise NotRestorable(f"{folder} is not whole: {file.name} is missing")
-        if _describe(path) != file:
-            raise NotRestorable(f"{path} is damaged: it is not as {MANIFEST} says")
-    # SQLite would take it for a part of the database.
-    for suffix in ("-wal", "-journal"):
-        leftover = folder / f"{RECORDS}{suffix}"
-        if leftover.exists() and leftover.stat().st_size:
-            raise NotRestorable(f"{leftover} does not belong to the backup: was a server run on it?")
-
-
-def _check_records(folder: Path, manifest: Manifest, key: DataKey | None) -> None:
-    try:
-        db = open_unchanged(folder / RECORDS, key.derive("records") if key else None)
-        try:
-            found = (*db.execute(_COUNTS).fetchone(), db.pragma("user_version"))
-            whole = check_whole(db)
-        finally:
-            db.close()
-    except Unavailable as error:
-        raise NotRestorable(f"{folder / RECORDS} cannot be read: {error.__cause__}") from error
-    told = (manifest.namespace_count, manifest.item_count, manifest.revision, manifest.records_format)
-    if whole != "ok" or found != told:
-        raise NotRestorable(f"{folder / RECORDS} is damaged: {whole}, holds {found} and should {told}")
 
 
 def restore_backup(folder: Path, data_dir: Path, key: DataKey | None) -> Manifest:
@@ -210,7 +121,7 @@ def restore_backup(folder: Path, data_dir: Path, key: DataKey | None) -> Manifes
     with _partial(data_dir) as partial_folder:
         for file in manifest.files:
             shutil.copyfile(folder / file.name, partial_folder / file.name)
-        _compare_files(partial_folder, manifest)
+        compare_files(partial_folder, manifest)
         _sync_all(partial_folder)
         _rename(partial_folder, data_dir)
     return manifest
@@ -286,9 +197,3 @@ def _rename(partial_folder: Path, folder: Path) -> None:
     """Give the folder its name, for good."""
     os.rename(partial_folder, folder.absolute())
     sync(partial_folder.parent)
-
-
-def _describe(path: Path) -> BackupFile:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return BackupFile(path.name, path.stat().st_size, f"sha256:{digest}")

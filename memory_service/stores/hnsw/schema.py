@@ -193,6 +193,11 @@ _MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
     5: (*_QUARANTINE, _USED_ITEMS),
 }
 FORMAT = max(_MIGRATIONS)
+TABLES = (
+    *("meta", "namespaces", "items", "states", "changes", "snapshots", "requests"),
+    *("item_history", "state_history", "removals", "quarantine"),
+)
+"""All tables of this format and of those before it."""
 
 
 def prepare(connection: Connection, before_migration: Callable[[Connection, int], None]) -> None:
