@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 
 _RANDOM_BYTES = 9
 # Drawn from the system many at a time: asking it lets other threads go on, which takes longer than the rest.
 _drawn: list[str] = []
+
+
+# From 2020 on; what is made with an id, such as a fragment, may have the id with numbers behind it.
+_MADE = re.compile(r"([0-9a-f]{14})[0-9a-f]{18}(?:\.[0-9]+)*")
+_FIRST_US = 1_577_836_800_000_000
 
 
 def new_id(now_us: int) -> str:
@@ -17,3 +23,9 @@ def new_id(now_us: int) -> str:
         _drawn.extend(os.urandom(_RANDOM_BYTES * 256).hex("-", _RANDOM_BYTES).split("-"))
         random = _drawn.pop()
     return f"{now_us:014x}{random}"
+
+
+def is_made(text: str, now_us: int) -> bool:
+    """Whether a text looks like an id of `new_id`. Of other 32 hexadecimal digits few in a thousand do."""
+    match = _MADE.fullmatch(text)
+    return match is not None and _FIRST_US <= int(match[1], 16) <= now_us

@@ -4,27 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
-from memory_service.domain.provenance import provenance_of_caller
+from memory_service.domain.proposals import proposal_of_draft, proposal_of_item, proposal_of_state
 from memory_service.domain.quarantine import Quarantine
-from memory_service.domain.search_text import leaves, whole_text
 from memory_service.errors import WriteRejected
 from memory_service.policies.base import Action, Proposal, WritePolicy
-from memory_service.records import (
-    UNATTRIBUTED,
-    ChatMessage,
-    Content,
-    Facet,
-    Item,
-    ItemDraft,
-    ItemKind,
-    Json,
-    Provenance,
-    RequestKey,
-    StateWrite,
-    implied_source,
-)
+from memory_service.records import Item, ItemDraft, Provenance, RequestKey, StateWrite
 from memory_service.stores.base import Store
 
 
@@ -49,8 +33,8 @@ class Screening:
         if self._policy is None:
             return {}
         asked = [at for at, draft in enumerate(drafts) if not draft.own]
-        named = [(fields[at], _proposal_of_draft(namespace, drafts[at], provenances[at])) for at in asked]
-        named += [(f"states[{at}]", _proposal_of_state(namespace, s)) for at, s in enumerate(states)]
+        named = [(fields[at], proposal_of_draft(namespace, drafts[at], provenances[at])) for at in asked]
+        named += [(f"states[{at}]", proposal_of_state(namespace, s)) for at, s in enumerate(states)]
         reasons = await self._ask(self._policy, namespace, named, request)
         return {asked[at]: reason for at, reason in reasons.items()}
 
@@ -58,15 +42,13 @@ class Screening:
         """Return why the next version of an item is to be put into quarantine. Raises WriteRejected."""
         if self._policy is None:
             return None
-        proposal = _proposal(
-            namespace, item.content, item.facet, item.session_id, item.labels, item.metadata, item.provenance
-        )
-        return (await self._ask(self._policy, namespace, [("item", proposal)], request)).get(0)
+        named = [("item", proposal_of_item(namespace, item))]
+        return (await self._ask(self._policy, namespace, named, request)).get(0)
 
     async def of_state(self, namespace: str, state: StateWrite, request: RequestKey | None) -> None:
         """Ask for a value. Raises WriteRejected."""
         if self._policy is not None:
-            named = [("value", _proposal_of_state(namespace, state))]
+            named = [("value", proposal_of_state(namespace, state))]
             await self._ask(self._policy, namespace, named, request)
 
     async def _ask(
@@ -90,43 +72,3 @@ class Screening:
             if verdict.action is Action.REJECT or named[at][1].kind is None:
                 raise WriteRejected(named[at][0], verdict.reason)
         return {at: verdict.reason for at, verdict in stopped.items()}
-
-
-def _proposal_of_draft(namespace: str, draft: ItemDraft, provenance: Provenance | None) -> Proposal:
-    assert draft.content is not None
-    return _proposal(
-        namespace, draft.content, draft.facet, draft.session_id, draft.labels, draft.metadata, provenance
-    )
-
-
-def _proposal(
-    namespace: str,
-    content: Content,
-    facet: Facet | None,
-    session_id: str,
-    labels: dict[str, str],
-    metadata: dict[str, Json] | None,
-    provenance: Provenance | None,
-) -> Proposal:
-    kind = facet.kind if facet else ItemKind.PLAIN
-    known = provenance or UNATTRIBUTED
-    # What a service keeps with an item is read, too: a title, a quote, a reasoning.
-    kept = leaves(facet.attributes) if facet else ()
-    return Proposal(
-        namespace,
-        "\n".join((whole_text(content), *kept)),
-        kind,
-        content.role if isinstance(content, ChatMessage) else None,
-        session_id,
-        labels,
-        metadata,
-        known,
-        known.source or implied_source(kind, content),
-    )
-
-
-def _proposal_of_state(namespace: str, state: StateWrite) -> Proposal:
-    known = state.provenance or provenance_of_caller() or UNATTRIBUTED
-    told = leaves(msgspec.json.decode(state.value_json))
-    text = "\n".join((state.key, state.description or "", *told))
-    return Proposal(namespace, text, provenance=known)

@@ -36,12 +36,12 @@ def search_text(content: Content, kind: ItemKind = ItemKind.PLAIN) -> str:
     return text[:_CHARS_MAX]
 
 
-def whole_text(content: Content) -> str:
+def told_by(content: Content) -> list[str]:
     """Return all that a content says, however long it is: what a reader of it may be told."""
     if isinstance(content, ChatMessage):
         named = [content.name] if content.name else []
-        return "\n".join([*named, *(text for part in content.parts for text in _told(part))])
-    return "\n".join(_told(content))
+        return [*named, *(text for part in content.parts for text in _told(part))]
+    return list(_told(content))
 
 
 def _told(part: Part) -> Iterator[str]:

@@ -54,6 +54,9 @@ class Proposal:
     metadata: dict[str, Json] | None = None
     provenance: Provenance = UNATTRIBUTED
     source: SourceKind = SourceKind.UNSPECIFIED
+    names: tuple[str, ...] = ()
+    """All other texts that come with it: ids, the session's too, types of files, models. Not ids that the
+    server has made."""
 
 
 class WritePolicy(ABC):

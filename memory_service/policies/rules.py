@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import tomllib
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ import msgspec
 import re2
 
 from memory_service.policies.base import ALLOWED, Action, CannotLoadPolicy, Proposal, Verdict, WritePolicy
+from memory_service.policies.folding import Folded, Phrase, folded, without_unseen
 from memory_service.records import ItemKind, Json, Role, SourceKind
 
 _FILE_BYTES_MAX = 1 << 20
@@ -24,7 +25,6 @@ _LONG_CHARS = 20_000
 _KINDS = ("state", *(kind.name.lower() for kind in ItemKind))
 _SOURCES = tuple(source.name.lower() for source in SourceKind)
 _ROLES = tuple(role.value for role in Role)
-_INVISIBLE = re2.compile(r"\p{Cf}+")
 
 
 class Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -70,7 +70,7 @@ class RulesPolicy(WritePolicy):
         self._reads = any(rule.phrases or rule.pattern for rule in self._rules)
 
     async def judge(self, proposals: Sequence[Proposal]) -> Sequence[Verdict]:
-        chars = sum(len(proposal.text) for proposal in proposals) if self._reads else 0
+        chars = sum(_chars(proposal) for proposal in proposals) if self._reads else 0
         if chars > _LONG_CHARS:
             return await asyncio.to_thread(self._judge_all, proposals)
         return self._judge_all(proposals)
@@ -92,7 +92,7 @@ class RulesPolicy(WritePolicy):
 
 
 class _Read:
-    """The words of a proposal as rules look at them."""
+    """The words of a proposal as rules look at them; each form is made when it is asked for."""
 
     def __init__(self, proposal: Proposal) -> None:
         said = proposal.provenance
@@ -103,9 +103,19 @@ class _Read:
                 *_leaves(proposal.metadata),
                 said.source_uri,
                 said.model,
+                *proposal.names,
             )
         )
-        self.folded = _folded(self.text)
+
+    @functools.cached_property
+    def folded(self) -> Folded:
+        """As phrases are looked for."""
+        return folded(self.text)
+
+    @functools.cached_property
+    def seen(self) -> str:
+        """As a reader sees it."""
+        return without_unseen(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +127,7 @@ class _Compiled:
     kinds: frozenset[str]
     names: frozenset[str]
     prefixes: tuple[str, ...]
-    phrases: tuple[str, ...]
+    phrases: tuple[Phrase, ...]
     pattern: Any
 
     def applies(self, proposal: Proposal) -> bool:
@@ -137,8 +147,10 @@ class _Compiled:
 
     def finds(self, read: _Read) -> bool:
         """Whether a phrase, or the pattern, is in the words."""
-        return any(phrase in read.folded for phrase in self.phrases) or (
-            self.pattern is not None and self.pattern.search(read.text) is not None
+        return any(phrase.is_in(read.folded) for phrase in self.phrases) or (
+            self.pattern is not None
+            # Also as it was sent: a pattern may be of what cannot be seen.
+            and any(self.pattern.search(text) is not None for text in {read.text: None, read.seen: None})
         )
 
 
@@ -148,8 +160,8 @@ def _compiled(place: str, rule: Rule) -> _Compiled:
     if rule.trust_below is not None and not 0 < rule.trust_below <= 1:
         raise ValueError(f"{place}.trust_below: must be above 0 and at most 1")
     exact, prefixes = _namespaces(f"{place}.namespaces", rule.namespaces)
-    phrases = tuple(_folded(phrase) for phrase in _given(f"{place}.contains", rule.contains))
-    if not all(phrase.strip() for phrase in phrases):
+    phrases = tuple(Phrase(words) for words in _given(f"{place}.contains", rule.contains))
+    if not all(phrase.text for phrase in phrases):
         raise ValueError(f"{place}.contains: a phrase is empty")
     return _Compiled(
         Verdict(rule.action, rule.reason),
@@ -205,11 +217,9 @@ def _pattern(place: str, pattern: str) -> Any:
         raise ValueError(f"{place}: {problem.decode() if isinstance(problem, bytes) else problem}") from None
 
 
-def _folded(text: str) -> str:
-    """Return a text as phrases are compared: whatever its case, forms of letters and white space."""
-    if not text.isascii():
-        text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
-    return " ".join(text.casefold().split())
+def _chars(proposal: Proposal) -> int:
+    """Return about how much there is to read of a proposal; its labels and names are short."""
+    return len(proposal.text) + sum(map(len, _leaves(proposal.metadata)))
 
 
 def _leaves(value: Json) -> Iterator[str]:
