@@ -4,12 +4,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+HNSWLIB := $(VENV)/.hnswlib
 PROTOC_VENV := .venv-protos
 PROTOC_INSTALLED := $(PROTOC_VENV)/.installed
 SUPPLY_VENV := .venv-supply
 SUPPLY_INSTALLED := $(SUPPLY_VENV)/.installed
 INSTALL := -m pip install --quiet --disable-pip-version-check
 INSTALL_LOCKED := $(INSTALL) --require-hashes
+PRODUCTS := memory_service/indexes/hnswlib_products.hpp
 BUILD_LOCK := requirements-build.lock
 DEV_LOCK := requirements-dev.lock
 PROTOC_LOCK := protos/requirements.lock
@@ -37,16 +39,24 @@ install: $(INSTALLED) ## Create .venv with the server, the client and the comman
 
 # Nothing is fetched that a lock does not name: hnswlib, which has no wheels, and the packages of this repository, which
 # cannot have a hash, are built with what is installed first.
-$(INSTALLED): $(BUILD_LOCK) $(DEV_LOCK) pyproject.toml setup.py clients/python/pyproject.toml $(wildcard memory_service/*/*.pyx memory_service/*.hpp memory_service/*/*.hpp)
-	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed")'
-	@command -v c++ >/dev/null || { echo "a C++ compiler is needed (hnswlib has no wheels)"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python $(INSTALL_LOCKED) -r $(BUILD_LOCK)
+$(INSTALLED): $(HNSWLIB) $(DEV_LOCK) pyproject.toml setup.py clients/python/pyproject.toml $(wildcard memory_service/*/*.pyx memory_service/*.hpp memory_service/*/*.hpp)
 	@# apsw-sqlite3mc brings the module of this package, which an older .venv may have.
 	$(BIN)/python -m pip uninstall --quiet --quiet --yes apsw
 	PYTHONWARNINGS=ignore $(BIN)/python $(INSTALL_LOCKED) --no-build-isolation -r $(DEV_LOCK)
 	PYTHONWARNINGS=ignore $(BIN)/python $(INSTALL) --no-deps --no-build-isolation -e clients/python -e .
 	@$(BIN)/python -m pip check
+	@touch $@
+
+# By itself hnswlib is compiled for this processor alone, and pip takes what was built so from its cache, or leaves what
+# an older .venv has.
+$(HNSWLIB): $(BUILD_LOCK) $(DEV_LOCK) $(PRODUCTS) memory_service/indexes/inner_product.hpp
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed")'
+	@command -v c++ >/dev/null || { echo "a C++ compiler is needed (hnswlib has no wheels)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python $(INSTALL_LOCKED) -r $(BUILD_LOCK)
+	awk '/^[^ #]/ { ours = /^hnswlib==/ } ours' $(DEV_LOCK) | \
+		HNSWLIB_NO_NATIVE=1 CXXFLAGS="$$CXXFLAGS -Ihnswlib -include $(CURDIR)/$(PRODUCTS)" $(BIN)/python $(INSTALL_LOCKED) \
+		--no-build-isolation --no-deps --no-cache-dir --force-reinstall -r /dev/stdin
 	@touch $@
 
 serve: $(INSTALLED) ## Start the server on 127.0.0.1:50051, with its data in ./data

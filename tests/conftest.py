@@ -22,6 +22,7 @@ _LONGEST = (
     "test_drain",
     "test_write_policy",
     "test_damaged_snapshots",
+    "test_processors",
     "test_server",
     "test_model",
     "test_user_memory_llm",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from memory_service import __version__
+from memory_service.cli.illegal_instructions import report_illegal_instructions
 from memory_service.cli.lazy import LazyGroup
 
 _ITEMS = "memory_service.cli.items"
@@ -50,3 +51,4 @@ def main() -> None:
     Start a server with `memory-service serve`; the other commands talk to it. Every option can be set
     by the environment variable that its help names.
     """
+    report_illegal_instructions()

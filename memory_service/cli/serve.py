@@ -16,6 +16,7 @@ import click
 
 from memory_service import __version__
 from memory_service.cli import output
+from memory_service.cli.compiled_modules import use_compiled_modules
 from memory_service.cli.options import option
 
 if TYPE_CHECKING:
@@ -287,6 +288,7 @@ _M_MMAP_THRESHOLD = -3
 def serve(**settings: Any) -> None:
     """Run a server until it is told to stop (Ctrl-C or SIGTERM)."""
     _quiet_libraries()
+    use_compiled_modules()
     # Imported here: a wrong option is told without the wait for all that a server loads.
     import uvloop
     from threadpoolctl import threadpool_limits

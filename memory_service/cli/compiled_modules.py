@@ -1,0 +1,30 @@
+"""Whether what is compiled runs on this processor: found out at the start, not in the middle of a call."""
+
+from __future__ import annotations
+
+import click
+
+
+def use_compiled_modules() -> None:
+    """Use each compiled module that could have been built for another processor, a little.
+
+    Where one needs instructions that this processor lacks, the command ends with one line: that of the
+    handler of illegal instructions, or that of the loader or the library, which may know by themselves.
+    """
+    try:
+        import numpy as np
+
+        import memory_service.domain.weighted_sums
+        import memory_service.embedders.token_sums
+        import memory_service.indexes.quantized_rows
+        import memory_service.indexes.word_scoring  # noqa: F401
+        from memory_service.indexes.hnsw import HnswGraph
+    except (ImportError, RuntimeError) as error:
+        raise click.ClickException(
+            f"a compiled module does not load: {' '.join(str(error).split())}"
+        ) from error
+    vectors = np.eye(32, dtype=np.float32)
+    graph = HnswGraph(dimension=32, m=4, ef_construction=8, capacity=32)
+    graph.add(vectors, np.arange(32), threads=1)
+    graph.search(vectors[:1], k=3)
+    graph.scores(np.arange(3, dtype=np.int32), vectors[0])

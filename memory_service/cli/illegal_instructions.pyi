@@ -1,0 +1,3 @@
+"""Types of the compiled module."""
+
+def report_illegal_instructions() -> None: ...
