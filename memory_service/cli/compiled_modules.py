@@ -17,7 +17,9 @@ def use_compiled_modules() -> None:
         import memory_service.domain.weighted_sums
         import memory_service.embedders.token_sums
         import memory_service.indexes.quantized_rows
-        import memory_service.indexes.word_scoring  # noqa: F401
+        import memory_service.indexes.word_scoring
+        import memory_service.server.field_counts
+        import memory_service.server.json_values  # noqa: F401
         from memory_service.indexes.hnsw import HnswGraph
     except (ImportError, RuntimeError) as error:
         raise click.ClickException(
