@@ -88,8 +88,8 @@ class Secured:
             return "OK"
 
     def client(self, *names: str, uri: str = "") -> Pair:
-        """A certificate that the authority has signed."""
-        alternatives = (x509.UniformResourceIdentifier(uri),) if uri else ()
+        """A certificate that the authority has signed; `uri` may be several, with spaces between them."""
+        alternatives = tuple(x509.UniformResourceIdentifier(each) for each in uri.split())
         return signed(list(names), self.authority, alternatives)
 
 
@@ -151,6 +151,37 @@ async def test_other_certificates_are_none(secured: Secured) -> None:
     # Not signed by the authority: the transport itself refuses.
     forged = signed(["bob"], signed(["authority"]))
     assert {await secured.answer(client) for client in (forged, None)} == {"UNAVAILABLE"}
+
+
+@pytest.mark.parametrize("secured", ["mtls"], indirect=True)
+async def test_a_certificate_that_could_be_taken_for_another_names_nobody(secured: Secured) -> None:
+    ada = "spiffe://example/ada"
+    clients = {
+        "a common name with a NUL": secured.client("bob\0.example"),
+        "a SPIFFE URI with a NUL": secured.client("x", uri=f"{ada}\0/child"),
+        "a SPIFFE URI with a NUL beside a name": secured.client("bob", uri=f"{ada}\0/child"),
+        "another control character": secured.client("bob\x7f"),
+        "a character that turns the direction": secured.client("bob\u202e"),
+        "two common names": secured.client("bob", "eve"),
+        "two common names, the other first": secured.client("eve", "bob"),
+        "the same common name twice": secured.client("bob", "bob"),
+        "a SPIFFE URI of another domain": secured.client("bob", uri="spiffe://elsewhere/ada"),
+        "a SPIFFE URI that no key names": secured.client("bob", uri="spiffe://example/eve"),
+        "a SPIFFE URI that is malformed": secured.client("bob", uri="spiffe:///ada"),
+        "a SPIFFE URI without a domain": secured.client("bob", uri="SPIFFE:ada"),
+        "two SPIFFE URIs": secured.client("bob", uri=f"{ada} spiffe://example/eve"),
+        "the same SPIFFE URI twice": secured.client("x", uri=f"{ada} {ada}"),
+        "a SPIFFE URI and another": secured.client("x", uri=f"https://example/ada {ada}"),
+        "another URI with a NUL": secured.client("bob", uri="https://example\0spiffe://example/ada"),
+        "no name at all": secured.client(),
+    }
+    for what, client in clients.items():
+        for namespace in ("a", "b"):
+            assert await secured.answer(client, namespace=namespace) == "UNAUTHENTICATED", what
+    # Names beside those that count are no matter.
+    for client in (secured.client("bob", uri="https://example/bob"), secured.client("bob")):
+        for _ in range(2):
+            assert await secured.answer(client, namespace="b") == "OK"
 
 
 async def test_a_token_counts_before_a_certificate_and_each_only_where_it_is_asked_for(

@@ -16,6 +16,7 @@ from memory_service.caller import Caller, present_caller, set_caller
 from memory_service.clock import latest_s
 from memory_service.errors import PermissionDenied, Unauthenticated
 from memory_service.server.access.authenticator import Authenticator, Verified
+from memory_service.server.access.certificates import certificate_subject
 from memory_service.server.access.permissions import PERMISSIONS, Permission, Reach, may_enter
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -31,7 +32,7 @@ _log = structlog.get_logger(__name__)
 @dataclass(slots=True)
 class _Stream:
     token: str
-    subjects: Sequence[str]
+    subject: str
     caller: Caller
     ended: bool = False
 
@@ -90,7 +91,7 @@ class Access:
         token = _token(context)
         verified = self._known.get(token) if token else None
         if verified is None or verified.expires_s <= self._now_s():
-            verified = await self._verify(token, self._subjects(token, context))
+            verified = await self._verify(token, self._subject(token, context))
             if verified is None:
                 raise Unauthenticated
         set_caller(verified.caller)
@@ -136,10 +137,10 @@ class Access:
 
         return begin
 
-    async def _verify(self, token: str, subjects: Sequence[str]) -> Verified | None:
+    async def _verify(self, token: str, subject: str) -> Verified | None:
         for authenticator in self._authenticators:
             verified = (
-                await authenticator.verify_token(token) if token else authenticator.verify_peer(subjects)
+                await authenticator.verify_token(token) if token else authenticator.verify_peer(subject)
             )
             # Looked at in any case: what has expired by the machine's clock is not to come back with it.
             now_s = self._now_s()
@@ -159,14 +160,14 @@ class Access:
             del self._known[next(iter(self._known))]
         self._known[token] = verified
 
-    def _subjects(self, token: str, context: Context) -> Sequence[str]:
+    def _subject(self, token: str, context: Context) -> str:
         """Return whom a certificate names, where that counts: who presents a token is judged by it alone."""
-        return () if token or not self._with_certificates else certificate_subjects(context)
+        return "" if token or not self._with_certificates else certificate_subject(context)
 
     def open_stream(self, task: asyncio.Task[Any], context: Context) -> None:
         """Have the credential of a stream that was let in verified again and again."""
         token = _token(context)
-        self._streams[task] = _Stream(token, self._subjects(token, context), present_caller())
+        self._streams[task] = _Stream(token, self._subject(token, context), present_caller())
 
     def close_stream(self, task: asyncio.Task[Any]) -> None:
         """Forget a stream that has ended."""
@@ -208,7 +209,7 @@ class Access:
         for task, stream in list(self._streams.items()):
             verified = self._known.get(stream.token)
             if verified is None or verified.expires_s <= now_s:
-                verified = await self._verify(stream.token, stream.subjects)
+                verified = await self._verify(stream.token, stream.subject)
             good = verified is not None and verified.caller == stream.caller
             if not good and not stream.ended and task in self._streams:
                 stream.ended = True
@@ -236,17 +237,3 @@ def _token(context: Context) -> str:
     if not token:
         raise Unauthenticated
     return token
-
-
-def certificate_subjects(context: Context) -> Sequence[str]:
-    """Return SPIFFE URI and "CN=" with the common name of the client certificate, which gRPC has verified."""
-    found = context.auth_context()
-    # Only a transport with certificates fills these; without one there is nothing to believe.
-    if found.get("transport_security_type") != [b"ssl"]:
-        return ()
-    names = list(found.get("x509_common_name", ()))
-    subjects = [value.decode("utf-8", "replace") for value in found.get("peer_spiffe_id", ())]
-    # One name only: which of several is meant, nobody said.
-    if len(names) == 1:
-        subjects.append("CN=" + names[0].decode("utf-8", "replace"))
-    return subjects

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memory_service.caller import Caller
@@ -25,10 +24,10 @@ class Authenticator:
         """Return whom a bearer token names. It may wait, but MUST NOT block the event loop."""
         return None
 
-    def verify_peer(self, subjects: Sequence[str]) -> Verified | None:
+    def verify_peer(self, subject: str) -> Verified | None:
         """Return whom a client certificate names, which the transport has verified.
 
-        `subjects` are its SPIFFE URI and "CN=" with its common name, the first that is known counts.
+        `subject` is its SPIFFE URI, or "CN=" with its common name; "" where it names nobody.
         """
         return None
 

@@ -52,14 +52,11 @@ class Keys(Authenticator):
             return None
         return _verified(self._ring.verify(token))
 
-    def verify_peer(self, subjects: Sequence[str]) -> Verified | None:
+    def verify_peer(self, subject: str) -> Verified | None:
         """Return whom a certificate names."""
         if not self._certificates or self._ring is None:
             return None
-        ring = self._ring
-        return next(
-            (found for subject in subjects if (found := _verified(ring.of_certificate(subject)))), None
-        )
+        return _verified(self._ring.of_certificate(subject))
 
     async def refresh(self) -> bool:
         """Read the file again if it was changed, or could not be read before."""
