@@ -10,6 +10,8 @@ from pathlib import Path
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from memory_service.secret_files import read_secret
+
 KEY_BYTES = 32
 KEY_VARIABLE = "MEMORY_SERVICE_ENCRYPTION_KEY"
 NEW_KEY_VARIABLE = "MEMORY_SERVICE_NEW_ENCRYPTION_KEY"
@@ -43,12 +45,12 @@ class DataKey:
 def read_key(path: Path | None, variable: str = KEY_VARIABLE) -> DataKey | None:
     """Read the key from a file or from an environment variable; None where neither is given.
 
-    Raises ValueError for a key that cannot be, or both at once, and OSError.
+    Raises ValueError for a key that cannot be, both at once, or a file that is open to others, and OSError.
     """
     text = os.environ.get(variable)
     if path is not None and text is not None:
         raise ValueError(f"give the encryption key in a file or in {variable}, not in both")
     if path is not None:
-        text = path.read_text(errors="replace")
+        text = read_secret(path).decode("utf-8", "replace")
     # An empty one is refused like any other bad one: it may be a secret that did not arrive.
     return None if text is None else DataKey.parse(text)

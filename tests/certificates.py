@@ -32,6 +32,7 @@ class Pair:
         paths = folder / f"{name}.pem", folder / f"{name}.key"
         for path, content in zip(paths, (self.certificate, self.key), strict=True):
             path.write_bytes(content)
+        paths[1].chmod(0o600)
         return paths
 
 

@@ -31,6 +31,13 @@ BY_NAME = {method.name: method for method in METHODS}
 Metadata = Sequence[tuple[str, str | bytes]]
 
 
+def write_secret(path: Path, text: str) -> Path:
+    """Write a file with a secret, for its owner alone, and return where it is."""
+    path.touch(0o600)
+    path.write_text(text)
+    return path
+
+
 def bearer(token: str) -> Metadata:
     """The metadata of a call with a token."""
     return (("authorization", f"Bearer {token}"),)

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from credentials import Client, connect, keys_in
+from credentials import Client, connect, keys_in, write_secret
 from grpc_api import eventually, outcome
 from memory_service.cli import main
 from memory_service.credentials.api_keys import ApiKey
@@ -66,7 +66,7 @@ def running(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Running]
     folder, flags = tmp_path / "data", ["--auth", "keys", "--embedder", "none"]
     key_file: tuple[str, ...] = ()
     if request.param == "sealed":
-        (tmp_path / "key").write_text(KEY)
+        write_secret(tmp_path / "key", KEY)
         key_file = ("--encryption-key-file", str(tmp_path / "key"))
     grant = ["--namespace", "*", "--role", "read", "--role", "write"]
     made = CliRunner().invoke(main, ["keys", "create", "first", *grant, "--data-dir", str(folder), *key_file])

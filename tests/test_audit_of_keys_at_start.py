@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from contract.cases import KEY
+from credentials import write_secret
 from memory_service.audit.entries import Entry
 from memory_service.audit.files import files_of
 from memory_service.audit.known_keys import SUMMARY, KnownKeys
@@ -75,7 +76,7 @@ class Stopped:
 def stopped(tmp_path: Path, request: pytest.FixtureRequest) -> Stopped:
     if request.param == "plain":
         return Stopped(tmp_path / "data")
-    (tmp_path / "key").write_text((b"k" * 32).hex())
+    write_secret(tmp_path / "key", (b"k" * 32).hex())
     return Stopped(tmp_path / "data", KEY, ("--encryption-key-file", str(tmp_path / "key")))
 
 

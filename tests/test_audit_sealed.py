@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from credentials import connect
+from credentials import connect, write_secret
 from memory_service.audit.entries import GENESIS, Entry, Line, line_of, read_line
 from memory_service.audit.files import HEAD, Head, files_of, written_head
 from memory_service.audit.log import AuditLog
@@ -169,7 +169,7 @@ async def test_a_torn_last_line_is_healed_and_told_without_the_key(folder: Path)
 def key_file(tmp_path: Path) -> Path:
     """A file with a key."""
     path = tmp_path / "key"
-    path.write_text(secrets.token_hex(32))
+    write_secret(path, secrets.token_hex(32))
     return path
 
 
@@ -229,7 +229,7 @@ def test_no_file_tells_who_did_what(tmp_path: Path, key_file: Path) -> None:
     assert "grace-secret" in shown and "ada-secret" in shown and "id-secret" in shown
     assert "is sealed: give the key" in command("audit", "show", "--data-dir", data_dir, exit_code=1).output
     wrong = tmp_path / "wrong"
-    wrong.write_text(secrets.token_hex(32))
+    write_secret(wrong, secrets.token_hex(32))
     for what in ("verify", "show"):
         refused = command("audit", what, "--data-dir", data_dir, "--encryption-key-file", wrong, exit_code=1)
         assert "another key" in refused.output
@@ -238,7 +238,7 @@ def test_no_file_tells_who_did_what(tmp_path: Path, key_file: Path) -> None:
 def test_another_key_carries_credentials_and_the_chain_over(tmp_path: Path, key_file: Path) -> None:
     """plain -> key -> another key -> plain: the old logs stay, and the new ones go on with their chain."""
     other = tmp_path / "other"
-    other.write_text(secrets.token_hex(32))
+    write_secret(other, secrets.token_hex(32))
     old = tmp_path / "d0"
     since: tuple[object, ...] = ()
     token = made_token(old)

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from certificates import write_all
-from credentials import keys_in
+from credentials import keys_in, write_secret
 from demanding_server import DemandingServer
 from memory_service.cli import main
 from memory_service.cli.serve import first_calls
@@ -43,7 +43,7 @@ def test_the_api_key_comes_from_its_variable_a_file_or_the_option(
     demanding: DemandingServer, tmp_path: Path
 ) -> None:
     file = tmp_path / "key"
-    file.write_text("good-file\n")
+    write_secret(file, "good-file\n")
     at = str(file)
     namespaces(demanding.address, API_KEY="good-variable")
     namespaces(demanding.address, API_KEY_FILE=at)
@@ -58,9 +58,9 @@ def test_the_api_key_comes_from_its_variable_a_file_or_the_option(
 
 def test_contradictions_are_refused(demanding: DemandingServer, tmp_path: Path) -> None:
     key, certificate, empty = tmp_path / "key", tmp_path / "certificate", tmp_path / "empty"
-    key.write_text("s3cret")
+    write_secret(key, "s3cret")
     certificate.write_text("x")
-    empty.write_text("\n")
+    write_secret(empty, "\n")
     two = namespaces(demanding.address, "--api-key", "s3cret", "--api-key-file", str(key), exit_code=2)
     assert "s3cret" not in two.output
     namespaces(demanding.address, API_KEY="s3cret", API_KEY_FILE=str(key), exit_code=2)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
+
+from memory_service.secret_files import OpenToOthers, read_secret
 
 CONNECTION_ARGUMENTS = (
     "api_key",
@@ -34,7 +37,7 @@ def connection_settings(
 
     Raises:
         click.UsageError: They contradict each other.
-        click.ClickException: A file cannot be read, or holds no API key.
+        click.ClickException: A file cannot be read, holds no API key, or has a secret and is open to others.
     """
     if (tls_certificate is None) != (tls_key is None):
         raise click.UsageError("--tls-certificate and --tls-key need each other")
@@ -43,7 +46,7 @@ def connection_settings(
         "tls": tls or tls_ca is not None or tls_certificate is not None,
         "root_certificates": _content("--tls-ca", tls_ca),
         "client_certificate": _content("--tls-certificate", tls_certificate),
-        "client_key": _content("--tls-key", tls_key),
+        "client_key": _content("--tls-key", tls_key, read_secret),
         "allow_insecure_token": allow_insecure_token,
     }
 
@@ -59,17 +62,19 @@ def _key(key: str | None, file: Path | None) -> str | None:
             return key
     if file is None:
         return key
-    content = _content("--api-key-file", file) or b""
+    content = _content("--api-key-file", file, read_secret) or b""
     found = content.decode("ascii", "replace").strip()
     if not found:
         raise click.ClickException(f"--api-key-file {str(file)!r} is empty")
     return found
 
 
-def _content(option: str, path: Path | None) -> bytes | None:
+def _content(option: str, path: Path | None, read: Callable[[Path], bytes] = Path.read_bytes) -> bytes | None:
     if path is None:
         return None
     try:
-        return path.read_bytes()
+        return read(path)
+    except OpenToOthers as error:
+        raise click.ClickException(f"{option}: {error}") from None
     except OSError as error:
         raise click.ClickException(f"{option} {str(path)!r} cannot be read: {error.strerror}") from None

@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import os
 import secrets
-import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from memory_service.credentials.grants import BadGrant
 from memory_service.data_key import DataKey
 from memory_service.files import Stamp, make_folder, stamp_of, write_whole
 from memory_service.sealing import Opener, Seal
+from memory_service.secret_files import OpenToOthers, read_secret
 
 FILE_NAME = "api-keys.json"
 """Of the file in a data directory."""
@@ -29,8 +29,6 @@ _FORMAT = 1
 _FILE_BYTES_MAX = 64 << 20
 _MAGIC = b"MSKEYS01"
 _SEALED_FOR = "api keys"
-# Nobody but the owner may write; a group may read, for that is how secrets are mounted into containers.
-_TOO_OPEN = stat.S_IWGRP | stat.S_IRWXO
 
 
 class BadKeyFile(ValueError):
@@ -152,10 +150,9 @@ class KeyFile:
 
 def _read(path: Path, bytes_max: int) -> bytes:
     try:
-        with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_mode & _TOO_OPEN:
-                raise BadKeyFile(f"{path} is open to others: chmod 600 it")
-            raw = file.read(bytes_max + 1)
+        raw = read_secret(path, bytes_max + 1)
+    except OpenToOthers as error:
+        raise BadKeyFile(str(error)) from None
     except OSError as error:
         raise BadKeyFile(f"{path} cannot be read: {error.strerror}") from None
     if len(raw) > bytes_max:

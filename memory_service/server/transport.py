@@ -14,6 +14,7 @@ import grpc
 import structlog
 
 from memory_service.config import BadConfig, Config, is_socket_file
+from memory_service.secret_files import OpenToOthers, read_secret
 
 _log = structlog.get_logger(__name__)
 
@@ -142,7 +143,7 @@ class _Files:
         assert config.tls_key is not None
         return cls(
             _read("--tls-certificate", config.tls_certificate),
-            _read("--tls-key", config.tls_key),
+            _read("--tls-key", config.tls_key, read_secret),
             None if config.tls_client_ca is None else _read("--tls-client-ca", config.tls_client_ca),
         )
 
@@ -178,9 +179,11 @@ class _Files:
         return grpc.ssl_server_certificate_configuration([(self.key, self.certificate)], self.client_ca)
 
 
-def _read(option: str, path: Path) -> bytes:
+def _read(option: str, path: Path, read: Callable[[Path], bytes] = Path.read_bytes) -> bytes:
     try:
-        return path.read_bytes()
+        return read(path)
+    except OpenToOthers as error:
+        raise BadConfig(f"{option}: {error}") from None
     except OSError as error:
         raise BadConfig(f"{option} {str(path)!r} cannot be read: {error.strerror}") from None
 

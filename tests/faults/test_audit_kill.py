@@ -10,6 +10,7 @@ from pathlib import Path
 import grpc
 import pytest
 
+from credentials import write_secret
 from faults.scale import drawn, rounds
 from grpc_api import Api
 from memory_service.audit.files import files_of
@@ -72,7 +73,7 @@ def test_a_log_of_killed_servers_verifies_and_has_every_delete(tmp_path: Path, s
     chance = drawn(f"audit-kill {sealed}")
     data_dir, folder = tmp_path / "data", tmp_path / "data" / "audit"
     key_file = tmp_path / "key"
-    key_file.write_text(secrets.token_hex(32))
+    write_secret(key_file, secrets.token_hex(32))
     key = read_key(key_file) if sealed else None
     flags = [*FLAGS, "--encryption-key-file", str(key_file)] if sealed else FLAGS
     deleted: list[str] = []

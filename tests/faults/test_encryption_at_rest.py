@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from contract.builders import EVERYTHING
+from credentials import write_secret
 from faults.canaries import canaries_in, canary, contents, unit_vectors, vectors_in
 from faults.scale import drawn, rounds
 from grpc_api import SMALL_GRAPHS, Api, Connect, eventually, outcome
@@ -38,9 +39,7 @@ CHUNK = 1 << 20
 @pytest.fixture
 def key_file(tmp_path: Path) -> Path:
     """A file with a key."""
-    path = tmp_path / "key"
-    path.write_text(base64.b64encode(secrets.token_bytes(32)).decode() + "\n")
-    return path
+    return write_secret(tmp_path / "key", base64.b64encode(secrets.token_bytes(32)).decode() + "\n")
 
 
 def serve(data_dir: Path, key_file: Path | None) -> ServerProcess:
@@ -185,7 +184,7 @@ def test_a_wrong_key_is_refused_and_changes_nothing(
 ) -> None:
     before = contents(killed)
     wrong = tmp_path / "wrong"
-    wrong.write_text(secrets.token_hex(32))
+    write_secret(wrong, secrets.token_hex(32))
     assert "encrypted with another key" in refused(killed, wrong)
     assert "is encrypted: give its key with --encryption-key-file" in refused(killed, None)
     marker = (killed / "encryption.json").rename(tmp_path / "marker")
@@ -233,7 +232,7 @@ def test_a_database_that_was_never_made_is_told_from_one_that_no_key_opens(
 
 @pytest.mark.parametrize("text", ["", "secret", "ab" * 31, "zz" * 32, base64.b64encode(b"x" * 33).decode()])
 def test_what_is_no_key_is_refused_without_being_told(tmp_path: Path, text: str) -> None:
-    (tmp_path / "key").write_text(text)
+    write_secret(tmp_path / "key", text)
     with pytest.raises(ValueError) as raised:
         read_key(tmp_path / "key")
     assert "32 bytes, as 64 hexadecimal digits or as base64" in str(raised.value)
@@ -258,7 +257,7 @@ def test_records_are_written_anew_with_a_key_another_key_and_none(
     tmp_path: Path, key_file: Path, connect: Connect
 ) -> None:
     other = tmp_path / "other"
-    other.write_text(secrets.token_hex(32))
+    write_secret(other, secrets.token_hex(32))
     plain, first, second, last = (tmp_path / name for name in ("plain", "first", "second", "last"))
     with serve(plain, None) as server:
         api = connect(server)
