@@ -34,7 +34,7 @@ from memory_service.stores.hnsw.backup_checks import (
     held_by,
     verify_backup,
 )
-from memory_service.stores.hnsw.folder_lock import lock_folder
+from memory_service.stores.hnsw.folder_lock import locked_folder
 from memory_service.stores.sqlite import (
     Connection,
     check_whole,
@@ -143,7 +143,7 @@ def rewrite_with_key(
     if not records.exists():
         raise NotRestorable(f"{source} is no data directory: there is no {RECORDS} in it")
     _check_vacant(target)
-    with lock_folder(source / "LOCK"):
+    with locked_folder(source):
         check_key(source, records, key)
         with _partial(target) as partial_folder:
             try:

@@ -21,7 +21,7 @@ from memory_service.stores.hnsw.backups import remove_partial_backups, write_bac
 from memory_service.stores.hnsw.change_log import HnswChangeLog
 from memory_service.stores.hnsw.commit_queue import CommitQueue
 from memory_service.stores.hnsw.erasure import begin_erasing, finish_erasing, forget_snapshots
-from memory_service.stores.hnsw.folder_lock import lock_folder
+from memory_service.stores.hnsw.folder_lock import locked_folder
 from memory_service.stores.hnsw.item_store import HnswItemStore
 from memory_service.stores.hnsw.kept_copy import keep_copy, remove_old_copies
 from memory_service.stores.hnsw.namespace_bytes import prepare_sums
@@ -59,7 +59,7 @@ class HnswStore(
         opened = ExitStack()
         try:
             make_folder(self._data_dir)
-            opened.enter_context(lock_folder(self._data_dir / "LOCK"))
+            opened.enter_context(locked_folder(self._data_dir))
             check_key(self._data_dir, path, self._key)
             self._space.open()
             if self._key is not None and not is_encrypted(self._data_dir):
