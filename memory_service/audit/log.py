@@ -7,6 +7,7 @@ import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Protocol
 
 import structlog
 
@@ -15,7 +16,7 @@ from memory_service.audit.known_keys import KnownKeys, read_known_keys
 from memory_service.audit.log_file import CannotOpenLog, LogFile
 from memory_service.clock import now_us
 from memory_service.data_key import DataKey
-from memory_service.errors import MemoryServiceError, Unavailable
+from memory_service.errors import MemoryServiceError, StorageFull, Unavailable
 
 FILE_BYTES_MAX = 16 * 1024 * 1024
 """About where a file ends and the next begins."""
@@ -32,6 +33,17 @@ _log = structlog.get_logger(__name__)
 _Waiting = tuple[Entry, asyncio.Future[None] | None]
 
 
+class Room(Protocol):
+    """Whoever holds some room back on the disk for when it is full."""
+
+    @property
+    def tight(self) -> bool:
+        """Whether there is so little room that what is held back is all that is left, or soon will be."""
+
+    async def make_room(self, folder: Path) -> None:
+        """Give up what is held back, if it is of the disk that a folder is on."""
+
+
 class AuditLog:
     """Takes entries in their order. For one event loop.
 
@@ -46,7 +58,9 @@ class AuditLog:
         version: str,
         file_bytes_max: int = FILE_BYTES_MAX,
         key: DataKey | None = None,
+        room: Room | None = None,
     ) -> None:
+        self._room = room
         self._file = LogFile(folder, file_bytes_max, key)
         self._folder, self._key = folder, key
         self._version = version
@@ -79,6 +93,11 @@ class AuditLog:
             raise CannotOpenLog(f"cannot tell what the audit log knows of keys: {error}") from error
 
     @property
+    def tight(self) -> bool:
+        """Whether the disk is so full that its room is for entries of what is done, and of no refusals."""
+        return self._room is not None and self._room.tight
+
+    @property
     def full(self) -> bool:
         """Whether so many entries wait for the disk that no more writes may be let in."""
         return len(self._waiting) >= QUEUED_ENTRIES_MAX
@@ -88,7 +107,14 @@ class AuditLog:
         self._enqueue(entry, None)
 
     def append_spared(self, entry: Entry) -> None:
-        """Add what did nothing, a refusal or a read, if there is room for it."""
+        """Add what did nothing, a refusal or a read, if there is room for it.
+
+        On a disk that is nearly full it is counted, and told with the next entry of another kind: or who is
+        refused again and again would use up the room that deletions need.
+        """
+        if self.tight:
+            self._missed += 1
+            return
         second = int(time.monotonic())
         since, count = self._refusals
         self._refusals = (second, count + 1 if second == since else 1)
@@ -130,12 +156,31 @@ class AuditLog:
         sync = self._sync_wanted or any(done is not None for _, done in group)
         sync = sync or time.monotonic() > self._file.synced_at_s + _SYNC_AFTER_S
         self._sync_wanted = False
-        entries = [entry for entry, _ in group]
-        writing = self._loop.run_in_executor(self._thread, lambda: self._file.write(entries, sync=sync))
-        writing.add_done_callback(lambda ended: self._written(group, sync, ended))
+        writing = self._write(group, sync)
+        writing.add_done_callback(lambda ended: self._ended(group, sync, ended.exception()))
 
-    def _written(self, group: list[_Waiting], sync: bool, ended: asyncio.Future[None]) -> None:
-        error = ended.exception()
+    def _write(self, group: list[_Waiting], sync: bool) -> asyncio.Future[None]:
+        entries = [entry for entry, _ in group]
+        return self._loop.run_in_executor(self._thread, lambda: self._file.write(entries, sync=sync))
+
+    def _ended(self, group: list[_Waiting], sync: bool, error: BaseException | None) -> None:
+        waited_for = any(done is not None for _, done in group)
+        if self._room is not None and waited_for and isinstance(error, StorageFull):
+            self._making_room = self._loop.create_task(self._write_again(group, sync, self._room))
+        else:
+            self._written(group, sync, error)
+
+    async def _write_again(self, group: list[_Waiting], sync: bool, room: Room) -> None:
+        """Write what met a full disk with the room that is held back for it."""
+        error: BaseException | None = None
+        try:
+            await room.make_room(self._folder)
+            await self._write(group, sync)
+        except Exception as raised:
+            error = raised
+        self._written(group, sync, error)
+
+    def _written(self, group: list[_Waiting], sync: bool, error: BaseException | None) -> None:
         for _, done in group:
             if done is not None and not done.done():
                 if error is None:

@@ -22,7 +22,7 @@ from memory_service.caller import present_caller
 from memory_service.clock import now_us
 from memory_service.credentials.api_keys import ApiKey
 from memory_service.credentials.key_differences import KeyDifference, differences_from_told
-from memory_service.errors import MemoryServiceError, Overloaded
+from memory_service.errors import MemoryServiceError, Overloaded, StorageFull
 from memory_service.server.audited_fields import ID_CHARS_MAX, IDS_MAX, ids_of, parameters_of
 from memory_service.server.errors import code_of
 
@@ -93,6 +93,8 @@ WRITTEN_AHEAD = frozenset(
     }
 )
 """Methods that remove or administer: on disk before their effect, and again with their outcome."""
+_WRITING_IN_PARTS = frozenset({"ConsolidateMemories", "ExtractMemories", "Import"})
+"""Which of WRITES may have done a part of it when the disk is full."""
 
 # How a call ends whose caller has left.
 _LEFT = (asyncio.CancelledError, GeneratorExit)
@@ -134,6 +136,9 @@ class _Call:
         self.id_count = 0
         self.revision = 0
         self.parameters: dict[str, str] = {}
+        self.begun = False
+        """Whether it was let in, so that it may have changed something."""
+        self.began_tight = False
 
     def take_request(self, request: Message) -> None:
         """Note what a request is about, what it wants done, and whether it writes."""
@@ -311,6 +316,7 @@ class Auditing:
             await self._log.write_ahead(told.entry("intent"))
         elif self._log.full:
             raise Overloaded("queued_audit_entries_max", QUEUED_ENTRIES_MAX)
+        told.begun, told.began_tight = True, self._log.tight
 
     def _failed(self, told: _Call, error: BaseException) -> None:
         if isinstance(error, MemoryServiceError):
@@ -319,14 +325,21 @@ class Auditing:
             code = grpc.StatusCode.CANCELLED
         else:
             code = grpc.StatusCode.INTERNAL
-        self._keep(told, told.entry("call", "denied" if code in _DENIED else "failed", code.name))
+        entry = told.entry("call", "denied" if code in _DENIED else "failed", code.name)
+        self._keep(told, entry, spared=not told.begun or self._met_full_disk(told, error))
+
+    def _met_full_disk(self, told: _Call, error: BaseException) -> bool:
+        """Whether a write was refused for a disk that was full before it began: so nothing of it was done."""
+        name = _name(told.method)
+        always_tight = told.began_tight and self._log.tight
+        return always_tight and isinstance(error, StorageFull) and name in WRITES - _WRITING_IN_PARTS
 
     def _ended(self, told: _Call) -> None:
         self._keep(told, told.entry("call", "allowed", "OK"))
 
-    def _keep(self, told: _Call, entry: Entry) -> None:
+    def _keep(self, told: _Call, entry: Entry, *, spared: bool = False) -> None:
         _KEPT.set(True)
-        if told.reads:
+        if told.reads or spared:
             self._log.append_spared(entry)
         else:
             self._log.append(entry)

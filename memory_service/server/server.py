@@ -146,11 +146,11 @@ def open_write_policy(config: Config) -> WritePolicy | None:
     return None
 
 
-def open_audit_log(config: Config) -> AuditLog | None:
-    """Return the audit log, open; None: none is kept."""
+def open_audit_log(config: Config, store: Store) -> AuditLog | None:
+    """Return the audit log, open; None: none is kept. `store` has room for it where the disk is full."""
     if not config.audited:
         return None
-    log = AuditLog(config.data_dir / "audit", __version__, key=_data_key(config))
+    log = AuditLog(config.data_dir / "audit", __version__, key=_data_key(config), room=store)
     try:
         log.open()
     except CannotOpenLog as error:
@@ -291,7 +291,7 @@ async def run(config: Config, announce: Callable[[str, str], None]) -> None:
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(store.close)
         # Behind the store, which keeps a second server out of the folder.
-        audit_log = open_audit_log(config)
+        audit_log = open_audit_log(config, store)
         if audit_log is not None:
             stack.push_async_callback(audit_log.close)
         if embedder is not None:

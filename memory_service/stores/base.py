@@ -24,6 +24,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from memory_service.errors import FailedPrecondition
 from memory_service.records import (
@@ -470,6 +471,15 @@ class Store(ItemStore, PendingStore, StateStore, QuarantineStore, UndoStore, Cha
         Calls progress(done_bytes, total_bytes) now and then. MUST raise InvalidArgument when the
         name is taken and Unsupported when `capabilities.backup` is False.
         """
+
+    @property
+    def tight(self) -> bool:
+        """Whether the disk is so full that only what makes the records no larger is written."""
+        return False
+
+    async def make_room(self, folder: Path) -> None:
+        """Give up what is held back of a full disk, where a folder is on that disk. Raises Unavailable."""
+        return
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import subprocess
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from google.protobuf import timestamp_pb2
 from faults.disk import Disk
 from faults.scale import SOAK
 from grpc_api import Api, Connect, decode, eventually, outcome, refusal
+from memory_service.audit.verification import entries, verify
 from memory_service.indexes.hnsw import HnswGraph
 from memory_service.v1 import admin_pb2, state_pb2, user_memory_pb2, user_memory_pb2_grpc
 from memory_service.v1 import memory_pb2 as pb
@@ -69,6 +71,14 @@ class Tmpfs(SmallDisk):
     def free_bytes(self) -> int:
         found = os.statvfs(self.data_dir)
         return found.f_bavail * found.f_frsize
+
+    def fill(self, left_bytes: int = 0) -> None:
+        """As above; what it counts is off by some pages, so the last of them are taken one by one."""
+        super().fill(left_bytes)
+        if not left_bytes:
+            with suppress(OSError), self._stranger.open("ab", buffering=0) as file:
+                while file.write(bytes(os.sysconf("SC_PAGE_SIZE"))):
+                    pass
 
 
 class Quota(SmallDisk):
@@ -285,6 +295,72 @@ def test_a_deletion_for_which_even_the_ballast_is_too_small_is_refused_and_not_t
         for item in [item for item in items if item.text in filled.texts]:
             filled.delete(item)
         filled.is_readable()
+
+
+DELETIONS = 50
+
+
+def intents(data_dir: Path) -> list[str]:
+    """The ids of items whose deletion is on disk in the audit log, which is whole."""
+    assert verify(data_dir / "audit").problem is None
+    return [line.ids[0] for line in entries(data_dir / "audit") if line.event == "intent" and line.ids]
+
+
+def test_deletions_go_on_where_the_audit_log_is_the_first_to_meet_the_full_disk(
+    small: SmallDisk, connect: Connect
+) -> None:
+    with ServerProcess(small.data_dir, flags=[*FLAGS, "--audit", "--audit-reads"], env=small.env) as server:
+        filled = Filled(connect(server))
+        items = [filled.add() for _ in range(DELETIONS)]
+        assert is_held(small)
+        small.fill()
+        while not logged(server, "audit_log_failed"):
+            filled.api.found(NS, limit=1)
+        assert is_held(small), "room that deletions need was given to reads"
+        for number, item in enumerate(items):
+            filled.delete(item)
+            assert intents(small.data_dir)[number:] == [item.id]
+        assert logged(server, "disk_ballast_released")
+        filled.is_refused()
+        small.make_room()
+        eventually(filled.takes_writes, "a write that is taken again")
+        eventually(lambda: is_held(small), "a new ballast")
+        filled.is_readable()
+        assert server.terminate() == 0
+    assert len(intents(small.data_dir)) == DELETIONS
+
+
+def test_a_server_with_an_audit_log_starts_on_a_full_disk(small: SmallDisk, connect: Connect) -> None:
+    with ServerProcess(small.data_dir, flags=[*FLAGS, "--audit"], env=small.env) as server:
+        filled = Filled(connect(server))
+        item = filled.add()
+        filled.add()
+        server.kill()
+    small.fill()
+    with ServerProcess(small.data_dir, flags=[*FLAGS, "--audit"], env=small.env) as server:
+        filled.api = connect(server)
+        filled.delete(item)
+        filled.is_readable()
+
+
+def test_refused_writes_use_up_no_room_that_deletions_need(small: SmallDisk, connect: Connect) -> None:
+    """What is refused for the full disk is counted, and told once there is something else to tell."""
+    with ServerProcess(small.data_dir, flags=[*FLAGS, "--audit"], env=small.env) as server:
+        filled = Filled(connect(server))
+        items = [filled.add() for _ in range(2)]
+        small.fill()
+        filled.delete(items[0])
+        log = small.data_dir / "audit"
+        before = sum(1 for _ in entries(log))
+        for _ in range(100):
+            filled.is_refused()
+        filled.delete(items[1])
+        assert sum(line.count for line in entries(log) if line.event == "missed") == 200
+        assert sum(1 for _ in entries(log)) < before + 10
+        small.make_room()
+        eventually(filled.takes_writes, "a write that is taken again")
+        assert server.terminate() == 0
+    assert verify(log).problem is None
 
 
 def grow_until_refused(filled: Filled) -> None:

@@ -163,6 +163,15 @@ class CommitQueue:
             raise StorageFailed
         return await self._enqueue(self._between(work))
 
+    async def make_room(self) -> None:
+        """Give up the ballast for somebody else who met the full disk."""
+
+        def release(_: Connection) -> None:
+            # What waits in the log takes room that is needed as well.
+            self._shrink_log |= self._space.release()
+
+        await self.run(release)
+
     def _between(self, work: Callable[[Connection], T]) -> _Write[T]:
         return _Write(work, lambda _: None, self._loop.create_future(), heavy=True, alone=True)
 

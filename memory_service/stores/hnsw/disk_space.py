@@ -100,6 +100,12 @@ class DiskSpace:
             self._set_tight(True, self._free_bytes())
         return held
 
+    def is_of(self, folder: Path) -> bool:
+        """Whether a folder is on the disk whose room this is."""
+        with contextlib.suppress(OSError):
+            return folder.stat().st_dev == self._folder.stat().st_dev
+        return False
+
     def demand(self, nbytes: int) -> None:
         """Ask for room for files beside the records. Raises StorageFull."""
         if self.tight or (self._free_bytes_min and self._free_bytes() - nbytes < self._free_bytes_min):

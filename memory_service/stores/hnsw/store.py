@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from queue import SimpleQueue
 
 import structlog
@@ -167,6 +168,14 @@ class HnswStore(
         if folder.exists():
             raise InvalidArgument("name", "a backup of this name exists")
         return await self._read(partial(write_backup, folder, progress, self._key, self._space.demand))
+
+    @property
+    def tight(self) -> bool:
+        return self._space.tight
+
+    async def make_room(self, folder: Path) -> None:
+        if self._space.is_of(folder):
+            await self._queue.make_room()
 
     async def _record_snapshot(self, uid: int, manifest: str) -> bool:
         return await self._queue.record(lambda db: namespace_writes.record_snapshot(db, uid, manifest))
