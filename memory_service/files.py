@@ -1,4 +1,4 @@
-"""Files that outlive a loss of power, and files that others change."""
+"""Files that outlive a loss of power, and files that others change or take away."""
 
 from __future__ import annotations
 
@@ -59,3 +59,29 @@ def stamp_of(path: Path) -> Stamp:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_size, found.st_mode
+
+
+class InPlace:
+    """Files that are open, and whether their paths still name them.
+
+    What is written to a file whose name is gone, or names another one, is lost with the process.
+    """
+
+    def __init__(self, *paths: Path) -> None:
+        self._known = [(str(path), _identity_of(str(path))) for path in paths]
+
+    def lost(self) -> str:
+        """Return the name of a file that is not in its place any more; "": all are."""
+        for path, known in self._known:
+            if known is None or _identity_of(path) != known:
+                return os.path.basename(path)
+        return ""
+
+
+def _identity_of(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        # Also one that may not be looked at: somebody has put a folder of theirs in its place.
+        return None
+    return found.st_dev, found.st_ino

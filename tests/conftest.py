@@ -24,6 +24,7 @@ _LONGEST = (
     "test_damaged_snapshots",
     "test_processors",
     "test_server",
+    "test_data_folder",
     "test_model",
     "test_user_memory_llm",
 )

@@ -18,6 +18,7 @@ from google.protobuf.descriptor import FieldDescriptor, MethodDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc import error_details_pb2, status_pb2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 
 from memory_service.v1 import (
@@ -350,6 +351,12 @@ def decode(error: grpc.RpcError) -> Refusal:
 
 def _detail(status: status_pb2.Status, into: Any) -> Any:
     return next((into for detail in status.details if detail.Unpack(into)), None)
+
+
+def is_serving(api: Api) -> bool:
+    """What health tells."""
+    answer = health_pb2_grpc.HealthStub(api.channel).Check(health_pb2.HealthCheckRequest())
+    return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
 
 
 def eventually(check: Callable[[], bool], what: str) -> None:

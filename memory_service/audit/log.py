@@ -92,6 +92,12 @@ class AuditLog:
         except OSError as error:
             raise CannotOpenLog(f"cannot tell what the audit log knows of keys: {error}") from error
 
+    async def is_sound(self) -> bool:
+        """Whether it can be written; False: no more until a restart, and so nothing is changed."""
+        sound = await self._loop.run_in_executor(self._thread, self._file.is_sound)
+        self.failing = self.failing or not sound
+        return sound
+
     @property
     def tight(self) -> bool:
         """Whether the disk is so full that its room is for entries of what is done, and of no refusals."""

@@ -9,6 +9,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import structlog
+
 from memory_service.audit.entries import SEALED_FOR, Entry, line_of
 from memory_service.audit.files import (
     FIRST,
@@ -25,9 +27,10 @@ from memory_service.audit.files import (
 from memory_service.clock import now_us
 from memory_service.data_key import DataKey
 from memory_service.errors import MemoryServiceError, StorageFull, Unavailable
-from memory_service.files import make_folder, sync, write_whole
+from memory_service.files import InPlace, make_folder, sync, write_whole
 from memory_service.sealing import Seal
 
+_log = structlog.get_logger(__name__)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -48,7 +51,7 @@ class LogFile:
         self._unsynced = False
         self.synced_at_s = time.monotonic()
         self.broken = False
-        """An fsync failed, or half a line cannot be taken back: what the disk holds is not known."""
+        """What the disk holds is not known: an fsync failed, half a line stays, or a file is gone."""
 
     def open(self, version: str) -> list[str]:
         """Take the log and go on with its chain. Returns what is wrong with it; raises CannotOpenLog."""
@@ -74,6 +77,7 @@ class LogFile:
             fcntl.flock(self._head_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise CannotOpenLog(f"another server writes {self._folder}") from error
+        self._in_place = InPlace(*([files[-1][1]] if files else []), self._folder / HEAD)
         events, wrong = self._go_on(files, head)
         events.append(Entry(event="opened", time_us=now_us(), version=version))
         self.write(events, sync=True)
@@ -130,10 +134,19 @@ class LogFile:
                 self._unsynced = True
             if sync:
                 self.sync()
+                if not self.is_sound():
+                    raise Unavailable.storage()
         except OSError as error:
             if error.errno in _FULL and not self.broken:
                 raise StorageFull from error
             raise Unavailable.storage() from error
+
+    def is_sound(self) -> bool:
+        """Whether it can be written; no more once its end or its head is not in its place any more."""
+        if not self.broken and (lost := self._in_place.lost()):
+            self.broken = True
+            _log.error("audit_log_lost", file=lost, effect="nothing is changed until a restart")
+        return not self.broken
 
     def _append(self, data: bytes) -> None:
         if self._file < 0 or self._size_bytes + len(data) > self._file_bytes_max:
@@ -161,6 +174,7 @@ class LogFile:
             os.close(self._file)
         self._file, self._size_bytes = file, os.fstat(file).st_size
         self._seal = self._new_seal()
+        self._in_place = InPlace(path, self._folder / HEAD)
         sync(self._folder)
 
     def sync(self) -> None:

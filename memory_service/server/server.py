@@ -36,6 +36,7 @@ from memory_service.server.intake import intake_server
 from memory_service.server.logs import log_of_loop
 from memory_service.server.reflection import Reflection
 from memory_service.server.services import SERVICES, Services
+from memory_service.server.soundness import watching_soundness
 from memory_service.server.transport import bind, check_transport
 from memory_service.stores.base import Store
 
@@ -305,6 +306,7 @@ async def run(config: Config, announce: Callable[[str, str], None]) -> None:
         server, services = await build_server(config, store, embedder, llm, reranker, audit_log, policy)
         if server.access is not None:
             await stack.enter_async_context(server.access.refreshing())
+        await stack.enter_async_context(watching_soundness(store, audit_log, server.health))
         await stack.enter_async_context(services.administration.sweeping())
         await stack.enter_async_context(services.backfill.running())
         await server.start()

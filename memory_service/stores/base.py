@@ -472,6 +472,10 @@ class Store(ItemStore, PendingStore, StateStore, QuarantineStore, UndoStore, Cha
         name is taken and Unsupported when `capabilities.backup` is False.
         """
 
+    def is_sound(self) -> bool:
+        """Whether it takes writes; False: no more until a restart, for its files failed or are gone."""
+        return True
+
     @property
     def tight(self) -> bool:
         """Whether the disk is so full that only what makes the records no larger is written."""

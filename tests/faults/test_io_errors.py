@@ -22,7 +22,7 @@ from faults.io_errors import Case, Told
 from faults.power_loss import LostPower, Record, read_trace
 from faults.recovery import look_at, losses
 from faults.scale import drawn, rounds
-from grpc_api import Api, Connect, decode, eventually, refusal
+from grpc_api import Api, Connect, decode, eventually, is_serving, refusal
 from memory_service.v1 import admin_pb2
 from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
@@ -207,6 +207,7 @@ def test_what_waited_behind_a_sync_that_failed_fails_too(tmp_path: Path, connect
         assert api.found(NS, limit=-1) == ["before"]
         told = refusal(api.admin.Flush, admin_pb2.FlushRequest())
         assert told.reason == "STORAGE_UNAVAILABLE"
+        eventually(lambda: not is_serving(api), "health that tells")
         assert server.terminate() == 0
     with ServerProcess(disk.folder, flags=["--embedder", "none"]) as server:
         assert set(connect(server).found(NS, limit=-1)) <= {"before", "first"}

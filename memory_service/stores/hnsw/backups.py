@@ -62,8 +62,8 @@ def write_backup(
 
     `demand` raises StorageFull where the disk has no room for so many bytes. Raises Unavailable, too.
     """
-    demand(database_bytes(db))
     try:
+        demand(database_bytes(db))
         with _partial(folder) as partial_folder:
             manifest = _write(partial_folder, folder.name, progress, key, db)
             reach("backup.before_rename")

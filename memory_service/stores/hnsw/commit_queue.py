@@ -27,6 +27,7 @@ from memory_service.caller import present_caller
 from memory_service.errors import MemoryServiceError, Overloaded, StorageFull, Unavailable
 from memory_service.failpoints import reach
 from memory_service.fair_queue import FairQueue
+from memory_service.files import InPlace
 from memory_service.limits import Limits
 from memory_service.log_causes import cause_of
 from memory_service.stores.hnsw.disk_space import DiskSpace
@@ -83,10 +84,15 @@ class CommitQueue:
         before_commit: Callable[[Connection], None],
         after_rollback: Callable[[], None],
         reader: Connection,
+        in_place: InPlace | None = None,
     ) -> None:
-        """`reader` is for the loop alone, and sees what is published and nothing else."""
+        """`reader` is for the loop alone, and sees what is published and nothing else.
+
+        `in_place` has the files that are written; None: where they are is not looked at.
+        """
         self._connection = connection
         self._reader = reader
+        self._in_place = in_place or InPlace()
         self._space = space
         self._before_commit = before_commit
         self._after_rollback = after_rollback
@@ -162,6 +168,16 @@ class CommitQueue:
         if self._failed:
             raise StorageFailed
         return await self._enqueue(self._between(work))
+
+    def is_sound(self) -> bool:
+        """Whether writes are taken; no more are once the files are not where the next start looks for them.
+
+        It is asked after each commit, before that is answered; that takes a few microseconds for a group.
+        """
+        if not self._failed and (lost := self._in_place.lost()):
+            self._failed = True
+            _log.error("data_folder_lost", file=lost, effect="no more writes are taken until a restart")
+        return not self._failed
 
     async def make_room(self) -> None:
         """Give up the ballast for somebody else who met the full disk."""
@@ -367,6 +383,9 @@ class CommitQueue:
     def _committed(self) -> None:
         # Nothing else runs on the loop before all is published.
         self._attempt(partial(rollback, self._reader))
+        if not self.is_sound():
+            for write in self._group:
+                write.error = write.error or StorageFailed()
         group, self._group = self._group, []
         for write in self._again:
             group.remove(write)

@@ -13,7 +13,7 @@ import structlog
 
 from memory_service.errors import InvalidArgument, StorageFull, Unavailable
 from memory_service.failpoints import reach
-from memory_service.files import make_folder, sync
+from memory_service.files import InPlace, make_folder, sync
 from memory_service.log_causes import cause_of
 from memory_service.stores.base import BackupReport, CannotOpen, Capabilities, Store
 from memory_service.stores.encryption import check_key, is_encrypted, mark
@@ -34,7 +34,14 @@ from memory_service.stores.hnsw.snapshots import Snapshots
 from memory_service.stores.hnsw.state_store import HnswStateStore
 from memory_service.stores.hnsw.undo_store import HnswUndoStore
 from memory_service.stores.hnsw.view_cache import ViewCache
-from memory_service.stores.sqlite import Connection, checkpoint, connect, translated, used_page_bytes
+from memory_service.stores.sqlite import (
+    Connection,
+    StorageFailed,
+    checkpoint,
+    connect,
+    translated,
+    used_page_bytes,
+)
 
 _log = structlog.get_logger(__name__)
 
@@ -83,7 +90,7 @@ class HnswStore(
             for _ in range(_READERS):
                 self._spare_readers.put(self._connect())
                 opened.callback(lambda: self._spare_readers.get().close())
-            self._snapshots = Snapshots(self._data_dir / "indexes", self._key, demand=self._space.demand)
+            self._snapshots = Snapshots(self._data_dir / "indexes", self._key, demand=self._demand)
             self._snapshots.sweep(manifests)
             remove_partial_backups(self._data_dir / "backups")
             reach("open.after_sweep")
@@ -97,12 +104,26 @@ class HnswStore(
             raise
         self._opened = opened
         self._threads = ThreadPoolExecutor(_READERS, thread_name_prefix="read")
+        # Every connection has both open by now.
+        in_place = InPlace(path, path.with_name(f"{path.name}-wal"))
         self._queue = CommitQueue(
-            self._writer, self._space, self._ledger.write_back, self._ledger.forget_all, self._reader
+            self._writer,
+            self._space,
+            self._ledger.write_back,
+            self._ledger.forget_all,
+            self._reader,
+            in_place,
         )
         self._views = ViewCache(
             self._settings, self._snapshots, self._analyzer, self._read, self._record_snapshot
         )
+
+    def _demand(self, nbytes: int) -> None:
+        """Ask for room for a snapshot. Raises StorageFull and Unavailable."""
+        # It could not be recorded, and the folder may be another's by now.
+        if not self._queue.is_sound():
+            raise StorageFailed
+        self._space.demand(nbytes)
 
     def _connect(self) -> Connection:
         return connect(self._data_dir / "records.db", key=self._records_key)
@@ -168,6 +189,9 @@ class HnswStore(
         if folder.exists():
             raise InvalidArgument("name", "a backup of this name exists")
         return await self._read(partial(write_backup, folder, progress, self._key, self._space.demand))
+
+    def is_sound(self) -> bool:
+        return self._queue.is_sound()
 
     @property
     def tight(self) -> bool:
