@@ -21,7 +21,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from credentials import BY_NAME, ROLES, Client, Issuer, KeyMaker, connect, jwt_flags, keys_in
-from grpc_api import METHODS, json_value, outcome, path, valid_request
+from grpc_api import METHODS, eventually, json_value, outcome, path, valid_request
 from memory_service.cli import main
 from memory_service.server.access.permissions import PERMISSIONS, Reach
 from memory_service.v1 import memory_pb2
@@ -361,6 +361,66 @@ def test_each_message_of_an_import_is_held_to_the_namespaces(guarded: Guarded) -
             upload(*namespaces)
         assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED, namespaces
     assert guarded.root.refused("GetNamespaceStats", namespace="nothing").reason == "NAMESPACE_NOT_FOUND"
+
+
+def test_each_message_of_an_import_is_held_to_what_it_names(guarded: Guarded, filled: str) -> None:
+    """A parent in the second message tells as much as one in the first."""
+    writer, both = guarded.holding(roles=["write"]), guarded.holding(roles=["read", "write"])
+    keys = [guarded.keys.token("ada", roles=roles) for roles in (["write"], ["read", "write"])]
+    of_keys = [guarded.client.presenting(key) for key in keys]
+    for client in of_keys:
+        known = lambda client=client: outcome(lambda: client.call("GetInfo")).name == "OK"
+        eventually(known, "the key is known")
+    there = both.call("Add", namespace=filled, item={"text": "x"}).item.id
+    plain = memory_pb2.MemoryItem(text="imported")
+    child = memory_pb2.MemoryItem(text="child")
+    child.provenance.parent_ids.append(there)
+
+    def upload(client: Client, *messages: tuple[str, list[memory_pb2.MemoryItem]]) -> Any:
+        requests = [memory_pb2.ImportRequest(namespace=name, items=items) for name, items in messages]
+        return client.start(BY_NAME["Import"], iter(requests))
+
+    for client in (writer, of_keys[0]):
+        for second in ("", filled):
+            for later in ([child], [plain, child]):
+                for before in ([(filled, [plain])], [(filled, []), ("", [plain])]):
+                    with pytest.raises(grpc.RpcError) as caught:
+                        upload(client, *before, (second, later))
+                    assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED, (second, later)
+        assert upload(client, (filled, [plain]), ("", [plain])).imported_count == 2
+    for client in (both, of_keys[1]):
+        assert upload(client, (filled, [plain]), ("", [child])).imported_count == 2
+
+
+# What a request holds of names and is not looked up for its writer: what is written, the server's own fields,
+# and the thing itself that a method is about.
+NOT_LOOKED_UP = frozenset(
+    ("id", "request_id", "session_id", "credential_id", "message_id", "tool_call_id", "source_item_id")
+)
+
+
+def named_things(message: Descriptor, seen: tuple[str, ...] = ()) -> set[str]:
+    """The names of all fields of a request, however deep, that name something that is stored."""
+    found = {field.name for field in message.fields if field.name.endswith(("_id", "_ids", "id"))}
+    for field in message.fields:
+        inner = field.message_type
+        if inner is not None and inner.full_name not in seen and not inner.full_name.startswith("google."):
+            found |= named_things(inner, (*seen, inner.full_name))
+    return found - NOT_LOOKED_UP
+
+
+def test_what_a_writer_names_of_what_is_stored_needs_read_wherever_it_stands() -> None:
+    """A new field that names items is looked at by the table, or its method needs `read` anyway."""
+    looked_at = {"parent_ids", "interaction_ids"}
+    # The provenance of a document is the server's: what a caller puts there is not looked at.
+    output_only = {"AddDocument": {"parent_ids"}}
+    for method in METHODS:
+        permission = PERMISSIONS[path(method)]
+        if {role.value for role in permission.roles} & {"read", "admin"}:
+            continue
+        named = named_things(method.input_type) - output_only.get(method.name, set())
+        assert named <= looked_at, (method.name, named)
+        assert not named or permission.added is not None, method.name
 
 
 def test_only_the_callers_namespaces_are_listed_page_by_page(guarded: Guarded) -> None:

@@ -102,35 +102,35 @@ class Access:
         permission = PERMISSIONS.get(method)
         if permission is None:
             return _refuse
-        added = permission.added
         in_namespace = permission.reach is Reach.NAMESPACE
 
         def decoder(raw: bytes) -> Any:
             request = decode(raw)
-            caller = present_caller()
-            if in_namespace:
-                name = request.namespace
-                # A name is found without a look at each pattern.
-                if name not in caller.namespaces and not caller.may_use(name):
-                    raise PermissionDenied
-            if added is not None and not added(request) <= caller.roles:
-                raise PermissionDenied
+            _check(permission, request, in_namespace=in_namespace)
             return request
 
         return decoder
 
     def authorising_upload(self, method: str, decode: Callable[[bytes], Any]) -> Callable[[], Any]:
-        """Return what makes such a decoder for an upload: after its first message, no namespace is needed."""
-        whole = self.authorising(method, decode)
+        """Return what makes such a decoder for an upload.
+
+        After the first message one may leave the namespace out, and nothing else: what a message holds is
+        checked in each of them.
+        """
+        permission = PERMISSIONS.get(method)
+        if permission is None:
+            return lambda: _refuse
+        of_namespaces = permission.reach is Reach.NAMESPACE
 
         def begin() -> Callable[[bytes], Any]:
             begun = False
 
             def decoder(raw: bytes) -> Any:
                 nonlocal begun
-                if begun and not (request := decode(raw)).namespace:
-                    return request
-                request, begun = whole(raw), True
+                request = decode(raw)
+                in_namespace = of_namespaces and (not begun or bool(request.namespace))
+                _check(permission, request, in_namespace=in_namespace)
+                begun = True
                 return request
 
             return decoder
@@ -218,6 +218,18 @@ class Access:
 
 def _refuse(raw: bytes) -> Any:
     raise PermissionDenied
+
+
+def _check(permission: Permission, request: Any, *, in_namespace: bool) -> None:
+    """Refuse a request that the caller may not make, by what it holds. Runs for every call."""
+    caller = present_caller()
+    if in_namespace:
+        name = request.namespace
+        # A name is found without a look at each pattern.
+        if name not in caller.namespaces and not caller.may_use(name):
+            raise PermissionDenied
+    if permission.added is not None and not permission.added(request) <= caller.roles:
+        raise PermissionDenied
 
 
 def _token(context: Context) -> str:
