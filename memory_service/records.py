@@ -6,7 +6,7 @@ Times are integers: microseconds since the Unix epoch, in names that end in `_us
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -413,10 +413,15 @@ class Around(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True, frozen=True)
 class RequestKey:
-    """A client's id of a request, and a digest of its body."""
+    """A client's id of a request, and a digest of its body.
+
+    `complete` is called with the receipt before that is kept, within the transaction of the write, and puts
+    in what else the answer is made of. It may be called in another thread, and again if a write is repeated.
+    """
 
     id: str
     digest: bytes
+    complete: Callable[[Receipt], None] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(slots=True)
@@ -483,8 +488,25 @@ class ItemStamp(msgspec.Struct, array_like=True):
     expire_us: int | None
 
 
+class Answer(msgspec.Struct, array_like=True):
+    """What a request was answered, encoded as it was sent, and `bare`: the same without anybody's contents.
+
+    `whole` is kept as long as all that it tells of: items by their ids, states by their keys. It is empty
+    where something of it was erased since.
+    """
+
+    whole: bytes
+    bare: bytes
+    items: list[str] = []
+    states: list[str] = []
+
+
 class Receipt(msgspec.Struct, array_like=True):
-    """What a write did. A replayed one tells what the first request of this id did."""
+    """What a write did. A replayed one tells what the first request of this id did.
+
+    It is kept with the request, so it holds no contents: the repeated request has its own, and what else an
+    answer tells of is found by `seen`, versions of items, or is in `answer`.
+    """
 
     revision: int
     items: list[ItemStamp] = []
@@ -500,6 +522,39 @@ class Receipt(msgspec.Struct, array_like=True):
     replayed: bool = False
     restored_count: int = 0
     unrestorable_count: int = 0
+    writers: list[tuple[int, str, str, float]] = []
+    """Who wrote the items, by name and credential, and how far that is trusted; each from an item on."""
+    degraded: list[tuple[int, str]] = []
+    seen: list[tuple[str, int]] = []
+    """Versions of other items that the answer tells of: id and revision."""
+    note: list[Json] = []
+    """What else a service needs in order to answer alike."""
+    answer: Answer | None = None
+
+    def add(self, item: Item) -> None:
+        """Note an item that was written."""
+        stamp = ItemStamp(
+            item.id, item.revision, item.position, item.create_us, item.update_us, item.expire_us
+        )
+        known = item.provenance or UNATTRIBUTED
+        writer = known.writer, known.credential_id, known.trust
+        before = self.writers[-1][1:] if self.writers else _NOBODY
+        if writer != before:
+            self.writers.append((len(self.items), *writer))
+        self.items.append(stamp)
+
+    def written(self) -> Iterator[tuple[ItemStamp, Provenance]]:
+        """Return for each item its stamp, and of its provenance who wrote it and how far that is trusted."""
+        waiting = list(reversed(self.writers))
+        known = UNATTRIBUTED
+        for at, stamp in enumerate(self.items):
+            if waiting and waiting[-1][0] == at:
+                _, name, credential_id, trust = waiting.pop()
+                known = Provenance(name, credential_id, trust=trust)
+            yield stamp, known
+
+
+_NOBODY = UNATTRIBUTED.writer, UNATTRIBUTED.credential_id, UNATTRIBUTED.trust
 
 
 @dataclass(slots=True)

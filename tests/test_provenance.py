@@ -13,7 +13,8 @@ from grpc_api import Api, refusal, struct, texts_of
 from memory_service.caller import ANYBODY, Caller, Role, set_caller
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
-from memory_service.domain.memories import UPDATABLE, Memories
+from memory_service.domain.item_writing import UPDATABLE
+from memory_service.domain.memories import Memories
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.quarantine import Quarantine
 from memory_service.domain.retrieval import Retrieval

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from memory_service.clock import now_us
+from memory_service.domain.answers import live_versions
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.interaction_items import (
@@ -24,6 +25,7 @@ from memory_service.domain.interaction_items import (
     sender_of,
     text_of,
 )
+from memory_service.domain.item_writing import Added
 from memory_service.domain.memories import Memories
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.retrieval import Retrieval, Selection
@@ -38,6 +40,7 @@ from memory_service.records import (
     ItemKind,
     Json,
     ProvenanceDraft,
+    Receipt,
     RequestKey,
     Role,
     TextPart,
@@ -160,9 +163,7 @@ class Interactions:
         if message is not None:
             facet.tags[LINK_TAG], facet.tags[PARTY_TAG] = message.id, sender_of(message)
             saying.session_id = saying.session_id or message.session_id
-        kept = await self._keep(namespace, saying, Role.ASSISTANT, facet, request)
-        (kept.interaction,) = await self.with_originals(namespace, [kept.interaction.item])
-        return kept
+        return await self._keep(namespace, saying, Role.ASSISTANT, facet, request, original=message)
 
     async def keep_reflection(
         self, namespace: str, saying: Saying, interaction_ids: Sequence[str], request: RequestKey | None
@@ -182,6 +183,7 @@ class Interactions:
         facet: Facet,
         request: RequestKey | None,
         provenance: ProvenanceDraft | None = None,
+        original: Item | None = None,
     ) -> Kept:
         part = TextPart(saying.content)
         # Names are searched, too, and every response would be found by the word "system".
@@ -197,19 +199,32 @@ class Interactions:
             facet=facet,
             provenance=provenance,
         )
-        added = await self._memories.add(namespace, [draft], fields=("interaction",), request=request)
-        item = added.items[0]
-        stored = await self._stored(namespace, item.id) if added.receipt.replayed else None
-        # What others have put in its place since is not told: who repeats it need not be allowed to read.
-        if stored is not None and stored.revision == item.revision:
-            # What it was linked to then, which need not be what would be found now.
-            item = msgspec.structs.replace(
-                item, session_id=stored.session_id, facet=stored.facet, provenance=stored.provenance
-            )
-        return Kept(Interaction(item), added.receipt.revision, added.degraded)
 
-    async def _stored(self, namespace: str, item_id: str) -> Item | None:
-        return (await self._store.get_items(namespace, [item_id])).get(item_id)
+        def complete(added: Added) -> None:
+            if original is not None:
+                added.receipt.seen = [(original.id, original.revision)]
+
+        added = await self._memories.add(
+            namespace, [draft], fields=("interaction",), request=request, complete=complete
+        )
+        interaction = Interaction(added.items[0], original)
+        if added.receipt.replayed:
+            interaction = await self._again(namespace, interaction.item, added.receipt)
+        return Kept(interaction, added.receipt.revision, added.degraded)
+
+    async def _again(self, namespace: str, item: Item, receipt: Receipt) -> Interaction:
+        """Return an interaction as an earlier, equal request wrote it, with the message that it found then.
+
+        That need not be what would be found now. What is gone since is not told: of the message its id is.
+        """
+        if not receipt.seen:
+            return Interaction(item)
+        (seen,) = receipt.seen
+        if item.facet is not None and item.facet.tags.get(LINK_TAG) != seen[0]:
+            # The interaction itself is gone: it is made of the request, as if it were written now.
+            facet = msgspec.structs.replace(item.facet, tags={**item.facet.tags, LINK_TAG: seen[0]})
+            item = msgspec.structs.replace(item, facet=facet)
+        return Interaction(item, (await live_versions(self._store, namespace, [seen])).get(seen))
 
     def _check(self, namespace: str, saying: Saying, request: RequestKey | None) -> None:
         checks = self._checks

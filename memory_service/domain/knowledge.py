@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 from memory_service.clock import now_us
+from memory_service.domain.answers import live_versions
 from memory_service.domain.checks import Checks
 from memory_service.domain.documents import (
     DOCUMENT_TAG,
@@ -21,9 +22,10 @@ from memory_service.domain.documents import (
 )
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.ids import new_id
+from memory_service.domain.item_writing import Complete, degraded_then
 from memory_service.domain.memories import Memories
 from memory_service.domain.page_tokens import PageTokens
-from memory_service.domain.provenance import provenance_bytes, provenance_of_caller
+from memory_service.domain.provenance import provenance_again, provenance_bytes
 from memory_service.domain.retrieval import Retrieval, Selection
 from memory_service.domain.screening import Screening
 from memory_service.domain.splitting import Piece, Split, split_text
@@ -154,11 +156,16 @@ class Knowledge:
         return pieces
 
     async def write_new(
-        self, namespace: str, draft: DocumentDraft, pieces: Sequence[Piece], request: RequestKey | None
+        self,
+        namespace: str,
+        draft: DocumentDraft,
+        pieces: Sequence[Piece],
+        request: RequestKey | None,
+        complete: Complete | None = None,
     ) -> WrittenDocument:
         """Write a document that was checked. Raises AlreadyExists."""
         try:
-            return await self._write(namespace, draft, pieces, None, request)
+            return await self._write(namespace, draft, pieces, None, request, complete=complete)
         except AlreadyExists as error:
             raise AlreadyExists.document(namespace, draft.id) from error
 
@@ -194,6 +201,7 @@ class Knowledge:
         request: RequestKey | None,
         *,
         replace: bool = False,
+        complete: Complete | None = None,
     ) -> WrittenDocument:
         """Write a document in the place of its current version, if there is one, in one step."""
         revision = current.item.revision if current else 0
@@ -211,6 +219,7 @@ class Knowledge:
             on_duplicate=OnDuplicate.REPLACE if replace else OnDuplicate.FAIL,
             request=request,
             bounded=True,
+            complete=complete,
         )
         if added.receipt.replayed:
             return await self._repeated(namespace, draft, added.receipt)
@@ -221,22 +230,16 @@ class Knowledge:
 
     async def _repeated(self, namespace: str, draft: DocumentDraft, receipt: Receipt) -> WrittenDocument:
         document = await self.as_told(namespace, draft, receipt)
-        return WrittenDocument(document, [], receipt, await self.obstacles(namespace))
+        return WrittenDocument(document, [], receipt, degraded_then(receipt))
 
     async def as_told(self, namespace: str, draft: DocumentDraft, receipt: Receipt) -> Document:
         """Return the document that an earlier, equal request wrote, with what its receipt tells of it."""
-        stamp = receipt.items[0]
-        stored = (await self._store.get_items(namespace, [stamp.id])).get(stamp.id)
-        # Of a version that is gone: who asks again is who wrote it.
-        provenance = provenance_of_caller()
-        if stored is not None and stored.revision == stamp.revision:
-            provenance = stored.provenance
+        stamp, writing = next(receipt.written())
+        version = stamp.id, stamp.revision
+        stored = (await live_versions(self._store, namespace, [version])).get(version)
+        # Of a version that is gone it is not known what it came from.
+        provenance = provenance_again(None, writing) if stored is None else stored.provenance
         return document_of_stamps(draft, receipt.items, provenance)
-
-    async def obstacles(self, namespace: str) -> list[Degradation]:
-        """Return what keeps the fragments of a namespace from being embedded."""
-        obstacle = self._embedding.obstacle(await self._store.namespace(namespace))
-        return [obstacle] if obstacle else []
 
     async def delete(
         self, namespace: str, document_id: str, *, expected_version: int | None, request: RequestKey | None

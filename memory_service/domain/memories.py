@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
-import msgspec
-
 from memory_service.clock import now_us
+from memory_service.domain.answers import live_versions
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding
-from memory_service.domain.ids import new_id
-from memory_service.domain.interaction_items import current_facet
+from memory_service.domain.item_writing import (
+    Added,
+    Complete,
+    added_of,
+    changed_item,
+    completed,
+    degraded_as_kept,
+    nothing_to_change,
+    stamped,
+    write_of,
+    written_items,
+)
 from memory_service.domain.page_tokens import PageTokens
-from memory_service.domain.provenance import Attribution, attribute_states, of_update
+from memory_service.domain.provenance import Attribution, attribute_states, provenance_again
 from memory_service.domain.quarantine import Intended
 from memory_service.domain.retrieval import Page, Retrieval, Selection
 from memory_service.domain.screening import Screening
-from memory_service.domain.search_text import search_text, speaker
 from memory_service.errors import Conflict, InvalidArgument, LimitExceeded, NotFound, Unavailable
 from memory_service.giving_way import each
 from memory_service.records import (
@@ -27,7 +34,6 @@ from memory_service.records import (
     CONVERSATION_KINDS,
     Item,
     ItemDraft,
-    ItemStamp,
     ItemWrite,
     NamespaceInfo,
     OnDuplicate,
@@ -40,21 +46,6 @@ from memory_service.records import (
 from memory_service.stores.base import ModelMismatch, Store
 
 _UPDATE_TRIES = 10
-UPDATABLE = frozenset(
-    (
-        "content", "session_id", "create_time", "expire_time", "ttl", "labels", "metadata", "embedding",
-        "importance",
-    )
-)  # fmt: skip
-
-
-@dataclass(slots=True)
-class Added:
-    """What was written."""
-
-    items: list[Item]
-    receipt: Receipt
-    degraded: list[Degradation] = field(default_factory=list)
 
 
 class Memories:
@@ -100,12 +91,14 @@ class Memories:
         request: RequestKey | None = None,
         bounded: bool = False,
         apart: bool = False,
+        complete: Complete | None = None,
     ) -> Added:
         """Remove items, write items and states, all or none; see `ItemStore.add_items`.
 
         `fields` names each of the items in errors. `bounded` tells that the caller has a limit of its
         own on how many items there are. Where the write policy wants a review, all of it is put into
-        quarantine; `apart`: only the items that it is about.
+        quarantine; `apart`: only the items that it is about. `complete` is called with what a request
+        writes for the first time.
         """
         self._checks.namespace(namespace)
         if request is not None:
@@ -121,7 +114,7 @@ class Memories:
         attribute_states(states)
         reasons = await self._screening.of_drafts(namespace, drafts, provenances, fields, states, request)
         attributed = zip(drafts, provenances, strict=True)
-        writes = await each(lambda draft: _write_of(*draft, now), attributed)
+        writes = await each(lambda draft: write_of(*draft, now), attributed)
         quarantined: list[Degradation] = []
         if reasons and not apart:
             return await self._put_aside(
@@ -132,9 +125,31 @@ class Memories:
                 namespace, [writes[at] for at in reasons], list(reasons.values()), on_duplicate
             )
             writes = [write for at, write in enumerate(writes) if at not in reasons]
-        added = await self._write_all(namespace, Intended(writes, removals, on_duplicate, request), states)
+        intended = Intended(writes, removals, on_duplicate, request)
+        added = await self._write_all(namespace, intended, states, complete=complete)
+        if added.receipt.replayed:
+            await self._recall(namespace, added, drafts)
         added.degraded = [*added.degraded, *quarantined]
         return added
+
+    async def _recall(self, namespace: str, added: Added, drafts: Sequence[ItemDraft]) -> None:
+        """Make of what the same request would write what it wrote.
+
+        What a service keeps with its items depends on what there was then: that is read where it is there.
+        """
+        written = list(added.receipt.written())
+        again = zip(added.items, drafts, written, strict=False)
+        added.items = [
+            stamped(item, stamp, provenance_again(draft.provenance, writing))
+            for item, draft, (stamp, writing) in again
+        ]
+        own = [
+            (stamp.id, stamp.revision)
+            for draft, (stamp, _) in zip(drafts, written, strict=False)
+            if draft.facet
+        ]
+        versions = await live_versions(self._store, namespace, own)
+        added.items = [versions.get((item.id, item.revision), item) for item in added.items]
 
     async def provenance_of(self, namespace: str, draft: ItemDraft) -> Provenance | None:
         """Return the provenance that an item would have, if it were added now. Raises InvalidArgument."""
@@ -154,10 +169,21 @@ class Memories:
         return await self._write_all(namespace, intended, released=held_id)
 
     async def _write_all(
-        self, namespace: str, intended: Intended, states: Sequence[StateWrite] = (), released: str = ""
+        self,
+        namespace: str,
+        intended: Intended,
+        states: Sequence[StateWrite] = (),
+        released: str = "",
+        complete: Complete | None = None,
     ) -> Added:
         writes = intended.writes
         degraded = await self._give_vectors(namespace, writes)
+
+        def note(receipt: Receipt) -> None:
+            receipt.degraded = degraded_as_kept(degraded)
+            if complete is not None:
+                complete(Added(written_items(writes, receipt), receipt, degraded))
+
         write_all = partial(
             self._store.add_items,
             namespace,
@@ -165,7 +191,7 @@ class Memories:
             states=states,
             removals=intended.removals,
             on_duplicate=intended.on_duplicate,
-            request=intended.request,
+            request=completed(intended.request, note),
             released=released,
         )
         try:
@@ -176,7 +202,7 @@ class Memories:
             receipt = await write_all()
         if degraded:
             await self._tell_of_pending(namespace)
-        return Added(_answer(writes, receipt), receipt, degraded)
+        return added_of(writes, receipt, degraded)
 
     async def _check_room(self, namespace: str, more: int, request: RequestKey | None) -> None:
         """Refuse more items than a namespace may have; those that replace others count as more."""
@@ -351,8 +377,8 @@ class Memories:
         # A repeated request may find its item gone: the store knows the answer it had.
         if current is not None:
             _check_own(current, "item.id")
-        base = current or Item(draft.id, "", draft.content or _ANY_CONTENT, now, now)
-        write = _changed(base, draft, fields, now)
+        base = current or nothing_to_change(draft, now)
+        write = changed_item(base, draft, fields, now)
         if reason := await self._screening.of_update(namespace, write.item, request):
             if current is None:
                 raise NotFound.item(namespace, draft.id)
@@ -363,18 +389,40 @@ class Memories:
             return await self._put_aside(namespace, intended, reason)
         degraded = await self._embed_change(namespace, write)
         expected = base.revision if expected_revision is None and current else expected_revision
+
+        def note(receipt: Receipt) -> None:
+            receipt.degraded = degraded_as_kept(degraded)
+
+        replace = partial(
+            self._store.replace_item,
+            namespace,
+            write,
+            expected_revision=expected,
+            request=completed(request, note),
+        )
         try:
-            receipt = await self._store.replace_item(
-                namespace, write, expected_revision=expected, request=request
-            )
+            receipt = await replace()
         except ModelMismatch:
             degraded = self._forget_vectors([write])
-            receipt = await self._store.replace_item(
-                namespace, write, expected_revision=expected, request=request
-            )
+            receipt = await replace()
         if degraded:
             await self._tell_of_pending(namespace)
-        return Added(_answer([write], receipt), receipt, degraded)
+        added = added_of([write], receipt, degraded)
+        if receipt.replayed:
+            added.items = [await self._updated_then(namespace, draft, fields, receipt)]
+        return added
+
+    async def _updated_then(
+        self, namespace: str, draft: ItemDraft, fields: frozenset[str], receipt: Receipt
+    ) -> Item:
+        """Return the version that an update wrote; of one that is gone what the request says of it."""
+        ((stamp, writing),) = receipt.written()
+        version = stamp.id, stamp.revision
+        found = await live_versions(self._store, namespace, [version])
+        if version in found:
+            return found[version]
+        changed = changed_item(nothing_to_change(draft, stamp.update_us), draft, fields, stamp.update_us)
+        return stamped(changed.item, stamp, provenance_again(None, writing))
 
     async def _embed_change(self, namespace: str, write: ItemWrite) -> list[Degradation]:
         if write.keep_vector or write.item.embedding is not None or not write.search_text.strip():
@@ -430,76 +478,3 @@ def _check_own(item: Item, field: str) -> None:
     if item.kind not in CONVERSATION_KINDS:
         name = item.kind.name.lower().replace("_", " ")
         raise InvalidArgument(field, f"is of a {name}, which its own service changes and deletes")
-
-
-def _write_of(draft: ItemDraft, provenance: Provenance | None, now: int) -> ItemWrite:
-    """Return the write of a new item: what the caller left open is filled in."""
-    assert draft.content is not None
-    item = Item(
-        id=draft.id or new_id(now),
-        session_id=draft.session_id,
-        content=draft.content,
-        create_us=now if draft.create_us is None else draft.create_us,
-        update_us=now,
-        expire_us=draft.expire_us if draft.ttl_us is None else now + draft.ttl_us,
-        labels=draft.labels,
-        metadata=draft.metadata,
-        embedding=draft.embedding,
-        facet=draft.facet,
-        importance=draft.importance,
-        provenance=provenance,
-    )
-    model = CLIENT_MODEL if draft.embedding is not None else ""
-    text = search_text(draft.content, item.kind)
-    return ItemWrite(
-        item, text, model, draft.keep_vector, draft.expected_revision, speaker(draft.content),
-        new_id=not draft.id,
-    )  # fmt: skip
-
-
-def _changed(current: Item, draft: ItemDraft, fields: frozenset[str], now: int) -> ItemWrite:
-    """Return the write that changes an item in these fields."""
-    item = msgspec.structs.replace(current, update_us=now, embedding=None, wire=None, framed=None)
-    if "content" in fields and draft.content is not None:
-        item.content = draft.content
-    for name in ("session_id", "labels", "metadata", "importance"):
-        if name in fields:
-            setattr(item, name, getattr(draft, name))
-    if "create_time" in fields:
-        item.create_us = now if draft.create_us is None else draft.create_us
-    if "ttl" in fields and draft.ttl_us is not None:
-        item.expire_us = now + draft.ttl_us
-    elif "expire_time" in fields:
-        item.expire_us = draft.expire_us
-    item.facet = current_facet(item)
-    whole = fields >= UPDATABLE - {"ttl", "expire_time"}
-    item.provenance = of_update(current, whole=whole, content="content" in fields)
-    keep = "embedding" not in fields and "content" not in fields
-    model = ""
-    if "embedding" in fields and draft.embedding is not None:
-        item.embedding, model = draft.embedding, CLIENT_MODEL
-    return ItemWrite(item, search_text(item.content), model, keep, speaker=speaker(item.content))
-
-
-def _answer(writes: Sequence[ItemWrite], receipt: Receipt) -> list[Item]:
-    """Return the items as they were written, also where that was by an earlier, equal request."""
-    if not receipt.replayed and len(receipt.items) == len(writes):
-        return [write.item for write in writes]
-    if not receipt.replayed:
-        written = {stamp.id for stamp in receipt.items}
-        return [write.item for write in writes if write.item.id in written]
-    return [_stamped(write.item, stamp) for write, stamp in zip(writes, receipt.items, strict=False)]
-
-
-def _stamped(item: Item, stamp: ItemStamp) -> Item:
-    return msgspec.structs.replace(
-        item,
-        id=stamp.id,
-        revision=stamp.revision,
-        position=stamp.position,
-        create_us=stamp.create_us,
-        update_us=stamp.update_us,
-        expire_us=stamp.expire_us,
-        wire=None,
-        framed=None,
-    )

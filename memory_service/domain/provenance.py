@@ -51,6 +51,22 @@ def provenance_bytes(provenance: Provenance | None) -> int:
     return _PROVENANCE_BYTES + sum(len(text.encode()) + 3 for text in texts)
 
 
+def provenance_again(said: ProvenanceDraft | None, writing: Provenance) -> Provenance | None:
+    """Return the provenance that an item had, of which the same is said again.
+
+    `writing` tells who wrote it and how far that is trusted. Of lenient parents it is not known which there
+    were.
+    """
+    if said is None:
+        return _kept(writing)
+    parents = () if said.lenient else said.parent_ids[:_PARENTS_KEPT_MAX]
+    return _kept(
+        msgspec.structs.replace(
+            writing, source=said.source, source_uri=said.source_uri, parent_ids=parents, model=said.model
+        )
+    )
+
+
 def attribute_states(states: Sequence[StateWrite]) -> None:
     """Note on states who writes them."""
     own = provenance_of_caller()

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 import msgspec
 
-from memory_service.clock import now_us
 from memory_service.decisions import DecidedBy, Failure, FailureReason, Usage
+from memory_service.domain.answers import Answering, Repeated, check_new, keep_answer
 from memory_service.domain.checks import Checks
 from memory_service.domain.deciding import Deciding
 from memory_service.domain.overseer import live_entry, told_reason
@@ -19,13 +18,12 @@ from memory_service.domain.states import States
 from memory_service.domain.storage_rules import Verdict, evaluate
 from memory_service.errors import (
     Conflict,
-    FailedPrecondition,
     InvalidArgument,
     MemoryServiceError,
     Unavailable,
 )
 from memory_service.llms.base import Llm
-from memory_service.records import ChangeType, Json, Receipt, RequestKey, StateEntry
+from memory_service.records import Json, Receipt, StateEntry
 from memory_service.stores.base import Store
 
 SKIPPED_TOOLS = ("getCurrentDate", "calculateTimestamp", "llm_analyze")
@@ -34,8 +32,6 @@ SKIPPED_TOOLS = ("getCurrentDate", "calculateTimestamp", "llm_analyze")
 _TOOL_NAME_BYTES_MAX = 256
 _RESULT_CHARS_SHOWN = 2000
 _ARGUMENTS_CHARS_SHOWN = 1000
-_REMEMBERED_MAX = 1000
-_HOUR_US = 3_600_000_000
 
 _RequestName = tuple[str, str]
 """Namespace and id of a request."""
@@ -74,7 +70,6 @@ class ToolResult:
     overwrite: bool = False
     ttl_us: int | None = None
     decide_by: DecidedBy = DecidedBy.UNSPECIFIED
-    request: RequestKey | None = None
 
 
 @dataclass
@@ -93,6 +88,10 @@ class StorageDecision:
     usage: Usage = field(default_factory=Usage)
     revision: int = 0
 
+    def at(self, revision: int) -> None:
+        """Note as of which revision it is."""
+        self.revision = revision
+
 
 class ResultStorage:
     """Decides on results of tools, and saves them. `skipped_tools` are those never to be kept."""
@@ -110,42 +109,44 @@ class ResultStorage:
         self._checks = checks
         self._llm = llm
         self._skipped_tools = frozenset(skipped_tools)
-        self._remembered: OrderedDict[_RequestName, tuple[bytes, int, StorageDecision]] = OrderedDict()
-        """Decisions of late, to answer a repeated request alike: digest, time, decision."""
         self._locks: WeakValueDictionary[_RequestName, asyncio.Lock] = WeakValueDictionary()
 
-    async def evaluate(self, asked: ToolResult) -> StorageDecision:
+    async def evaluate(
+        self, asked: ToolResult, request: Answering[StorageDecision] | None
+    ) -> StorageDecision:
         """Decide on a result, and save it if that is asked for and decided.
 
-        Raises LLM_REQUIRED and LLM_UNAVAILABLE, see `Deciding`.
+        Raises LLM_REQUIRED and LLM_UNAVAILABLE, see `Deciding`, and Repeated.
         """
-        encoded = self._check(asked)
+        encoded = self._check(asked, request)
         deciding = Deciding(self._llm, asked.decide_by)
-        if asked.request is None:
-            return await self._evaluate(asked, encoded, deciding)
+        if request is None:
+            return await self._evaluate(asked, encoded, deciding, None)
         # A request that comes twice at once is decided once: the second waits for the answer.
-        name = asked.namespace, asked.request.id
-        async with self._locks.setdefault(name, asyncio.Lock()):
-            decision = await self._earlier(asked, asked.request, encoded)
-            if decision is None:
-                decision = await self._evaluate(asked, encoded, deciding)
-                self._remembered[name] = asked.request.digest, now_us(), decision
-                if len(self._remembered) > _REMEMBERED_MAX:
-                    self._remembered.popitem(last=False)
-            return decision
+        async with self._locks.setdefault((asked.namespace, request.key.id), asyncio.Lock()):
+            await check_new(self._store, asked.namespace, request)
+            return await self._evaluate(asked, encoded, deciding, request)
 
-    async def _evaluate(self, asked: ToolResult, encoded: bytes, deciding: Deciding) -> StorageDecision:
+    async def _evaluate(
+        self,
+        asked: ToolResult,
+        encoded: bytes,
+        deciding: Deciding,
+        request: Answering[StorageDecision] | None,
+    ) -> StorageDecision:
         info = await self._store.namespace(asked.namespace)
         decision = StorageDecision(revision=info.revision if info else 0)
         before = await live_entry(self._store, asked.namespace, asked.key) if asked.key else None
         await self._decide(asked, encoded, before, deciding, decision)
-        if decision.should_save:
-            await self._settle(asked, before, decision)
         decision.failures[:0] = deciding.failures
         decision.usage = deciding.usage
+        if decision.should_save:
+            await self._settle(asked, before, decision, request)
+        if decision.entry is None and request is not None:
+            await keep_answer(self._store, asked.namespace, request, decision, decision.at)
         return decision
 
-    def _check(self, asked: ToolResult) -> bytes:
+    def _check(self, asked: ToolResult, request: Answering[StorageDecision] | None) -> bytes:
         """Return the result as compact JSON."""
         checks = self._checks
         checks.namespace(asked.namespace)
@@ -158,8 +159,8 @@ class ResultStorage:
         checks.name("key", asked.key, checks.limits.state_key_bytes_max, required=False)
         if asked.ttl_us is not None and asked.ttl_us <= 0:
             raise InvalidArgument("ttl", "must be positive")
-        if asked.request is not None:
-            checks.request_id(asked.request.id)
+        if request is not None:
+            checks.request_id(request.key.id)
         return encoded
 
     # --- deciding -----------------------------------------------------------------------------
@@ -220,7 +221,13 @@ class ResultStorage:
 
     # --- saving -------------------------------------------------------------------------------
 
-    async def _settle(self, asked: ToolResult, before: StateEntry | None, decision: StorageDecision) -> None:
+    async def _settle(
+        self,
+        asked: ToolResult,
+        before: StateEntry | None,
+        decision: StorageDecision,
+        request: Answering[StorageDecision] | None,
+    ) -> None:
         """Set the version that the key had when it was decided on, and save if that is asked for."""
         now = await live_entry(self._store, asked.namespace, decision.key)
         if asked.key:
@@ -237,11 +244,18 @@ class ResultStorage:
         elif decision.existing_version and not asked.overwrite:
             self._fail(decision, FailureReason.KEY_EXISTS)
         else:
-            await self._save(asked, decision)
+            await self._save(asked, decision, request)
 
-    async def _save(self, asked: ToolResult, decision: StorageDecision) -> None:
+    async def _save(
+        self, asked: ToolResult, decision: StorageDecision, request: Answering[StorageDecision] | None
+    ) -> None:
+        def complete(entry: StateEntry, receipt: Receipt) -> None:
+            decision.entry, decision.revision = entry, receipt.revision
+            if request is not None:
+                request.tell(receipt, decision)
+
         try:
-            decision.entry, decision.revision = await self._states.save(
+            entry, receipt = await self._states.save(
                 asked.namespace,
                 decision.key,
                 asked.result,
@@ -249,62 +263,21 @@ class ResultStorage:
                 expected_version=decision.existing_version,
                 ttl_us=asked.ttl_us,
                 description=decision.description,
-                request=asked.request,
+                request=None if request is None else request.key,
+                complete=complete,
             )
         except Conflict:
             self._fail(decision, FailureReason.CHANGED_MEANWHILE)
-        else:
-            # Decisions are remembered; values need not be.
-            decision.entry.value_json = b""
+            return
+        if receipt.replayed:
+            raise Repeated(receipt)
+        decision.entry, decision.revision = entry, receipt.revision
 
     @staticmethod
     def _fail(decision: StorageDecision, reason: FailureReason) -> None:
         exists = reason is FailureReason.KEY_EXISTS
         message = "the key exists already" if exists else "the key was changed while it was decided on"
         decision.failures.append(Failure(reason, f"{message}; nothing was saved", decision.key))
-
-    # --- requests that come again -------------------------------------------------------------
-
-    async def _earlier(
-        self, asked: ToolResult, request: RequestKey, encoded: bytes
-    ) -> StorageDecision | None:
-        """Return the decision of an earlier request of this id. Raises FailedPrecondition, as every write."""
-        digest, at_us, known = self._remembered.get((asked.namespace, request.id), (b"", 0, None))
-        hours = self._checks.limits.request_memory_hours
-        if known is not None and known.entry is None and now_us() - at_us < hours * _HOUR_US:
-            if digest != request.digest:
-                raise FailedPrecondition.request_id_reused(request.id)
-            return known
-        # What was saved is the store's to tell.
-        receipt = await self._store.find_receipt(asked.namespace, request)
-        if receipt is None:
-            return None
-        if known is not None and known.entry is not None and _stamp(known.entry) == _stamp(receipt):
-            return known
-        return await self._from_receipt(asked.namespace, receipt, len(encoded))
-
-    async def _from_receipt(self, namespace: str, receipt: Receipt, size_bytes: int) -> StorageDecision:
-        """Return the decision of a request from before a restart: what was saved is known, and not why."""
-        changes = await self._store.read_changes(namespace, receipt.revision - 1, 1)
-        saved = [c for c in changes if c.type is ChangeType.STATE_SAVED and c.revision == receipt.revision]
-        key = saved[0].subject if saved else ""
-        entry = StateEntry(
-            key, b"", receipt.version, receipt.create_us, receipt.update_us,
-            receipt.expire_us, size_bytes, receipt.description, receipt.revision,
-        )  # fmt: skip
-        return StorageDecision(
-            should_save=True,
-            key=key,
-            reason="an earlier request of this id has saved it",
-            decided_by=DecidedBy.UNSPECIFIED,
-            entry=entry,
-            description=receipt.description,
-            revision=receipt.revision,
-        )
-
-
-def _stamp(written: StateEntry | Receipt) -> tuple[int, int]:
-    return written.revision, written.update_us
 
 
 def _shown(asked: ToolResult, encoded: bytes, before: StateEntry | None) -> dict[str, str]:

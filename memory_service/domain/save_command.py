@@ -8,11 +8,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from memory_service.clock import now_us
+from memory_service.domain.answers import live_versions
 from memory_service.domain.checks import Checks
-from memory_service.domain.documents import Document, DocumentDraft, Fragment
+from memory_service.domain.documents import Document, DocumentDraft, Fragment, document_of
 from memory_service.domain.embedding import Degradation
+from memory_service.domain.item_writing import degraded_then
 from memory_service.domain.knowledge import Knowledge, WrittenDocument
-from memory_service.domain.memories import Memories
 from memory_service.domain.retrieval import Selection
 from memory_service.domain.splitting import Split
 from memory_service.errors import AlreadyExists, InvalidArgument, MemoryServiceError, NotFound
@@ -117,7 +119,6 @@ class SaveCommand:
     def __init__(
         self,
         store: Store,
-        memories: Memories,
         knowledge: Knowledge,
         checks: Checks,
         *,
@@ -125,7 +126,6 @@ class SaveCommand:
         max_recent_messages: int = RECENT_MESSAGES,
     ) -> None:
         self._store = store
-        self._memories = memories
         self._knowledge = knowledge
         self._checks = checks
         self._commands = tuple(commands)
@@ -170,12 +170,12 @@ class SaveCommand:
         command = recognised(spoken.text, commands)
         receipt = await self._store.find_receipt(namespace, request) if request else None
         if receipt is not None:
-            return await self._repeated(namespace, spoken, command, receipt)
+            return await self._repeated(namespace, spoken, receipt)
         info = await self._store.namespace(namespace)
         if not command:
             return Handled(SaveOutcome.NOT_A_COMMAND, info.revision if info else 0)
         for _ in range(_TRIES):
-            decided = await self._decide(namespace, spoken, command, None)
+            decided = await self._decide(namespace, spoken, command)
             if decided.outcome is not SaveOutcome.SAVED:
                 return await self._without_writing(namespace, spoken, decided, request)
             try:
@@ -185,13 +185,11 @@ class SaveCommand:
                 last = error
         raise last
 
-    async def _decide(
-        self, namespace: str, spoken: Spoken, command: str, last_position: int | None
-    ) -> Handled:
-        """Decide what to do, as things are, or as they were up to a position: SAVED means to save."""
+    async def _decide(self, namespace: str, spoken: Spoken, command: str) -> Handled:
+        """Decide what to do, as things are: SAVED means to save."""
         info = await self._store.namespace(namespace)
         revision = info.revision if info else 0
-        message = await self._choose(namespace, spoken, last_position)
+        message = await self._choose(namespace, spoken)
         if message is None:
             return Handled(SaveOutcome.NO_MESSAGE, revision, command)
         if recognised(_text_of(message), spoken.commands or self._commands):
@@ -203,10 +201,10 @@ class SaveCommand:
         fragments = await self._knowledge.fragments(namespace, document.fragment_ids())
         return Handled(SaveOutcome.ALREADY_SAVED, revision, command, message, document, fragments)
 
-    async def _choose(self, namespace: str, spoken: Spoken, last_position: int | None) -> Item | None:
+    async def _choose(self, namespace: str, spoken: Spoken) -> Item | None:
         """Return the agent's latest message with a text, among the last of the conversation."""
         selection = Selection(session_id=spoken.session_id)
-        wanted = selection.to_filter(max_position=last_position)
+        wanted = selection.to_filter()
         count = spoken.max_recent_messages or self._max_recent_messages
         positions = await self._store.scan(namespace, wanted, count, newest=True)
         for item in reversed(await self._store.load_items(namespace, positions)):
@@ -222,10 +220,13 @@ class SaveCommand:
         """Remember a request that writes nothing: it is answered alike when more was said since."""
         if request is None:
             return decided
-        added = await self._memories.add(namespace, (), fields=(), request=request)
-        if added.receipt.items:
-            # The same request was here at the same time, and saved.
-            return await self._repeated(namespace, spoken, decided.command, added.receipt)
+        receipt = Receipt(0)
+        _note(receipt, decided)
+        receipt = await self._store.record_request(namespace, receipt, request)
+        if receipt.replayed:
+            # The same request was here at the same time.
+            return await self._repeated(namespace, spoken, receipt)
+        decided.revision = receipt.revision
         return decided
 
     async def _save(
@@ -235,35 +236,49 @@ class SaveCommand:
         draft = _draft(spoken, decided.message)
         self._checks.size("message", len(draft.text.encode()), "document_bytes_max")
         pieces = await self._knowledge.pieces(draft.text, split, "message")
-        written = await self._knowledge.write_new(namespace, draft, pieces, request)
+        written = await self._knowledge.write_new(
+            namespace, draft, pieces, request, lambda added: _note(added.receipt, decided)
+        )
         if written.receipt.replayed:
-            return await self._repeated(namespace, spoken, decided.command, written.receipt)
+            return await self._repeated(namespace, spoken, written.receipt)
         return _saved(decided, written)
 
-    async def _repeated(self, namespace: str, spoken: Spoken, command: str, receipt: Receipt) -> Handled:
-        """Answer a request as the first time, also when the agent has spoken since."""
-        if not receipt.items:
-            decided = await self._decide(namespace, spoken, command, receipt.revision)
-            if decided.outcome is SaveOutcome.SAVED:
-                # It had been saved before, and that document was deleted since.
-                decided.outcome = SaveOutcome.ALREADY_SAVED
-            decided.revision = receipt.revision
-            return decided
-        stamp = receipt.items[0]
-        message = await self._choose(namespace, spoken, stamp.position - 1)
-        decided = Handled(SaveOutcome.SAVED, receipt.revision, command, message)
-        try:
-            document = await self._knowledge.document(namespace, stamp.id)
-        except NotFound:
-            document = None
-        if document is None or document.item.revision != stamp.revision:
-            # What was deleted or replaced does not come back: the answer has its particulars alone.
+    async def _repeated(self, namespace: str, spoken: Spoken, receipt: Receipt) -> Handled:
+        """Answer a request as the first time, also when the agent has spoken since.
+
+        What was deleted since does not come back: the answer has its particulars alone.
+        """
+        outcome, command = _noted(receipt)
+        handled = Handled(outcome, receipt.revision, command, degraded=degraded_then(receipt))
+        found = await live_versions(self._store, namespace, receipt.seen)
+        versions = [found.get(version) for version in receipt.seen]
+        handled.message = versions[0] if versions else None
+        if receipt.items:
+            stamp = receipt.items[0]
+            written = stamp.id, stamp.revision
+            versions[1:] = [(await live_versions(self._store, namespace, [written])).get(written)]
+        handled.document = document_of(versions[1], now_us()) if len(versions) > 1 else None
+        if handled.document is not None:
+            handled.fragments = await self._knowledge.fragments(namespace, handled.document.fragment_ids())
+        elif receipt.items:
             draft = DocumentDraft("", session_id=spoken.session_id)
-            gone = await self._knowledge.as_told(namespace, draft, receipt)
-            return _saved(decided, WrittenDocument(gone, [], receipt))
-        fragments = await self._knowledge.fragments(namespace, document.fragment_ids())
-        degraded = await self._knowledge.obstacles(namespace)
-        return _saved(decided, WrittenDocument(document, fragments, receipt, degraded))
+            handled.document = await self._knowledge.as_told(namespace, draft, receipt)
+        return handled
+
+
+def _note(receipt: Receipt, decided: Handled) -> None:
+    """Note in a receipt what was decided, and on what."""
+    receipt.note = [int(decided.outcome), decided.command]
+    seen = [decided.message, decided.document.item if decided.document else None]
+    receipt.seen = [(item.id, item.revision) for item in seen if item is not None]
+
+
+def _noted(receipt: Receipt) -> tuple[SaveOutcome, str]:
+    """Return what was decided, and the command. An earlier release has noted neither."""
+    if not receipt.note:
+        return SaveOutcome.SAVED if receipt.items else SaveOutcome.NO_MESSAGE, ""
+    outcome, command = receipt.note
+    return SaveOutcome(outcome), command
 
 
 def check_commands(commands: Sequence[str], checks: Checks) -> None:

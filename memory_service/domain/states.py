@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
@@ -58,8 +58,12 @@ class States:
         ttl_us: int | None,
         description: str | None,
         request: RequestKey | None,
-    ) -> tuple[StateEntry, int]:
-        """Save a value, of `nbytes` as it was sent; return the entry and the revision. Raises Conflict."""
+        complete: Callable[[StateEntry, Receipt], None] | None = None,
+    ) -> tuple[StateEntry, Receipt]:
+        """Save a value, of `nbytes` as it was sent; return the entry and the receipt. Raises Conflict.
+
+        `complete` puts into the receipt of a request what else its answer is made of.
+        """
         self._check(namespace, key, request)
         encoded = self._checks.encoded("value", value, "state_value_bytes_max")
         self._checks.size("value", nbytes, "state_encoded_bytes_max")
@@ -74,8 +78,11 @@ class States:
         write = StateWrite(key, encoded, now, description, expire_us, expected_version)
         attribute_states([write])
         await self._screening.of_state(namespace, write, request)
+        if request is not None and complete is not None:
+            told = complete
+            request = replace(request, complete=lambda receipt: told(self._entry(write, receipt), receipt))
         receipt = await self._store.save_state(namespace, write, request=request)
-        return self._entry(write, receipt), receipt.revision
+        return self._entry(write, receipt), receipt
 
     @staticmethod
     def _entry(write: StateWrite, receipt: Receipt) -> StateEntry:

@@ -83,11 +83,11 @@ class Undo:
         await _all(states, "", done)
         if request is not None:
             receipt = Receipt(0, removed_count=done.removed_count, restored_count=done.restored_count)
-            receipt.unrestorable_count = done.unrestorable_count
-            await self._store.record_undo(namespace, receipt, request)
+            receipt.unrestorable_count, receipt.note = done.unrestorable_count, list(done.unrestorable)
+            done.revision = (await self._store.record_request(namespace, receipt, request)).revision
         info = await self._store.namespace(namespace)
         if info is not None:
-            done.revision = info.revision
+            done.revision = done.revision or info.revision
             if info.pending_count:
                 self._embedding.waiting.add(namespace)
         return done
@@ -115,5 +115,6 @@ async def _all(step: Callable[[P], Awaitable[UndoStep]], first: P, done: Undone)
 def _of(receipt: Receipt) -> Undone:
     """Return the answer to a request that was applied before."""
     return Undone(
-        receipt.removed_count, receipt.restored_count, receipt.unrestorable_count, revision=receipt.revision
-    )
+        receipt.removed_count, receipt.restored_count, receipt.unrestorable_count, list(receipt.note),
+        receipt.revision,
+    )  # fmt: skip

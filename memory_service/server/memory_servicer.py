@@ -13,7 +13,8 @@ from google.protobuf.message import Message
 from memory_service.clock import now_us
 from memory_service.domain.change_feed import ChangeFeed
 from memory_service.domain.embedding import Degradation
-from memory_service.domain.memories import UPDATABLE, Added, Memories
+from memory_service.domain.item_writing import UPDATABLE, Added
+from memory_service.domain.memories import Memories
 from memory_service.domain.ranking import ScoreWeights
 from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions, Selection
 from memory_service.errors import InvalidArgument

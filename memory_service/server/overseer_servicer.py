@@ -6,10 +6,12 @@ from typing import Any
 
 import grpc
 
+from memory_service.domain.answers import Answering
 from memory_service.domain.overseer import KeyDecision, Overseer, RelevanceQuery
-from memory_service.domain.result_storage import ResultStorage, ToolResult
+from memory_service.domain.result_storage import ResultStorage, StorageDecision, ToolResult
 from memory_service.domain.tokens import estimate_tokens
 from memory_service.errors import InvalidArgument
+from memory_service.server.answers import answered
 from memory_service.server.decisions import (
     degradations,
     fill_decision,
@@ -55,23 +57,30 @@ class OverseerServicer(overseer_pb2_grpc.OverseerServiceServicer):
 
     async def EvaluateForStorage(
         self, request: pb.EvaluateForStorageRequest, context: Context
-    ) -> pb.EvaluateForStorageResponse:
-        decision = await self._storage.evaluate(_tool_result(request))
-        response = pb.EvaluateForStorageResponse(
-            should_save=decision.should_save,
-            key=decision.key,
-            reason=decision.reason,
-            decided_by=from_decided_by(decision.decided_by),
-            saved=decision.entry is not None,
-            skipped=decision.skipped,
-            description=decision.description,
-            existing_version=decision.existing_version,
-            revision=decision.revision,
-        )
-        if decision.entry is not None:
-            fill_state(response.entry, decision.entry, value=False)
-        fill_decision(response, decision.failures, decision.usage)
-        return response
+    ) -> pb.EvaluateForStorageResponse | bytes:
+        async def evaluate(asked: Answering[StorageDecision] | None) -> StorageDecision:
+            return await self._storage.evaluate(_tool_result(request), asked)
+
+        key = request_key(request.request_id, request)
+        return await answered(key, evaluate, _of_decision, pb.EvaluateForStorageResponse)
+
+
+def _of_decision(decision: StorageDecision) -> pb.EvaluateForStorageResponse:
+    response = pb.EvaluateForStorageResponse(
+        should_save=decision.should_save,
+        key=decision.key,
+        reason=decision.reason,
+        decided_by=from_decided_by(decision.decided_by),
+        saved=decision.entry is not None,
+        skipped=decision.skipped,
+        description=decision.description,
+        existing_version=decision.existing_version,
+        revision=decision.revision,
+    )
+    if decision.entry is not None:
+        fill_state(response.entry, decision.entry, value=False)
+    fill_decision(response, decision.failures, decision.usage)
+    return response
 
 
 def _query(request: pb.CheckRelevanceRequest) -> RelevanceQuery:
@@ -103,7 +112,6 @@ def _tool_result(request: pb.EvaluateForStorageRequest) -> ToolResult:
         request.overwrite,
         ttl_us("ttl", request.ttl) if request.HasField("ttl") else None,
         to_decided_by("decide_by", request.decide_by),
-        request_key(request.request_id, request),
     )
 
 

@@ -139,7 +139,7 @@ class Services:
             saving,
             FactCorrecting(store, saving, reading, judging, checks, llm, locks),
             FactExtracting(store, saving, reading, checks, llm, locks),
-            FactConsolidating(saving, reading, judging, checks, llm, locks),
+            FactConsolidating(store, saving, reading, judging, checks, llm, locks),
             reading,
             judging,
         )
@@ -150,7 +150,6 @@ class Services:
         knowledge = Knowledge(store, self._embedding, checks, tokens, self._screening, document_bytes, split)
         command = SaveCommand(
             store,
-            self._memories,
             knowledge,
             checks,
             commands=config.save_commands,

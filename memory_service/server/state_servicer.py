@@ -26,7 +26,7 @@ class StateServicer(state_pb2_grpc.StateServiceServicer):
     async def SaveState(self, request: pb.SaveStateRequest, context: Context) -> pb.SaveStateResponse:
         if not request.HasField("value"):
             raise InvalidArgument("value", "is required")
-        entry, revision = await self._states.save(
+        entry, receipt = await self._states.save(
             request.namespace,
             request.key,
             to_json("value", request.value),
@@ -36,7 +36,7 @@ class StateServicer(state_pb2_grpc.StateServiceServicer):
             description=request.description if request.HasField("description") else None,
             request=request_key(request.request_id, request),
         )
-        response = pb.SaveStateResponse(revision=revision)
+        response = pb.SaveStateResponse(revision=receipt.revision)
         fill_state(response.entry, entry, value=False)
         return response
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import grpc
 
+from memory_service.domain.answers import Answering
 from memory_service.domain.facts.consolidating import Consolidated, FactConsolidating
 from memory_service.domain.facts.correcting import CORRECTABLE, Correction, FactCorrecting
 from memory_service.domain.facts.extracting import Extracted, FactExtracting
@@ -17,6 +18,7 @@ from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.search_text import search_text
 from memory_service.errors import InvalidArgument
 from memory_service.records import RetrieveMode
+from memory_service.server.answers import answered
 from memory_service.server.decisions import (
     degradations,
     fill_decision,
@@ -68,13 +70,17 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
         self._judging = judging
         self._filling = MemoryFilling(reading)
 
-    async def SaveMemory(self, request: pb.SaveMemoryRequest, context: Context) -> pb.SaveMemoryResponse:
-        saved = await self._saving.save(
-            request.namespace,
-            to_fact_draft(request),
-            to_decided_by("decide_by", request.decide_by),
-            request_key(request.request_id, request),
-        )
+    async def SaveMemory(
+        self, request: pb.SaveMemoryRequest, context: Context
+    ) -> pb.SaveMemoryResponse | bytes:
+        async def save(asked: Answering[Saved] | None) -> Saved:
+            decide_by = to_decided_by("decide_by", request.decide_by)
+            return await self._saving.save(request.namespace, to_fact_draft(request), decide_by, asked)
+
+        key = request_key(request.request_id, request)
+        return await answered(key, save, self._of_saved, pb.SaveMemoryResponse)
+
+    def _of_saved(self, saved: Saved) -> pb.SaveMemoryResponse:
         response = pb.SaveMemoryResponse(
             message=_message(saved),
             duplicate_threshold=self._judging.threshold,
@@ -89,7 +95,7 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
 
     async def UpdateMemory(
         self, request: pb.UpdateMemoryRequest, context: Context
-    ) -> pb.UpdateMemoryResponse:
+    ) -> pb.UpdateMemoryResponse | bytes:
         if not request.HasField("memory"):
             raise InvalidArgument("memory", "is required")
         fields = _corrected_fields(request)
@@ -102,12 +108,15 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
             request.expected_version if request.HasField("expected_version") else None,
             request.keep_wording,
         )
-        saved = await self._correcting.update(
-            request.namespace,
-            correction,
-            to_decided_by("decide_by", request.decide_by),
-            request_key(request.request_id, request),
-        )
+
+        async def update(asked: Answering[Saved] | None) -> Saved:
+            decide_by = to_decided_by("decide_by", request.decide_by)
+            return await self._correcting.update(request.namespace, correction, decide_by, asked)
+
+        key = request_key(request.request_id, request)
+        return await answered(key, update, self._of_corrected, pb.UpdateMemoryResponse)
+
+    def _of_corrected(self, saved: Saved) -> pb.UpdateMemoryResponse:
         response = pb.UpdateMemoryResponse(rephrased_by=from_decided_by(saved.rephrased_by))
         self._fill_saved(response, saved)
         return response
@@ -203,13 +212,15 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
 
     async def ExtractMemories(
         self, request: pb.ExtractMemoriesRequest, context: Context
-    ) -> pb.ExtractMemoriesResponse:
-        extracted = await self._extracting.extract(
-            request.namespace,
-            _extraction(request),
-            to_decided_by("decide_by", request.decide_by),
-            request_key(request.request_id, request),
-        )
+    ) -> pb.ExtractMemoriesResponse | bytes:
+        async def extract(asked: Answering[Extracted] | None) -> Extracted:
+            decide_by = to_decided_by("decide_by", request.decide_by)
+            return await self._extracting.extract(request.namespace, _extraction(request), decide_by, asked)
+
+        key = request_key(request.request_id, request)
+        return await answered(key, extract, self._of_extracted, pb.ExtractMemoriesResponse)
+
+    def _of_extracted(self, extracted: Extracted) -> pb.ExtractMemoriesResponse:
         response = pb.ExtractMemoriesResponse(
             decided_by=from_decided_by(extracted.decided_by),
             reason=extracted.reason,
@@ -245,18 +256,25 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
 
     async def ConsolidateMemories(
         self, request: pb.ConsolidateMemoriesRequest, context: Context
-    ) -> pb.ConsolidateMemoriesResponse:
+    ) -> pb.ConsolidateMemoriesResponse | bytes:
         has = request.HasField
-        done = await self._consolidating.consolidate(
-            request.namespace,
-            dry_run=request.dry_run,
-            categories=to_categories(request.categories),
-            memory_ids=list(request.memory_ids),
-            similarity_threshold=request.similarity_threshold if has("similarity_threshold") else None,
-            limit=request.limit if has("limit") else None,
-            decide_by=to_decided_by("decide_by", request.decide_by),
-            request=request_key(request.request_id, request),
-        )
+
+        async def consolidate(asked: Answering[Consolidated] | None) -> Consolidated:
+            return await self._consolidating.consolidate(
+                request.namespace,
+                dry_run=request.dry_run,
+                categories=to_categories(request.categories),
+                memory_ids=list(request.memory_ids),
+                similarity_threshold=request.similarity_threshold if has("similarity_threshold") else None,
+                limit=request.limit if has("limit") else None,
+                decide_by=to_decided_by("decide_by", request.decide_by),
+                request=asked,
+            )
+
+        key = request_key(request.request_id, request)
+        return await answered(key, consolidate, self._of_consolidated, pb.ConsolidateMemoriesResponse)
+
+    def _of_consolidated(self, done: Consolidated) -> pb.ConsolidateMemoriesResponse:
         response = pb.ConsolidateMemoriesResponse(
             decided_by=from_decided_by(done.decided_by),
             reason=done.reason[:500],

@@ -13,7 +13,10 @@ For all methods:
   change MUST NOT become visible before another of a smaller revision.
 - A write with a `request` that was applied before, with the same digest, MUST change nothing and
   return the first receipt with `replayed` set; with another digest it MUST raise
-  FailedPrecondition. The request is remembered in the same transaction as its effect.
+  FailedPrecondition. The request is remembered in the same transaction as its effect, with the receipt as
+  `request.complete` left it. Where the receipt has an `answer`, its `whole` MUST be forgotten in the step
+  in which anything of what it tells of, by its `items` and `states`, is: with the item or state, with the
+  version that is not kept, with an undo. The rest of the receipt stays.
 - Reads of a namespace that does not exist see an empty one. A namespace begins with its first write.
 - Unavailable("STORAGE_UNAVAILABLE") and StorageFull may be raised by every method. After the first
   it is not known whether a write was applied: repeat it with the same request. Reads may be repeated.
@@ -161,6 +164,13 @@ class ItemStore(ABC):
         self, namespace: str, ids: Sequence[str], *, with_embedding: bool = False
     ) -> dict[str, Item]:
         """Return the items of these ids, expired ones too; ids that do not exist are left out."""
+
+    @abstractmethod
+    async def get_versions(
+        self, namespace: str, versions: Sequence[tuple[str, int]]
+    ) -> dict[tuple[str, int], Item]:
+        """Return these versions of items, each by its id and revision: as they are, or as they are kept since
+        they were replaced. Without embeddings; what there is not is left out."""
 
     @abstractmethod
     async def load_items(
@@ -385,10 +395,6 @@ class UndoStore(ABC):
         """Return how many items and states `by` deleted, a cleared namespace as one, and how many of those
         that expired they cut short; see `NamespaceStore.remove_expired`."""
 
-    @abstractmethod
-    async def record_undo(self, namespace: str, receipt: Receipt, request: RequestKey) -> Receipt:
-        """Keep the receipt of an undo, with the namespace's revision in it; or return the one there is."""
-
 
 class ChangeLog(ABC):
     """What happened in a namespace, in order."""
@@ -418,6 +424,11 @@ class NamespaceStore(ABC):
     @abstractmethod
     async def scan_namespaces(self, prefix: str, after: str, limit: int) -> list[NamespaceInfo]:
         """Return up to `limit` namespaces whose name has the prefix and is above `after`, by name."""
+
+    @abstractmethod
+    async def record_request(self, namespace: str, receipt: Receipt, request: RequestKey) -> Receipt:
+        """Keep the receipt of a request that writes nothing of its own, with the namespace's revision in it;
+        or return the one there is. It is no change."""
 
     @abstractmethod
     async def index_info(self, namespace: str) -> IndexInfo:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from bisect import bisect_right
 from collections import Counter
@@ -50,6 +49,7 @@ from memory_service.stores.base import HISTORY_US, BackupReport, Capabilities, S
 from memory_service.stores.change_signal import ChangeSignal
 from memory_service.stores.content_bytes import Measured, check_room, item_bytes, state_bytes
 from memory_service.stores.memory_history import History
+from memory_service.stores.memory_requests import Requests
 from memory_service.stores.rules import (
     VectorRule,
     check_expected,
@@ -57,9 +57,7 @@ from memory_service.stores.rules import (
     check_move,
     copy_vector,
     index_labels,
-    replayed,
     same_request,
-    stamp,
 )
 
 T = TypeVar("T")
@@ -83,7 +81,7 @@ class _Namespace:
     vectors: dict[str, np.ndarray] = field(default_factory=dict)
     pending: set[str] = field(default_factory=set)
     changes: list[Change] = field(default_factory=list)
-    requests: dict[str, tuple[bytes, Receipt, int]] = field(default_factory=dict)
+    requests: Requests = field(default_factory=Requests)
     use_counts: Counter[int] = field(default_factory=Counter)
     history: History = field(default_factory=History)
     held: dict[str, HeldWrite] = field(default_factory=dict)
@@ -184,9 +182,9 @@ class InMemoryStore(Store):
             self._put(found, write, on_duplicate, waits)
         skipped_states = self._put_states(found, states, on_duplicate)
         found.dimension, found.model = rule.dimension, rule.model
-        receipt = Receipt(
-            found.revision, [stamp(w) for w, _ in chosen], skipped_count=len(writes) - len(chosen)
-        )
+        receipt = Receipt(found.revision, skipped_count=len(writes) - len(chosen))
+        for write, _ in chosen:
+            receipt.add(write.item)
         receipt.skipped_state_count, receipt.removed_count = skipped_states, len(removed)
         return self._commit(found, request, receipt)
 
@@ -230,7 +228,9 @@ class InMemoryStore(Store):
 
     def _keep(self, found: _Namespace, stored: Item, replaced_us: int) -> None:
         """Keep the present version of an item, which is about to be replaced."""
-        if self._history_us:
+        if not self._history_us:
+            found.requests.forget_told_of_item(stored.id)
+        else:
             waits = stored.id in found.pending
             found.history.keep(
                 stored, found.vectors.get(stored.id), found.vector_epoch, replaced_us, waits=waits
@@ -263,6 +263,7 @@ class InMemoryStore(Store):
 
     def _remove(self, found: _Namespace, item: Item, kind: ChangeType) -> None:
         found.log(kind, item.id)
+        found.requests.forget_told_of_item(item.id)
         del found.items[item.id], found.ids[item.position], found.use_counts[item.position]
         found.vectors.pop(item.id, None)
         found.pending.discard(item.id)
@@ -295,7 +296,9 @@ class InMemoryStore(Store):
         self._keep(found, stored, write.item.update_us)
         self._replace(found, write, stored, waits)
         found.dimension, found.model = rule.dimension, rule.model
-        return self._commit(found, request, Receipt(found.revision, [stamp(write)]))
+        receipt = Receipt(found.revision)
+        receipt.add(write.item)
+        return self._commit(found, request, receipt)
 
     def _current(self, found: _Namespace, item_id: str, now_us: int, expected: int | None) -> Item:
         stored = found.items.get(item_id)
@@ -328,6 +331,17 @@ class InMemoryStore(Store):
         if found is None:
             return {}
         return {i: self._read(found, i, with_embedding) for i in ids if i in found.items}
+
+    async def get_versions(
+        self, namespace: str, versions: Sequence[tuple[str, int]]
+    ) -> dict[tuple[str, int], Item]:
+        present = await self.get_items(namespace, [item_id for item_id, _ in versions])
+        if not present:
+            return {}
+        history = self._namespaces[namespace].history
+        kept = [version.item for item_id in present for version in history.items.get(item_id, ())]
+        every = {(item.id, item.revision): item for item in (*kept, *present.values())}
+        return {version: every[version] for version in versions if version in every}
 
     @staticmethod
     def _read(found: _Namespace, item_id: str, with_embedding: bool) -> Item:
@@ -470,6 +484,8 @@ class InMemoryStore(Store):
             self._expire_state(found, write.key)
         elif current is not None and self._history_us:
             found.history.keep_state(current, write.now_us)
+        elif current is not None:
+            found.requests.forget_told_of_state(write.key)
         before = current.description if current else ""
         entry = StateEntry(
             write.key,
@@ -489,6 +505,7 @@ class InMemoryStore(Store):
     def _remove_state(self, found: _Namespace, key: str, kind: ChangeType) -> None:
         found.version_floor = max(found.version_floor, found.states.take(key).version)
         found.history.states.pop(key, None)
+        found.requests.forget_told_of_state(key)
         found.log(kind, key)
 
     def _expire_state(self, found: _Namespace, key: str) -> None:
@@ -543,6 +560,7 @@ class InMemoryStore(Store):
     def _clear(found: _Namespace) -> int:
         removed = len(found.states)
         found.version_floor = max([found.version_floor, *(e.version for e in found.states.values())])
+        found.requests.forget_told_of_states()
         for key in list(found.states):
             del found.states[key]
         found.history.states.clear()
@@ -615,6 +633,7 @@ class InMemoryStore(Store):
         if decision.remove:
             self._remove(found, item, ChangeType.ITEM_DELETED)
             return
+        found.requests.forget_told_of_item(item.id)
         found.history.drop_item(item.id, by, decision.restore)
         if decision.restore is not None:
             version = decision.restore
@@ -651,6 +670,7 @@ class InMemoryStore(Store):
         if decision.remove:
             self._remove_state(found, entry.key, ChangeType.STATE_DELETED)
             return
+        found.requests.forget_told_of_state(entry.key)
         found.history.drop_state(entry.key, by, decision.restore)
         if decision.restore is not None:
             found.states[entry.key] = dataclasses.replace(
@@ -664,7 +684,7 @@ class InMemoryStore(Store):
         found = self._namespaces.get(namespace)
         return 0 if found is None else found.history.count_removals(by)
 
-    async def record_undo(self, namespace: str, receipt: Receipt, request: RequestKey) -> Receipt:
+    async def record_request(self, namespace: str, receipt: Receipt, request: RequestKey) -> Receipt:
         found = self._begin(namespace)
         if earlier := self._earlier(found, request):
             return earlier
@@ -714,6 +734,7 @@ class InMemoryStore(Store):
         found.ids, found.vectors, found.pending, found.changes = {}, {}, set(), []
         found.use_counts = Counter()
         found.history = History()
+        found.requests.forget_answers()
         found.held = {}
         found.dimension, found.model = 0, ""
         found.view = NamespaceView(self._analyzer, _EXACT)
@@ -731,8 +752,7 @@ class InMemoryStore(Store):
     async def remove_expired(self, now_us: int, forget_requests_before_us: int, limit: int) -> int:
         removed = 0
         for found in self._namespaces.values():
-            kept = {k: v for k, v in found.requests.items() if v[2] >= forget_requests_before_us}
-            found.requests = kept
+            found.requests.forget_before(forget_requests_before_us)
             found.history.prune(now_us - self._history_us)
             found.held = {k: v for k, v in found.held.items() if v.expire_us > now_us}
             due = [item for item in found.items.values() if item.expired(now_us)][: limit - removed]
@@ -767,17 +787,13 @@ class InMemoryStore(Store):
 
     @staticmethod
     def _earlier(found: _Namespace, request: RequestKey) -> Receipt | None:
-        earlier = found.requests.get(request.id)
-        if earlier is None:
-            return None
-        digest, receipt, _ = earlier
-        return replayed(request, digest, copy.copy(receipt))
+        return found.requests.find(request)
 
     def _commit(self, found: _Namespace, request: RequestKey | None, receipt: Receipt) -> Receipt:
         if found.name not in self._namespaces:
             self._namespaces[found.name] = found
             self._next_uid += 1
         if request:
-            found.requests[request.id] = (request.digest, copy.copy(receipt), now_us())
+            found.requests.keep(request, receipt)
         self._signal.fire(found.name)
         return receipt

@@ -11,7 +11,6 @@ from memory_service.records import (
     CLIENT_MODEL,
     Facet,
     HeldWrite,
-    ItemStamp,
     ItemWrite,
     LabelKey,
     NamespaceInfo,
@@ -111,12 +110,6 @@ def index_labels(labels: dict[str, str], facet: Facet | None) -> dict[LabelKey, 
     if facet:
         indexed.update({(key,): value for key, value in facet.tags.items()})
     return indexed
-
-
-def stamp(write: ItemWrite) -> ItemStamp:
-    """Return what the store gave an item."""
-    item = write.item
-    return ItemStamp(item.id, item.revision, item.position, item.create_us, item.update_us, item.expire_us)
 
 
 def copy_vector(vector: np.ndarray) -> np.ndarray:

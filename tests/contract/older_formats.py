@@ -8,6 +8,7 @@ from pathlib import Path
 
 # What each format added.
 _TAKE_AWAY = {
+    6: ("DROP TABLE told_of", "DROP TABLE answers"),
     5: ("DROP TABLE quarantine", "DROP INDEX items_used"),
     4: (
         "DROP TABLE item_history",

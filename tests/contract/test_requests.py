@@ -21,7 +21,7 @@ from contract.builders import (
 )
 from contract.conftest import Reopen
 from memory_service.errors import AlreadyExists, Conflict, FailedPrecondition, InvalidArgument, NotFound
-from memory_service.records import OnDuplicate, Receipt, RequestKey, TextPart
+from memory_service.records import Answer, OnDuplicate, Provenance, Receipt, RequestKey, TextPart, WritesBy
 from memory_service.stores.base import Store
 
 FOREVER = 1 << 62
@@ -197,6 +197,111 @@ async def test_requests_are_forgotten_when_they_are_old(store: Store) -> None:
     assert (await store.save_state(NS, build_state("k"), request=build_request())).replayed
     await store.remove_expired(NOW, FOREVER, PLENTY)
     assert not (await store.save_state(NS, build_state("k"), request=build_request())).replayed
+
+
+def answering(items: list[str], states: list[str], request_id: str = "r-1") -> RequestKey:
+    """The key of a request whose answer tells of these items and states."""
+
+    def complete(receipt: Receipt) -> None:
+        # By then the receipt is what it will be.
+        receipt.answer = Answer(f"at {receipt.revision}".encode(), b"bare", items, states)
+        receipt.seen, receipt.note, receipt.degraded = [("kept", 1)], ["said", 1], [(9, "why")]
+
+    return RequestKey(request_id, b"body", complete)
+
+
+async def answer_of(store: Store, request_id: str = "r-1") -> bytes:
+    """What is kept of an answer."""
+    receipt = await store.find_receipt(NS, build_request(request_id))
+    assert receipt is not None and receipt.answer is not None and receipt.answer.bare == b"bare"
+    return receipt.answer.whole
+
+
+async def test_what_the_answer_is_made_of_is_kept_with_the_request(store: Store) -> None:
+    await _prepare(store)
+    writer = Provenance("ada", "key-1", trust=0.5, source_uri="https://example.org/")
+    writes = [
+        build_write("a"),
+        build_write("b", provenance=writer),
+        build_write("c", provenance=writer),
+        build_write("d", provenance=Provenance("bob")),
+    ]
+    first = await store.add_items(NS, writes, request=answering(["kept"], []))
+    again = await store.find_receipt(NS, build_request())
+    assert again is not None and again.answer is not None
+    assert (again.seen, again.note, again.degraded) == ([("kept", 1)], ["said", 1], [(9, "why")])
+    assert again.answer.whole == f"at {first.revision}".encode()
+    whose = [(known.writer, known.credential_id, known.trust) for _, known in again.written()]
+    assert whose == [("", "", 1.0), ("ada", "key-1", 0.5), ("ada", "key-1", 0.5), ("bob", "", 1.0)]
+
+
+async def test_an_answer_is_kept_after_reopening(store: Store, reopen: Reopen) -> None:
+    await store.save_state(NS, build_state("k"), request=answering(["a"], ["k"]))
+    store = await reopen()
+    assert await answer_of(store) == b"at 1"
+    await store.delete_state(NS, "k", now_us=NOW)
+    assert await answer_of(store) == b""
+
+
+async def test_what_wrote_nothing_is_remembered_too(store: Store) -> None:
+    first = await store.record_request(NS, Receipt(0), answering([], []))
+    assert not first.replayed and await answer_of(store) == b"at 0"
+    await store.add_items(NS, [build_write("a")])
+    again = await store.record_request(NS, Receipt(0), answering(["a"], []))
+    assert (again.replayed, again.revision) == (True, 0)
+    with pytest.raises(FailedPrecondition):
+        await store.record_request(NS, Receipt(0), build_request(digest=b"other"))
+    assert (await store.read_changes(NS, 0, PLENTY))[0].subject == "a"
+
+
+# Each erases something of what an answer tells of: the item "kept", or the state "k".
+ERASURES: dict[str, Callable[[Store], Awaitable[object]]] = {
+    "delete": lambda store: store.delete_item(NS, "kept", now_us=NOW),
+    "remove": lambda store: store.add_items(NS, [], removals=["kept"]),
+    "delete state": lambda store: store.delete_state(NS, "k", now_us=NOW),
+    "clear states": lambda store: store.clear_states(NS),
+    "reset": lambda store: store.reset(NS),
+    "undo": lambda store: store.undo_items(NS, WritesBy(0, "mallory"), 0, 9, dry_run=False),
+    "undo state": lambda store: store.undo_states(NS, WritesBy(0, "mallory"), "", 9, dry_run=False),
+    "expire": lambda store: store.remove_expired(NOW + 10, 0, 9),
+}
+
+
+@pytest.mark.parametrize("erasure", ERASURES)
+async def test_an_answer_is_forgotten_with_anything_that_it_tells_of(store: Store, erasure: str) -> None:
+    await _prepare(store)
+    mallory = Provenance("mallory")
+    expire_us = NOW + 5 if erasure == "expire" else None
+    await store.add_items(NS, [build_write("other")])
+    for number, told in enumerate(((["kept", "other"], ["k"]), (["other"], ["other"]))):
+        await store.save_state(NS, build_state(f"n{number}"), request=answering(*told, f"r-{number}"))
+    # A version that is replaced is kept, and so is what tells of it.
+    await store.replace_item(NS, build_write("kept", "later", provenance=mallory, expire_us=expire_us))
+    await store.save_state(NS, build_state("k", "later", provenance=mallory))
+    assert await answer_of(store, "r-0") and await answer_of(store, "r-1")
+    await ERASURES[erasure](store)
+    assert await answer_of(store, "r-0") == b""
+    assert bool(await answer_of(store, "r-1")) is (erasure not in ("reset", "clear states"))
+
+
+async def test_answers_are_forgotten_with_their_requests(store: Store) -> None:
+    await store.save_state(NS, build_state("k"), request=answering(["a"], ["k"]))
+    await store.remove_expired(NOW, FOREVER, PLENTY)
+    receipt = await store.save_state(NS, build_state("k"), request=answering(["b"], ["k"]))
+    assert not receipt.replayed and await answer_of(store) == b"at 2"
+
+
+async def test_versions_are_found_as_they_are_and_as_they_were(store: Store) -> None:
+    await store.add_items(NS, [build_write("a", "first", labels={"k": "v"}), build_write("b")])
+    await store.replace_item(NS, build_write("a", "second"))
+    wanted = [("a", 1), ("a", 3), ("b", 2), ("b", 1), ("none", 1)]
+    found = await store.get_versions(NS, wanted)
+    contents = {version: item.content for version, item in found.items()}
+    assert contents == {("a", 1): TextPart("first"), ("a", 3): TextPart("second"), ("b", 2): TextPart("")}
+    assert found["a", 1].labels == {"k": "v"}
+    await store.delete_item(NS, "a", now_us=NOW)
+    assert list(await store.get_versions(NS, wanted)) == [("b", 2)]
+    assert await store.get_versions("none", wanted) == {}
 
 
 async def test_forgetting_requests_is_no_change(store: Store) -> None:

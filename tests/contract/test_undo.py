@@ -297,13 +297,13 @@ async def test_the_receipt_of_an_undo_is_kept(store: Store) -> None:
     await _put(store, _by(MALLORY, "a", "poison"))
     receipt = Receipt(0, removed_count=3, restored_count=2)
     receipt.unrestorable_count = 1
-    first = await store.record_undo(NS, receipt, build_request())
+    first = await store.record_request(NS, receipt, build_request())
     found = await store.find_receipt(NS, build_request())
     assert found is not None and found.revision == first.revision == 1
     assert (found.removed_count, found.restored_count, found.unrestorable_count) == (3, 2, 1)
-    assert (await store.record_undo(NS, Receipt(0), build_request())).removed_count == 3
+    assert (await store.record_request(NS, Receipt(0), build_request())).removed_count == 3
     with pytest.raises(FailedPrecondition):
-        await store.record_undo(NS, Receipt(0), build_request(digest=b"other"))
+        await store.record_request(NS, Receipt(0), build_request(digest=b"other"))
 
 
 async def test_steps_end_where_the_next_begins(store: Store) -> None:

@@ -30,9 +30,10 @@ from contract.cases import GRAPH
 from contract.invariants import assert_consistent
 from faults.canaries import canaries_in, canary, contents, unit_vectors, vectors_in
 from faults.scale import drawn, rounds
-from grpc_api import METHODS, SMALL_GRAPHS, Api, Connect, outcome, struct, valid_request
+from grpc_api import METHODS, SMALL_GRAPHS, Api, Connect, json_value, outcome, struct, valid_request
 from memory_service.clock import now_us
 from memory_service.records import (
+    Answer,
     BinaryPart,
     ChatMessage,
     Content,
@@ -41,6 +42,8 @@ from memory_service.records import (
     ItemKind,
     ItemWrite,
     OnDuplicate,
+    Receipt,
+    RequestKey,
     Role,
     TextPart,
     ToolCallPart,
@@ -48,7 +51,15 @@ from memory_service.records import (
     Vector,
 )
 from memory_service.stores.hnsw import HnswStore
-from memory_service.v1 import admin_pb2, memory_pb2, state_pb2
+from memory_service.v1 import (
+    admin_pb2,
+    memory_pb2,
+    overseer_pb2,
+    overseer_pb2_grpc,
+    state_pb2,
+    user_memory_pb2,
+    user_memory_pb2_grpc,
+)
 from server_process import ServerProcess
 
 KEPT = "kept"
@@ -105,6 +116,19 @@ async def plant(store: HnswStore, namespace: str = NS, expire_us: int | None = N
             f"k{n}", {"v": canary("state")}, description=canary("purpose"), expire_us=expire_us
         )
         await store.save_state(namespace, state, request=build_request(f"s{n}"))
+    await keep_answer(store, namespace, "answer-of-item", ["i7"], [])
+    await keep_answer(store, namespace, "answer-of-state", [], ["k1"])
+
+
+async def keep_answer(
+    store: HnswStore, namespace: str, name: str, items: list[str], states: list[str]
+) -> None:
+    """Keep an answer, a canary, that tells of items and states."""
+
+    def complete(receipt: Receipt) -> None:
+        receipt.answer = Answer(canary(name).encode(), b"bare", items, states)
+
+    await store.record_request(namespace, Receipt(0), RequestKey(name, b"body", complete))
 
 
 async def _delete_each(store: HnswStore) -> None:
@@ -146,7 +170,7 @@ async def test_contents_that_ended_are_in_no_file(store: HnswStore, tmp_path: Pa
     await store.flush()
     before = contents(tmp_path)
     of_request = {canary("request")}
-    assert len(canaries_in(before) - of_request) == 50 + 24
+    assert len(canaries_in(before) - of_request) == 50 + 26
     assert vectors_in(before, VECTORS) == set(VECTORS)
     assert any(name.endswith(".graph") for name in before)
     columns = {name: data for name, data in before.items() if name.endswith(".columns")}
@@ -260,6 +284,115 @@ async def test_a_repeated_request_is_answered_alike_although_its_description_is_
     await store.delete_state(NS, "k", now_us=NOW)
     again = await store.save_state(NS, build_state("k", description="why"), request=request)
     assert (again.description, again.version, again.replayed) == ("why", first.version, True)
+
+
+async def test_an_answer_is_kept_no_longer_than_the_version_it_tells_of(tmp_path: Path) -> None:
+    store = HnswStore(tmp_path / "data", GRAPH, history_us=0)
+    await store.open()
+    await plant(store)
+    await store.add_items(NS, [build_write("i7")], on_duplicate=OnDuplicate.REPLACE)
+    await store.save_state(NS, build_state("k1"))
+    await store.flush()
+    assert not canaries_in(contents(tmp_path)) & {
+        canary(f"answer of {each}") for each in ("an item", "a state")
+    }
+    found = await store.find_receipt(NS, build_request("answer-of-item"))
+    assert found is not None and found.answer == Answer(b"", b"bare")
+    await store.close()
+
+
+def _facts(api: Api, namespace: str) -> dict[str, tuple[Any, Message]]:
+    """Requests whose answers quote what is stored: one of each RPC that keeps its answer."""
+    user = user_memory_pb2_grpc.UserMemoryServiceStub(api.channel)
+    fact = {"category": 1, "reasoning": f"Because of {canary('reason')}", "keep_wording": True}
+    said = {"metadata": struct({"m": canary("meta")}), "labels": {"kept": canary("value")}}
+
+    def save(content: str, **fields: Any) -> user_memory_pb2.SaveMemoryRequest:
+        return user_memory_pb2.SaveMemoryRequest(namespace=namespace, content=content, **fact, **fields)
+
+    known = user.SaveMemory(save(f"User lives in {canary('london')}", **said)).memory
+    for name in ("john", "jack"):
+        user.SaveMemory(save(f"User works at {canary(name)}", on_contradiction=2))
+    message = {"role": 2, "parts": [{"text": f"I am allergic to {canary('tom')}."}]}
+    other = {"id": known.id, "content": f"User lived in {canary('rome')}"}
+    named = {"namespace": namespace, "request_id": "r"}
+    return {
+        "save": (user.SaveMemory, save(f"User lives in {canary('paris')}", request_id="s", **said)),
+        "update": (
+            user.UpdateMemory,
+            user_memory_pb2.UpdateMemoryRequest(memory=other, keep_wording=True, **named),
+        ),
+        "extract": (
+            user.ExtractMemories,
+            user_memory_pb2.ExtractMemoriesRequest(messages=[message], **named | {"request_id": "e"}),
+        ),
+        "consolidate": (
+            user.ConsolidateMemories,
+            user_memory_pb2.ConsolidateMemoriesRequest(**named | {"request_id": "c"}),
+        ),
+        "evaluate": (
+            overseer_pb2_grpc.OverseerServiceStub(api.channel).EvaluateForStorage,
+            overseer_pb2.EvaluateForStorageRequest(
+                tool_name="getContacts", key="k", save=True, goal=f"the contacts of {canary('goal')}",
+                result=json_value([{"name": canary("jo"), "phone": "1"}]), **named | {"request_id": "v"},
+            ),
+        ),
+    }  # fmt: skip
+
+
+def _forget_each(api: Api, namespace: str) -> None:
+    """Delete all memories and the state, one by one."""
+    user = user_memory_pb2_grpc.UserMemoryServiceStub(api.channel)
+    wanted = user_memory_pb2.ListMemoriesRequest(namespace=namespace, include_history=True)
+    for memory in user.ListMemories(wanted).memories:
+        user.DeleteMemory(user_memory_pb2.DeleteMemoryRequest(namespace=namespace, id=memory.id))
+    api.state.DeleteState(state_pb2.DeleteStateRequest(namespace=namespace, key="k"))
+
+
+def _undo_all(api: Api, namespace: str) -> None:
+    request = admin_pb2.UndoWritesRequest(namespace=namespace, any_writer=True)
+    request.since.FromSeconds(1)
+    api.admin.UndoWrites(request)
+
+
+FORGETTING: dict[str, Callable[[Api, str], object]] = {
+    "deleted": _forget_each,
+    "reset": lambda api, namespace: api.memory.Reset(memory_pb2.ResetRequest(namespace=namespace)),
+    "undone": _undo_all,
+}
+
+
+@pytest.mark.parametrize("how", FORGETTING)
+def test_no_answer_outlives_what_it_tells_of(tmp_path: Path, connect: Connect, how: str) -> None:
+    namespace = "facts"
+    with ServerProcess(tmp_path, flags=["--embedder", "none"]) as server:
+        api = connect(server)
+        requests = _facts(api, namespace)
+        first = {name: call(request) for name, (call, request) in requests.items()}
+        assert {name: call(request) for name, (call, request) in requests.items()} == first
+        names = ("london", "paris", "rome", "tom", "john", "jack", "reason", "meta", "value", "jo")
+        assert canaries_in(contents(tmp_path)) >= {canary(name) for name in names}
+        FORGETTING[how](api, namespace)
+        api.admin.Flush(admin_pb2.FlushRequest())
+        assert canaries_in(contents(tmp_path)) == set()
+        revision = api.stats(namespace).revision
+        again = {name: call(request) for name, (call, request) in requests.items()}
+        assert api.stats(namespace).revision == revision
+    assert not any(canary("") in str(answer) for answer in again.values())
+    for name, answer in again.items():
+        assert answer.revision == first[name].revision, name
+    for name in ("save", "update"):
+        told, then = again[name], first[name]
+        assert (told.outcome, told.memory.id, told.memory.version) == (
+            then.outcome,
+            then.memory.id,
+            then.memory.version,
+        )
+    assert [m.id for m in again["save"].superseded] == [m.id for m in first["save"].superseded] != []
+    assert len(again["extract"].results) == len(first["extract"].results) > 0
+    (group,), (then,) = again["consolidate"].consolidations, first["consolidate"].consolidations
+    assert [m.id for m in group.sources] == [m.id for m in then.sources] != []
+    assert (again["evaluate"].saved, again["evaluate"].key) == (True, "k")
 
 
 def _plant_everywhere(message: Message, number: list[int]) -> None:

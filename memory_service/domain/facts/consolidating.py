@@ -9,6 +9,7 @@ import msgspec
 
 from memory_service.clock import now_us
 from memory_service.decisions import DecidedBy, Failure, FailureReason
+from memory_service.domain.answers import Answering, check_new
 from memory_service.domain.checks import Checks
 from memory_service.domain.deciding import Deciding
 from memory_service.domain.embedding import Degradation
@@ -17,14 +18,15 @@ from memory_service.domain.facts.comparison import Relation, Verdict
 from memory_service.domain.facts.comparison_reading import read_pair
 from memory_service.domain.facts.grouping import Action, Group, linked, merge, supersede
 from memory_service.domain.facts.judging import OUT_OF_REACH, Judging, Neighbour
-from memory_service.domain.facts.memory import Memory, Status
+from memory_service.domain.facts.memory import Memory
 from memory_service.domain.facts.reading import MemoryReading, Wanted
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.facts.settling import Locks
 from memory_service.domain.facts.wording import CONTENT_CHARS_MIN, REPHRASED_CHARS_MAX, invented
+from memory_service.domain.item_writing import Added
 from memory_service.errors import Conflict, InvalidArgument
 from memory_service.llms.base import Llm
-from memory_service.records import RequestKey
+from memory_service.stores.base import Store
 
 _GROUPS = 50
 _TRIES = 5
@@ -70,6 +72,7 @@ class FactConsolidating:
 
     def __init__(
         self,
+        store: Store,
         saving: FactSaving,
         reading: MemoryReading,
         judging: Judging,
@@ -77,6 +80,7 @@ class FactConsolidating:
         llm: Llm | None,
         locks: Locks,
     ) -> None:
+        self._store = store
         self._saving = saving
         self._reading = reading
         self._judging = judging
@@ -94,13 +98,12 @@ class FactConsolidating:
         similarity_threshold: float | None,
         limit: int | None,
         decide_by: DecidedBy,
-        request: RequestKey | None,
+        request: Answering[Consolidated] | None,
     ) -> Consolidated:
-        """Group similar memories, and merge or end them; all groups in one write."""
+        """Group similar memories, and merge or end them; all groups in one write. Raises Repeated."""
         self._check(namespace, memory_ids, similarity_threshold, limit, request)
         done = Consolidated([], Deciding(self._llm, decide_by), reason="compared in pairs")
-        if await self._repeated(namespace, request, done):
-            return done
+        await check_new(self._store, namespace, request)
         memories = await self._reading.all(namespace, Wanted(categories=categories))
         if memory_ids:
             memories = [m for m in memories if m.id in set(memory_ids)]
@@ -124,11 +127,11 @@ class FactConsolidating:
         memory_ids: Sequence[str],
         threshold: float | None,
         limit: int | None,
-        request: RequestKey | None,
+        request: Answering[Consolidated] | None,
     ) -> None:
         self._checks.namespace(namespace)
         if request is not None:
-            self._checks.request_id(request.id)
+            self._checks.request_id(request.key.id)
         self._checks.size("memory_ids", len(memory_ids), "batch_items_max")
         if threshold is not None and not 0 < threshold <= 1:
             raise InvalidArgument("similarity_threshold", "must be above 0 and at most 1")
@@ -213,30 +216,42 @@ class FactConsolidating:
 
     # --- writing --------------------------------------------------------------------------------
 
-    async def _settle(self, namespace: str, done: Consolidated, request: RequestKey | None) -> None:
+    async def _settle(
+        self, namespace: str, done: Consolidated, request: Answering[Consolidated] | None
+    ) -> None:
         """Write what was decided, but for the groups that were changed by another call meanwhile."""
         async with self._locks.hold(namespace):
             for _ in range(_TRIES):
                 # Also here: the first call may have been under way when this one came.
-                if await self._repeated(namespace, request, done):
-                    return
+                await check_new(self._store, namespace, request)
                 acted = await self._unchanged(namespace, done)
-                done.revision = await self._reading.revision(namespace)
                 if not acted:
+                    await self._saving.without_writing(namespace, done, request)
                     return
-                new = [g.memory for g in acted if g.action is Action.MERGE and g.memory is not None]
-                changed = [memory for group in acted for memory in group.changed]
                 try:
-                    added = await self._saving.write_all(namespace, new, changed, request)
+                    await self._write(namespace, done, acted, request)
+                    return
                 except Conflict as error:
                     conflict = error
-                    continue
-                done.revision = added.receipt.revision
-                done.degraded = [*done.degraded, *(d for d in added.degraded if d not in done.degraded)]
-                for group in acted:
-                    group.applied = True
-                return
             raise conflict
+
+    async def _write(
+        self,
+        namespace: str,
+        done: Consolidated,
+        acted: Sequence[Group],
+        request: Answering[Consolidated] | None,
+    ) -> None:
+        new = [g.memory for g in acted if g.action is Action.MERGE and g.memory is not None]
+        changed = [memory for group in acted for memory in group.changed]
+
+        def finish(added: Added) -> None:
+            done.revision = added.receipt.revision
+            done.degraded = [*done.degraded, *(d for d in added.degraded if d not in done.degraded)]
+            for group in acted:
+                group.applied = True
+
+        await self._saving.write_all(namespace, new, changed, done, request, finish)
 
     async def _unchanged(self, namespace: str, done: Consolidated) -> list[Group]:
         """Return the groups to act on; what is to become of the changed ones is only told."""
@@ -262,25 +277,6 @@ class FactConsolidating:
         if group.action is Action.MERGE and group.memory is not None:
             await self._saving.attribute(namespace, group.memory)
             group.memory.id, group.memory.fact.version = "", 0
-
-    async def _repeated(self, namespace: str, request: RequestKey | None, done: Consolidated) -> bool:
-        """Give the answer to a request that was applied before; return whether it was."""
-        receipt = await self._saving.earlier(namespace, request)
-        if receipt is None:
-            return False
-        done.reason, done.revision, done.groups = "the request was applied before", receipt.revision, []
-        memories = await self._reading.by_ids(namespace, [stamp.id for stamp in receipt.items])
-        for memory in memories:
-            sources = [m for m in memories if m.fact.superseded_by == memory.id]
-            if not sources:
-                continue
-            merged = sources[0].fact.status is Status.MERGED
-            group = Group(sources, 0.0, Action.MERGE if merged else Action.SUPERSEDE, memory, applied=True)
-            group.reason = done.reason
-            group.decided_by = DecidedBy.LLM if memory.fact.source.model and merged else DecidedBy.RULES
-            done.groups.append(group)
-        done.examined_count = sum(len(group.sources) for group in done.groups)
-        return True
 
 
 def _problem(answer: GroupAnswer, sources: Sequence[str]) -> str:

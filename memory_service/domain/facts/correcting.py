@@ -9,6 +9,7 @@ import msgspec
 
 from memory_service.clock import now_us
 from memory_service.decisions import DecidedBy
+from memory_service.domain.answers import Answering, check_new
 from memory_service.domain.checks import Checks
 from memory_service.domain.deciding import Deciding
 from memory_service.domain.facts.importance import EXPLICIT_REQUEST, Adjustment, Importance, importance
@@ -19,6 +20,7 @@ from memory_service.domain.facts.reading import KINDS, MemoryReading
 from memory_service.domain.facts.saving import FactSaving, check_content, check_reasoning
 from memory_service.domain.facts.settling import Locks, settle
 from memory_service.domain.facts.wording import reworded
+from memory_service.domain.item_writing import Added
 from memory_service.domain.retrieval import Selection
 from memory_service.errors import Conflict, InvalidArgument
 from memory_service.llms.base import Llm
@@ -78,46 +80,32 @@ class FactCorrecting:
     # --- correcting -----------------------------------------------------------------------------
 
     async def update(
-        self, namespace: str, correction: Correction, decide_by: DecidedBy, request: RequestKey | None
+        self, namespace: str, correction: Correction, decide_by: DecidedBy, request: Answering[Saved] | None
     ) -> Saved:
-        """Correct a memory. Raises NotFound, Conflict."""
+        """Correct a memory. Raises NotFound, Conflict, Repeated."""
         self._check(namespace, correction, request)
         deciding = Deciding(self._llm, decide_by)
-        repeated = await self._repeated(namespace, correction, request)
+        await check_new(self._store, namespace, request)
         content, rephrased_by = correction.memory.content, DecidedBy.UNSPECIFIED
-        if repeated is None and "content" in correction.fields and not correction.keep_wording:
+        if "content" in correction.fields and not correction.keep_wording:
             content, rephrased_by = await reworded(content, deciding)
 
         async def plan() -> Planned:
-            earlier = repeated or await self._repeated(namespace, correction, request)
-            return earlier or await self._plan(namespace, correction, content, deciding)
+            await check_new(self._store, namespace, request)
+            return await self._plan(namespace, correction, content, deciding)
 
         async def write(planned: Planned) -> Saved:
+            planned.saved.rephrased_by, planned.saved.deciding = rephrased_by, deciding
             return await self._write(namespace, planned, request)
 
-        slow = bool(deciding.model) and "content" in correction.fields and repeated is None
-        saved = await settle(self._store, self._locks, namespace, plan, write, slow=slow)
-        saved.rephrased_by, saved.deciding = rephrased_by, deciding
-        return saved
+        slow = bool(deciding.model) and "content" in correction.fields
+        return await settle(self._store, self._locks, namespace, plan, write, slow=slow)
 
-    async def _repeated(
-        self, namespace: str, correction: Correction, request: RequestKey | None
-    ) -> Planned | None:
-        """Return the answer to a request that was applied before; None: it was not."""
-        receipt = await self._saving.earlier(namespace, request)
-        if receipt is None:
-            return None
-        memories = await self._reading.by_ids(namespace, [correction.memory.id])
-        saved = Saved(Outcome.SAVED, "the request was applied before", revision=receipt.revision)
-        saved.memory = memories[0] if memories else None
-        saved.decided_by = DecidedBy.RULES if "content" in correction.fields else DecidedBy.UNSPECIFIED
-        return Planned(saved, repeated=True)
-
-    def _check(self, namespace: str, correction: Correction, request: RequestKey | None) -> None:
+    def _check(self, namespace: str, correction: Correction, request: Answering[Saved] | None) -> None:
         checks, new, fields = self._checks, correction.memory, correction.fields
         checks.namespace(namespace)
         if request is not None:
-            checks.request_id(request.id)
+            checks.request_id(request.key.id)
         checks.item_id(new.id, "memory.id")
         if not fields:
             raise InvalidArgument("update_mask", "names nothing to change")
@@ -152,18 +140,18 @@ class FactCorrecting:
         saved.memory = _corrected(current, correction, content)
         return Planned(saved, [current])
 
-    async def _write(self, namespace: str, planned: Planned, request: RequestKey | None) -> Saved:
+    async def _write(self, namespace: str, planned: Planned, request: Answering[Saved] | None) -> Saved:
         """Write what was planned: over the memory in `planned.ended`; empty: nothing is to be written."""
         saved = planned.saved
-        if planned.repeated:
-            return saved
         if not planned.ended or saved.memory is None:
-            saved.revision = await self._reading.revision(namespace)
-            return saved
+            return await self._saving.without_writing(namespace, saved, request)
         same_content = saved.memory.content == planned.ended[0].content
         new, kept = ([], [saved.memory]) if same_content else ([saved.memory], [])
-        added = await self._saving.write_all(namespace, new, kept, request, corrected=True)
-        saved.revision, saved.degraded = added.receipt.revision, added.degraded
+
+        def finish(added: Added) -> None:
+            saved.revision, saved.degraded = added.receipt.revision, added.degraded
+
+        await self._saving.write_all(namespace, new, kept, saved, request, finish, corrected=True)
         return saved
 
     # --- deleting -------------------------------------------------------------------------------
@@ -185,12 +173,13 @@ class FactCorrecting:
         async with self._locks.hold(namespace):
             for _ in range(_TRIES):
                 # Also here: the first call may have been under way when this one came.
-                if (receipt := await self._saving.earlier(namespace, request)) is not None:
+                receipt = await self._store.find_receipt(namespace, request) if request else None
+                if receipt is not None:
                     return receipt
                 removed = await self._removed(namespace, memory_id, expected_version, include_history)
                 orphans = await self._orphans(namespace, removed)
                 try:
-                    added = await self._saving.write_all(namespace, [], orphans, request, sorted(removed))
+                    added = await self._saving.write(namespace, [], orphans, request, sorted(removed))
                     return added.receipt
                 except Conflict as error:
                     conflict = error

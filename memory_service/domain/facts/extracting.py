@@ -8,21 +8,23 @@ import msgspec
 
 from memory_service.clock import now_us
 from memory_service.decisions import DecidedBy
+from memory_service.domain.answers import Answering, check_new
 from memory_service.domain.checks import Checks
 from memory_service.domain.deciding import Deciding
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.facts.finding import Extraction, Found, Said, find_facts
 from memory_service.domain.facts.memory import Memory
-from memory_service.domain.facts.outcomes import FactDraft, Outcome, Planned, Saved
+from memory_service.domain.facts.outcomes import Outcome, Planned, Saved
 from memory_service.domain.facts.reading import MemoryReading
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.facts.settling import Locks, settle
 from memory_service.domain.facts.wording import CONTENT_CHARS_MAX, CONTENT_CHARS_MIN
+from memory_service.domain.item_writing import Added
 from memory_service.domain.retrieval import Selection
 from memory_service.domain.search_text import search_text
 from memory_service.errors import InvalidArgument
 from memory_service.llms.base import Llm
-from memory_service.records import ChatMessage, Item, Receipt, RequestKey, Role
+from memory_service.records import ChatMessage, Item, Role
 from memory_service.stores.base import Store
 
 _ITEMS = 100
@@ -65,38 +67,38 @@ class FactExtracting:
         self._locks = locks
 
     async def extract(
-        self, namespace: str, asked: Extraction, decide_by: DecidedBy, request: RequestKey | None
+        self, namespace: str, asked: Extraction, decide_by: DecidedBy, request: Answering[Extracted] | None
     ) -> Extracted:
-        """Find facts and save each like `FactSaving.save`, all in one write."""
+        """Find facts and save each like `FactSaving.save`, all in one write. Raises Repeated.
+
+        What is not to be written is no request that is remembered.
+        """
         self._check(namespace, asked, request)
         deciding = Deciding(self._llm, decide_by)
         extracted = Extracted([], DecidedBy.RULES, "", deciding)
-        receipt = await self._saving.earlier(namespace, request)
-        if receipt is not None:
-            return await self._repeated(namespace, receipt, asked, extracted)
+        request = None if asked.dry_run else request
+        await check_new(self._store, namespace, request)
         said = await self._said(namespace, asked, extracted)
         found, extracted.decided_by = await find_facts(said, asked, deciding)
         by_model = extracted.decided_by is DecidedBy.LLM
         extracted.reason = f"{'the language model' if by_model else 'patterns of rules'} found them"
 
-        async def plan() -> Plans | Receipt:
+        async def plan() -> Plans:
             # Also here: the first call may have been under way when this one came.
-            earlier = await self._saving.earlier(namespace, request)
-            return earlier or await self._plan(namespace, found, asked, deciding)
+            await check_new(self._store, namespace, request)
+            return await self._plan(namespace, found, asked, deciding)
 
-        async def write(plans: Plans | Receipt) -> Extracted:
-            if isinstance(plans, Receipt):
-                return await self._repeated(namespace, plans, asked, extracted)
+        async def write(plans: Plans) -> Extracted:
             await self._write(namespace, plans, asked, request, extracted)
             return extracted
 
         return await settle(self._store, self._locks, namespace, plan, write, slow=bool(deciding.model))
 
-    def _check(self, namespace: str, asked: Extraction, request: RequestKey | None) -> None:
+    def _check(self, namespace: str, asked: Extraction, request: Answering[Extracted] | None) -> None:
         checks = self._checks
         checks.namespace(namespace)
         if request is not None:
-            checks.request_id(request.id)
+            checks.request_id(request.key.id)
         if not asked.said and not asked.session_id:
             raise InvalidArgument("messages", "are required, or a session_id")
         checks.size("messages", len(asked.said), "extracted_messages_max")
@@ -115,14 +117,12 @@ class FactExtracting:
 
     # --- what was said --------------------------------------------------------------------------
 
-    async def _said(
-        self, namespace: str, asked: Extraction, extracted: Extracted, last_revision: int | None = None
-    ) -> list[Said]:
+    async def _said(self, namespace: str, asked: Extraction, extracted: Extracted) -> list[Said]:
         if asked.said:
             extracted.examined_count = len(asked.said)
             return list(asked.said)
         limit = asked.limit or _ITEMS
-        wanted = Selection(asked.session_id).to_filter(asked.after_revision + 1, last_revision)
+        wanted = Selection(asked.session_id).to_filter(asked.after_revision + 1)
         positions = await self._store.scan(namespace, wanted, limit + 1, newest=False)
         extracted.more = len(positions) > limit
         positions = positions[:limit]
@@ -159,7 +159,7 @@ class FactExtracting:
         namespace: str,
         plans: Plans,
         asked: Extraction,
-        request: RequestKey | None,
+        request: Answering[Extracted] | None,
         extracted: Extracted,
     ) -> None:
         new = [p.saved.memory for _, p in plans if p.saved.memory is not None]
@@ -173,14 +173,17 @@ class FactExtracting:
                 else:
                     ended.append(memory)
         extracted.results = [(fact, planned.saved) for fact, planned in plans]
-        if new and not asked.dry_run:
-            added = await self._saving.write_all(namespace, new, ended, request)
-            extracted.revision, extracted.degraded = added.receipt.revision, added.degraded
-        else:
-            extracted.revision = await self._reading.revision(namespace)
         for fact, planned in plans:
             if asked.dry_run or planned.saved.memory is None:
                 await self._as_would_be(namespace, fact, planned, set(by_id) if asked.dry_run else set())
+        if not new or asked.dry_run:
+            await self._saving.without_writing(namespace, extracted, request)
+            return
+
+        def finish(added: Added) -> None:
+            extracted.revision, extracted.degraded = added.receipt.revision, added.degraded
+
+        await self._saving.write_all(namespace, new, ended, extracted, request, finish)
 
     async def _as_would_be(self, namespace: str, fact: Found, planned: Planned, pending: set[str]) -> None:
         """Tell of a fact that was not written: the memory that it would be has no id, what would end is as
@@ -197,25 +200,6 @@ class FactExtracting:
             saved.memory.fact.superseded_by = ""
         saved.memory.fact.supersedes = [i for i in saved.memory.fact.supersedes if i not in pending]
         saved.superseded = planned.ended
-
-    async def _repeated(
-        self, namespace: str, receipt: Receipt, asked: Extraction, extracted: Extracted
-    ) -> Extracted:
-        """Return the answer to a request that was applied before, as far as what was written tells it."""
-        await self._said(namespace, asked, extracted, receipt.revision)
-        extracted.reason, extracted.revision = "the request was applied before", receipt.revision
-        memories = {m.id: m for m in await self._reading.by_ids(namespace, [s.id for s in receipt.items])}
-        new = [s.id for s in receipt.items if s.revision == s.position and s.id in memories]
-        for memory in (memories[i] for i in new):
-            ended = [memories[i] for i in memory.fact.supersedes if i in memories]
-            saved = Saved(Outcome.SUPERSEDED if ended else Outcome.SAVED, extracted.reason, memory)
-            saved.superseded = ended
-            decided_by = DecidedBy.LLM if memory.fact.source.model else DecidedBy.RULES
-            draft = FactDraft(memory.content, memory.fact.category, memory.fact.reasoning)
-            extracted.results.append((Found(draft, memory.content, decided_by=decided_by), saved))
-        if new and all(found.decided_by is DecidedBy.LLM for found, _ in extracted.results):
-            extracted.decided_by = DecidedBy.LLM
-        return extracted
 
 
 def _length_problem(content: str) -> str:

@@ -73,5 +73,3 @@ class Planned(msgspec.Struct):
     saved: Saved
     ended: list[Memory] = []
     """The known memories as they were, whose next versions are in `saved.superseded`."""
-    repeated: bool = False
-    """The request was applied before: `saved` is the answer, and nothing is to be written."""

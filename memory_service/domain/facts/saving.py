@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Protocol, TypeVar
 
 from memory_service.clock import now_us
 from memory_service.decisions import DecidedBy
+from memory_service.domain.answers import Answering, Repeated, check_new, keep_answer
 from memory_service.domain.checks import Checks
 from memory_service.domain.deciding import Deciding
 from memory_service.domain.facts.comparison import REASON_CHARS_MAX
@@ -17,13 +19,23 @@ from memory_service.domain.facts.reading import MemoryReading
 from memory_service.domain.facts.settling import Locks, settle
 from memory_service.domain.facts.wording import CONTENT_CHARS_MAX, CONTENT_CHARS_MIN, reworded
 from memory_service.domain.ids import new_id
-from memory_service.domain.memories import Added, Memories
+from memory_service.domain.item_writing import Added, Complete
+from memory_service.domain.memories import Memories
 from memory_service.errors import InvalidArgument
 from memory_service.llms.base import Llm
-from memory_service.records import OnDuplicate, Receipt, RequestKey
+from memory_service.records import OnDuplicate, RequestKey
 from memory_service.stores.base import Store
 
 _REASONING_CHARS_MIN, REASONING_CHARS_MAX = 10, 200
+
+
+class Done(Protocol):
+    """What became of a request: as of which revision."""
+
+    revision: int
+
+
+D = TypeVar("D", bound=Done)
 
 
 class FactSaving:
@@ -50,50 +62,35 @@ class FactSaving:
     # --- saving ---------------------------------------------------------------------------------
 
     async def save(
-        self, namespace: str, draft: FactDraft, decide_by: DecidedBy, request: RequestKey | None
+        self, namespace: str, draft: FactDraft, decide_by: DecidedBy, request: Answering[Saved] | None
     ) -> Saved:
-        """Save a fact, unless it is known already. Raises LLM_REQUIRED, LLM_UNAVAILABLE if insisted on."""
+        """Save a fact, unless it is known already.
+
+        Raises LLM_REQUIRED, LLM_UNAVAILABLE if insisted on, and Repeated.
+        """
         self._check(namespace, draft, request)
         deciding = Deciding(self._llm, decide_by)
-        repeated = await self._repeated(namespace, request)
+        await check_new(self._store, namespace, request)
         content, rephrased_by = draft.content, DecidedBy.UNSPECIFIED
-        if repeated is None and not draft.keep_wording:
+        if not draft.keep_wording:
             content, rephrased_by = await reworded(draft.content, deciding)
 
         async def plan() -> Planned:
             # Also here: the first call may have been under way when the second one came.
-            earlier = repeated or await self._repeated(namespace, request)
-            return earlier or await self.plan(namespace, draft, content, deciding)
+            await check_new(self._store, namespace, request)
+            return await self.plan(namespace, draft, content, deciding)
 
         async def write(planned: Planned) -> Saved:
+            planned.saved.rephrased_by, planned.saved.deciding = rephrased_by, deciding
             return await self._write(namespace, planned, request)
 
-        slow = bool(deciding.model) and repeated is None
-        saved = await settle(self._store, self._locks, namespace, plan, write, slow=slow)
-        saved.rephrased_by, saved.deciding = rephrased_by, deciding
-        return saved
+        slow = bool(deciding.model)
+        return await settle(self._store, self._locks, namespace, plan, write, slow=slow)
 
-    async def earlier(self, namespace: str, request: RequestKey | None) -> Receipt | None:
-        """Return the receipt of a request that was applied before."""
-        return None if request is None else await self._store.find_receipt(namespace, request)
-
-    async def _repeated(self, namespace: str, request: RequestKey | None) -> Planned | None:
-        """Return the answer to a request that was applied before; None: it was not."""
-        receipt = await self.earlier(namespace, request)
-        if receipt is None:
-            return None
-        ids = [stamp.id for stamp in receipt.items]
-        memories = {m.id: m for m in await self._reading.by_ids(namespace, ids)}
-        ended = [memories[i] for i in ids[1:] if i in memories]
-        outcome = Outcome.SUPERSEDED if len(ids) > 1 else Outcome.SAVED
-        saved = Saved(outcome, "the request was applied before", superseded=ended, revision=receipt.revision)
-        saved.memory = memories.get(ids[0]) if ids else None
-        return Planned(saved, repeated=True)
-
-    def _check(self, namespace: str, draft: FactDraft, request: RequestKey | None) -> None:
+    def _check(self, namespace: str, draft: FactDraft, request: Answering[Saved] | None) -> None:
         self._checks.namespace(namespace)
         if request is not None:
-            self._checks.request_id(request.id)
+            self._checks.request_id(request.key.id)
         check_content("content", draft.content)
         check_reasoning("reasoning", draft.reasoning)
         source = draft.source
@@ -198,19 +195,57 @@ class FactSaving:
             saved.outcome = Outcome.SUPERSEDED
         return Planned(saved, ended)
 
-    async def _write(self, namespace: str, planned: Planned, request: RequestKey | None) -> Saved:
+    async def _write(self, namespace: str, planned: Planned, request: Answering[Saved] | None) -> Saved:
         saved = planned.saved
-        if planned.repeated:
-            return saved
         if saved.memory is None:
-            saved.revision = await self._reading.revision(namespace)
-            return saved
-        added = await self.write_all(namespace, [saved.memory], saved.superseded, request)
-        saved.revision = added.receipt.revision
-        saved.degraded = [*saved.degraded, *(d for d in added.degraded if d not in saved.degraded)]
+            return await self.without_writing(namespace, saved, request)
+
+        def finish(added: Added) -> None:
+            saved.revision = added.receipt.revision
+            saved.degraded = [*saved.degraded, *(d for d in added.degraded if d not in saved.degraded)]
+
+        await self.write_all(namespace, [saved.memory], saved.superseded, saved, request, finish)
         return saved
 
+    async def without_writing(self, namespace: str, result: D, request: Answering[D] | None) -> D:
+        """Note the revision in a result for which nothing is written, and keep the answer of its request."""
+
+        def at(revision: int) -> None:
+            result.revision = revision
+
+        at(await self._reading.revision(namespace))
+        if request is not None:
+            await keep_answer(self._store, namespace, request, result, at)
+        return result
+
     async def write_all(
+        self,
+        namespace: str,
+        new: Sequence[Memory],
+        changed: Sequence[Memory],
+        result: D,
+        request: Answering[D] | None,
+        finish: Callable[[Added], None],
+        *,
+        corrected: bool = False,
+    ) -> None:
+        """Write memories for a result, as `write` does, and keep the answer of its request with them.
+
+        `finish` notes in the result what was written; it is called once or twice. Raises Repeated, Conflict.
+        """
+
+        def complete(added: Added) -> None:
+            finish(added)
+            if request is not None:
+                request.tell(added.receipt, result)
+
+        key = None if request is None else request.key
+        added = await self.write(namespace, new, changed, key, corrected=corrected, complete=complete)
+        if added.receipt.replayed:
+            raise Repeated(added.receipt)
+        finish(added)
+
+    async def write(
         self,
         namespace: str,
         new: Sequence[Memory],
@@ -219,16 +254,30 @@ class FactSaving:
         removals: Sequence[str] = (),
         *,
         corrected: bool = False,
+        complete: Complete | None = None,
     ) -> Added:
         """Write new memories, and next versions whose content is the same, all or none. Raises Conflict.
 
-        The memories get the revision, time and provenance of their write. `corrected` tells that it is a
-        caller who says something else in the next versions.
+        The memories get the id, revision, time and provenance of their write, before `complete` is called.
+        `corrected` tells that it is a caller who says something else in the next versions.
         """
+        memories = (*new, *changed)
         kept = [draft_of(m, keep_vector=True) for m in changed]
         for draft in kept:
             draft.own = not corrected
         drafts = [draft_of(m) for m in new] + kept
+
+        def note(added: Added) -> None:
+            for memory, item in zip(memories, added.items, strict=True):
+                # A write that is held for a review may have been held before, under the id of then.
+                memory.id, memory.revision, memory.update_us = item.id, item.revision, item.update_us
+                memory.provenance = item.provenance
+
+        def note_first(added: Added) -> None:
+            note(added)
+            if complete is not None:
+                complete(added)
+
         added = await self._memories.add(
             namespace,
             drafts,
@@ -237,10 +286,10 @@ class FactSaving:
             on_duplicate=OnDuplicate.REPLACE,
             request=request,
             bounded=True,
+            complete=note_first,
         )
-        for memory, item in zip((*new, *changed), added.items, strict=True):
-            memory.revision, memory.update_us = item.revision, item.update_us
-            memory.provenance = item.provenance
+        if not added.receipt.replayed:
+            note(added)
         return added
 
 

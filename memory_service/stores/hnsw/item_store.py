@@ -25,13 +25,19 @@ from memory_service.records import (
 from memory_service.stores.base import ItemStore
 from memory_service.stores.hnsw import item_writes
 from memory_service.stores.hnsw.heavy_turns import HEAVY_ITEMS
-from memory_service.stores.hnsw.ledger import Outcome, received
+from memory_service.stores.hnsw.kept_answers import find_receipt
+from memory_service.stores.hnsw.ledger import Outcome
 from memory_service.stores.hnsw.rows import ITEM_COLUMNS, item_of
 from memory_service.stores.hnsw.schema import key_of, vector_key
 from memory_service.stores.hnsw.store_core import StoreCore
-from memory_service.stores.sqlite import Connection, translated
+from memory_service.stores.sqlite import Connection, Row, translated
 
 _AT_ONCE = nullcontext()
+_ITEM_BY_ID = f"SELECT {ITEM_COLUMNS} FROM items WHERE uid = ? AND id = ?"
+_KEPT_VERSION = (
+    f"SELECT {', '.join('?' if name == 'id' else name for name in ITEM_COLUMNS.split(', '))}"
+    " FROM item_history WHERE key = ? AND revision = ?"
+)
 _INLINE_READS_MAX = 64
 _READ_TOGETHER = 64
 
@@ -75,7 +81,7 @@ class HnswItemStore(StoreCore, ItemStore):
         if info is None:
             return None
         with translated():
-            return received(self._reader, info.uid, request)
+            return find_receipt(self._reader, info.uid, request)
 
     async def replace_item(
         self,
@@ -124,6 +130,21 @@ class HnswItemStore(StoreCore, ItemStore):
             rows = [self._reader.execute(statement, (info.uid, item_id)).fetchone() for item_id in ids]
         none = vector_key(info.vector_epoch, 0)
         return {item.id: item for item in (item_of(row, none) for row in rows if row)}
+
+    async def get_versions(
+        self, namespace: str, versions: Sequence[tuple[str, int]]
+    ) -> dict[tuple[str, int], Item]:
+        info = self._info(namespace)
+        if info is None or not versions:
+            return {}
+        uid, none = info.uid, vector_key(info.vector_epoch, 0)
+        if len(versions) <= _INLINE_READS_MAX:
+            with translated():
+                rows = _versions(self._reader, uid, versions)
+        else:
+            rows = await self._read(lambda db: _versions(db, uid, versions))
+        items = [item_of(row, none) for row in rows]
+        return {(item.id, item.revision): item for item in items}
 
     async def load_items(
         self, namespace: str, positions: Sequence[int], *, with_embedding: bool = False
@@ -197,3 +218,15 @@ def _load(db: Connection, keys: Sequence[int], columns: str, no_vector_key: int)
         for row in db.execute(f"SELECT {columns} FROM items WHERE key IN ({places})", some):
             found[row[0]] = item_of(row, no_vector_key)
     return [found.get(key) for key in keys]
+
+
+def _versions(db: Connection, uid: int, versions: Sequence[tuple[str, int]]) -> list[Row]:
+    """Return rows of ITEM_COLUMNS of those versions that there are."""
+    found = []
+    for item_id, revision in versions:
+        row = db.execute(_ITEM_BY_ID, (uid, item_id)).fetchone()
+        if row is not None and row[2] != revision:
+            row = db.execute(_KEPT_VERSION, (item_id, row[0], revision)).fetchone()
+        if row is not None:
+            found.append(row)
+    return found

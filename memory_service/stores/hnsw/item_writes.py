@@ -22,6 +22,7 @@ from memory_service.stores.hnsw.history import (
     note_end,
     note_removal,
 )
+from memory_service.stores.hnsw.kept_answers import forget_told_of_item
 from memory_service.stores.hnsw.ledger import Book, Ledger, Outcome, earlier, expired, finish
 from memory_service.stores.hnsw.quarantine_writes import check_held, let_go
 from memory_service.stores.hnsw.rows import (
@@ -34,7 +35,7 @@ from memory_service.stores.hnsw.rows import (
 )
 from memory_service.stores.hnsw.schema import PENDING, POSITION_MAX, key_of, vector_key
 from memory_service.stores.hnsw.state_writes import check_new_states, live_state, put_state
-from memory_service.stores.rules import VectorRule, check_expected, stamp
+from memory_service.stores.rules import VectorRule, check_expected
 from memory_service.stores.sqlite import Connection, Row
 
 
@@ -98,7 +99,7 @@ def add_items(
             # One of them may be there by now: its id is in the batch more than once.
             stored = _stored(db, book, write.item.id)
         _put(db, ledger, book, write, its_terms, stored, waits, outcome)
-        outcome.receipt.items.append(stamp(write))
+        outcome.receipt.add(write.item)
     for state in states:
         exists = live_state(db, book, state) is not None
         if exists and on_duplicate is not OnDuplicate.REPLACE:
@@ -164,6 +165,8 @@ def put_version(
     """Write the next version of an item over the one there is."""
     item = write.item
     ledger.erase(db, book)
+    if not ledger.keeps_history:
+        forget_told_of_item(db, book.uid, item.id)
     item.position = stored[0] & POSITION_MAX
     item.revision = ledger.change(db, book, ChangeType.ITEM_UPDATED, item.id)
     its_key = stored[3] if write.keep_vector else _vector_key(book, write, waits)
@@ -184,6 +187,7 @@ def remove_item(
     ledger.erase(db, book)
     ledger.change(db, book, kind, item_id)
     forget_versions(db, stored[0])
+    forget_told_of_item(db, book.uid, item_id)
     db.execute("DELETE FROM items WHERE key = ?", (stored[0],))
     book.item_count -= 1
     book.count_vector(stored[3], -1)
@@ -232,7 +236,9 @@ def replace_item(
     keep_version(db, ledger, stored[0], item.update_us)
     put_version(db, ledger, book, write, terms, stored, waits)
     book.dimension, book.model = rule.dimension, rule.model
-    return finish(db, book, request, Outcome(Receipt(0, [stamp(write)]), replaced=[(write, terms)]))
+    outcome = Outcome(Receipt(0), replaced=[(write, terms)])
+    outcome.receipt.add(item)
+    return finish(db, book, request, outcome)
 
 
 def record_uses(db: Connection, ledger: Ledger, namespace: str, positions: Sequence[int]) -> dict[int, int]:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import msgspec
-
 from memory_service.clock import now_us
 from memory_service.records import (
     ChangeType,
@@ -19,19 +17,11 @@ from memory_service.records import (
     VectorFill,
 )
 from memory_service.stores.hnsw.erasure import mark_erased
+from memory_service.stores.hnsw.kept_answers import find_receipt, keep_receipt
 from memory_service.stores.hnsw.schema import key_of, vector_key
-from memory_service.stores.rules import replayed
 from memory_service.stores.sqlite import Connection, Row
 
 _KEPT_MAX = 10_000
-_FIND_REQUEST = "SELECT digest, receipt FROM requests WHERE uid = ? AND id = ?"
-# The description of a state that a revision saved, if the state still is as it was saved.
-_FIND_DESCRIPTION = (
-    "SELECT description FROM states JOIN changes ON states.key = subject"
-    " WHERE changes.key = ? AND type = ? AND uid = ? AND revision = ?"
-)
-_encode_receipt = msgspec.json.Encoder().encode
-_decode_receipt = msgspec.json.Decoder(Receipt).decode
 
 
 @dataclass(slots=True)
@@ -183,33 +173,15 @@ def earlier(db: Connection, book: Book | None, request: RequestKey | None) -> Ou
     """Return the outcome of a request that was applied before. Raises FailedPrecondition."""
     if request is None or book is None:
         return None
-    receipt = received(db, book.uid, request)
+    receipt = find_receipt(db, book.uid, request)
     return Outcome(receipt) if receipt else None
-
-
-def received(db: Connection, uid: int, request: RequestKey) -> Receipt | None:
-    """Return the receipt of a request that was applied before. Raises FailedPrecondition."""
-    row = db.execute(_FIND_REQUEST, (uid, request.id)).fetchone()
-    if row is None:
-        return None
-    receipt = replayed(request, row[0], _decode_receipt(row[1]))
-    if receipt.version:
-        saved = (key_of(uid, receipt.revision), int(ChangeType.STATE_SAVED), uid, receipt.revision)
-        found = db.execute(_FIND_DESCRIPTION, saved).fetchone()
-        receipt.description = found[0] if found else ""
-    return receipt
 
 
 def finish(db: Connection, book: Book, request: RequestKey | None, outcome: Outcome) -> Outcome:
     """Remember the request and complete the outcome."""
     outcome.receipt.revision = book.revision
     if request is not None:
-        # A description would outlive its state here.
-        kept = msgspec.structs.replace(outcome.receipt, description="")
-        db.execute(
-            "INSERT INTO requests (uid, id, digest, receipt, time_us) VALUES (?, ?, ?, ?, ?)",
-            (book.uid, request.id, request.digest, _encode_receipt(kept).decode(), now_us()),
-        )
+        keep_receipt(db, book.uid, request, outcome.receipt)
     outcome.info = book.info()
     return outcome
 

@@ -6,7 +6,7 @@ from memory_service.failpoints import reach
 from memory_service.records import IndexInfo, NamespaceInfo, Receipt, RequestKey
 from memory_service.stores.base import NamespaceStore
 from memory_service.stores.hnsw import namespace_writes
-from memory_service.stores.hnsw.ledger import Outcome
+from memory_service.stores.hnsw.ledger import Outcome, earlier, finish
 from memory_service.stores.hnsw.rows import NAMESPACE_COLUMNS, namespace_of
 from memory_service.stores.hnsw.store_core import StoreCore
 from memory_service.stores.sqlite import Connection
@@ -27,6 +27,15 @@ class HnswNamespaceStore(StoreCore, NamespaceStore):
         values = (after, prefix, len(prefix), prefix, limit)
         rows = await self._read(lambda db: db.execute(statement, values).fetchall())
         return [namespace_of(row) for row in rows]
+
+    async def record_request(self, namespace: str, receipt: Receipt, request: RequestKey) -> Receipt:
+        def apply(db: Connection) -> Outcome:
+            began = self._ledger.find(db, namespace) is None
+            book = self._ledger.find_or_begin(db, namespace)
+            return earlier(db, book, request) or finish(db, book, request, Outcome(receipt, began=began))
+
+        # What has an answer of its own takes room for it, which a full disk has not.
+        return await self._write(namespace, apply, shrinks=request.complete is None)
 
     async def index_info(self, namespace: str) -> IndexInfo:
         view = self._views.peek(namespace)

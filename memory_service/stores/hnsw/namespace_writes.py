@@ -11,6 +11,7 @@ from memory_service.records import (
 )
 from memory_service.stores.hnsw.history import forget_history, prune
 from memory_service.stores.hnsw.item_writes import expire_item
+from memory_service.stores.hnsw.kept_answers import forget_answers, forget_requests
 from memory_service.stores.hnsw.ledger import Ledger, Outcome, earlier, finish
 from memory_service.stores.hnsw.quarantine_writes import forget_expired, forget_held
 from memory_service.stores.hnsw.schema import keys_of
@@ -32,6 +33,7 @@ def reset(db: Connection, ledger: Ledger, namespace: str, request: RequestKey | 
     db.execute("DELETE FROM snapshots WHERE uid = ?", (book.uid,))
     forget_history(db, book)
     forget_held(db, book)
+    forget_answers(db, book.uid)
     book.item_count = book.embedded_count = book.pending_count = book.dimension = 0
     book.model = ""
     reach("reset.after_statements")
@@ -52,6 +54,7 @@ def delete_namespace(db: Connection, ledger: Ledger, namespace: str) -> Outcome:
     db.execute("DELETE FROM states WHERE uid = ?", (book.uid,))
     forget_history(db, book)
     forget_held(db, book)
+    forget_answers(db, book.uid)
     db.execute("DELETE FROM requests WHERE uid = ?", (book.uid,))
     db.execute("DELETE FROM namespaces WHERE uid = ?", (book.uid,))
     ledger.forget(namespace)
@@ -78,7 +81,7 @@ def remove_expired(
     """Remove what is expired; an outcome for each namespace that lost something."""
     prune(db, history_before_us, limit)
     forget_expired(db, at_us, limit)
-    db.execute("DELETE FROM requests WHERE time_us < ?", (forget_requests_before_us,))
+    forget_requests(db, forget_requests_before_us, history_before_us if ledger.keeps_history else None)
     reach("sweep.after_requests")
     outcomes: dict[str, Outcome] = {}
     items = db.execute(

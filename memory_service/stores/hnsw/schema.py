@@ -185,12 +185,35 @@ _QUARANTINE = (
 # What was used since a snapshot is found by it: no log tells.
 _USED_ITEMS = "CREATE INDEX items_used ON items (key, use_count) WHERE use_count > 0"
 
+# What requests were answered, of which something can be erased, and what each answer tells of.
+_ANSWERS = (
+    """CREATE TABLE answers (
+        key INTEGER PRIMARY KEY,
+        uid INTEGER NOT NULL,
+        request TEXT NOT NULL,
+        whole BLOB NOT NULL,
+        time_us INTEGER NOT NULL
+    )""",
+    "CREATE UNIQUE INDEX answers_by_request ON answers (uid, request)",
+    "CREATE INDEX answers_by_time ON answers (time_us)",
+    """CREATE TABLE told_of (
+        uid INTEGER NOT NULL,
+        subject TEXT NOT NULL,
+        answer INTEGER NOT NULL,
+        PRIMARY KEY (uid, subject, answer)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX told_of_by_answer ON told_of (answer)",
+    "CREATE TRIGGER answer_forgotten AFTER DELETE ON answers"
+    " BEGIN DELETE FROM told_of WHERE answer = old.key; END",
+)
+
 # What makes a database of the format before one of this format. One that is new begins with _TABLES.
 _MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
     2: _FACETS,
     3: (*_WEIGHED_ITEMS, *_PENDING_VECTORS),
     4: _HISTORY,
     5: (*_QUARANTINE, _USED_ITEMS),
+    6: _ANSWERS,
 }
 FORMAT = max(_MIGRATIONS)
 TABLES = (

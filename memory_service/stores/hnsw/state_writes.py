@@ -19,6 +19,7 @@ from memory_service.stores.hnsw.history import (
     note_end,
     note_removal,
 )
+from memory_service.stores.hnsw.kept_answers import forget_told_of_state, forget_told_of_states
 from memory_service.stores.hnsw.ledger import Book, Ledger, Outcome, earlier, expired, finish
 from memory_service.stores.hnsw.rows import encode_provenance
 from memory_service.stores.sqlite import Connection, Row
@@ -81,6 +82,8 @@ def put_state(db: Connection, ledger: Ledger, book: Book, write: StateWrite) -> 
     else:
         ledger.erase(db, book)
         keep_state_version(db, ledger, book, write.key, write.now_us)
+        if not ledger.keeps_history:
+            forget_told_of_state(db, book.uid, write.key)
     version = (stored[0] if stored else book.version_floor) + 1
     created = stored[1] if stored else write.now_us
     kept = stored[3] if stored else ""
@@ -110,6 +113,7 @@ def remove_state(
     ledger.change(db, book, kind, key)
     db.execute("DELETE FROM states WHERE uid = ? AND key = ?", (book.uid, key))
     forget_state_versions(db, book, key)
+    forget_told_of_state(db, book.uid, key)
     book.state_count -= 1
     book.version_floor = max(book.version_floor, version)
 
@@ -153,6 +157,7 @@ def empty_states(db: Connection, ledger: Ledger, book: Book) -> int:
     highest = db.execute("SELECT max(version) FROM states WHERE uid = ?", (book.uid,)).fetchone()[0]
     db.execute("DELETE FROM states WHERE uid = ?", (book.uid,))
     forget_state_versions(db, book)
+    forget_told_of_states(db, book.uid)
     book.version_floor = max(book.version_floor, highest or 0)
     book.state_count = 0
     return removed

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 
 from memory_service.clock import now_us as present_us
-from memory_service.records import Receipt, RequestKey, UndoStep, WritesBy
+from memory_service.records import Receipt, UndoStep, WritesBy
 from memory_service.stores.base import UndoStore
 from memory_service.stores.hnsw import undo_writes
-from memory_service.stores.hnsw.ledger import Outcome, earlier, finish
+from memory_service.stores.hnsw.ledger import Outcome
 from memory_service.stores.hnsw.schema import POSITION_MAX
 from memory_service.stores.hnsw.store_core import StoreCore
 from memory_service.stores.sqlite import Connection
@@ -66,13 +66,6 @@ class HnswUndoStore(StoreCore, UndoStore):
             return 0
         uid = info.uid
         return await self._read(lambda db: undo_writes.count_removals(db, uid, by))
-
-    async def record_undo(self, namespace: str, receipt: Receipt, request: RequestKey) -> Receipt:
-        def apply(db: Connection) -> Outcome:
-            book = self._ledger.find_or_begin(db, namespace)
-            return earlier(db, book, request) or finish(db, book, request, Outcome(receipt))
-
-        return await self._write(namespace, apply, shrinks=True)
 
 
 def _would_undo_items(by: WritesBy, after: int, limit: int, at_us: int, uid: int, db: Connection) -> UndoStep:

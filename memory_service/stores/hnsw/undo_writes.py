@@ -24,6 +24,7 @@ from memory_service.records import (
 )
 from memory_service.stores.hnsw.erasure import mark_erased
 from memory_service.stores.hnsw.item_writes import put_version, remove_item
+from memory_service.stores.hnsw.kept_answers import forget_told_of_item, forget_told_of_state
 from memory_service.stores.hnsw.ledger import Book, Ledger, Outcome, finish
 from memory_service.stores.hnsw.rows import ITEM_COLUMNS, item_of, provenance_of
 from memory_service.stores.hnsw.schema import POSITION_BITS, POSITION_MAX, key_of, vector_key
@@ -187,6 +188,7 @@ def undo_items(
             stored = _stored(db, key)
             outcome.removed.append(remove_item(db, ledger, book, item_id, stored, ChangeType.ITEM_DELETED))
             continue
+        forget_told_of_item(db, book.uid, item_id)
         if plan.action is _Action.RESTORE:
             outcome.replaced.append(_restore(db, ledger, book, key, plan.version))
         _forget(db, key, plan.forgotten)
@@ -248,6 +250,7 @@ def undo_states(
         if plan.action is _Action.REMOVE:
             remove_state(db, ledger, book, key, present, ChangeType.STATE_DELETED)
             continue
+        forget_told_of_state(db, book.uid, key)
         forgotten = list(plan.forgotten)
         if plan.action is _Action.RESTORE:
             _restore_state(db, ledger, book, key, plan.version)

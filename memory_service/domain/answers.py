@@ -1,0 +1,71 @@
+"""Requests that may come again, and what they were answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from memory_service.clock import now_us
+from memory_service.records import Answer, Item, Receipt, RequestKey
+from memory_service.stores.base import Store
+
+R = TypeVar("R")
+
+
+class Repeated(Exception):
+    """A request was applied before: `receipt` has what it was answered."""
+
+    def __init__(self, receipt: Receipt) -> None:
+        super().__init__("the request was applied before")
+        self.receipt = receipt
+
+
+@dataclass
+class Answering(Generic[R]):
+    """A request that may come again, whose answer is kept as it is sent.
+
+    `encode` makes the answer of what became of the request, within the transaction of the write and in its
+    thread.
+    """
+
+    key: RequestKey
+    encode: Callable[[R], Answer]
+    answer: Answer | None = None
+
+    def tell(self, receipt: Receipt, result: R) -> None:
+        """Put the answer into the receipt."""
+        self.answer = receipt.answer = self.encode(result)
+
+
+async def check_new(store: Store, namespace: str, request: Answering[R] | None) -> None:
+    """Raise Repeated where a request was applied before."""
+    receipt = None if request is None else await store.find_receipt(namespace, request.key)
+    if receipt is not None:
+        raise Repeated(receipt)
+
+
+async def keep_answer(
+    store: Store, namespace: str, request: Answering[R], result: R, at: Callable[[int], None]
+) -> None:
+    """Keep the answer of a request that wrote nothing. `at` takes the revision that it is of.
+
+    Raises Repeated where the same request was faster.
+    """
+
+    def complete(receipt: Receipt) -> None:
+        at(receipt.revision)
+        request.tell(receipt, result)
+
+    receipt = await store.record_request(namespace, Receipt(0), replace(request.key, complete=complete))
+    if receipt.replayed:
+        raise Repeated(receipt)
+
+
+async def live_versions(
+    store: Store, namespace: str, versions: Sequence[tuple[str, int]]
+) -> dict[tuple[str, int], Item]:
+    """Return versions of items, as far as they are kept and have not expired."""
+    found = await store.get_versions(namespace, versions)
+    now = now_us()
+    return {version: item for version, item in found.items() if not item.expired(now)}

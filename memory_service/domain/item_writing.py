@@ -1,0 +1,145 @@
+"""Writes of items: what is to be written of what a caller asks, and what was written, also before."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from memory_service.domain.embedding import Degradation
+from memory_service.domain.ids import new_id
+from memory_service.domain.interaction_items import current_facet
+from memory_service.domain.provenance import of_update
+from memory_service.domain.search_text import search_text, speaker
+from memory_service.records import (
+    CLIENT_MODEL,
+    DegradationReason,
+    Item,
+    ItemDraft,
+    ItemStamp,
+    ItemWrite,
+    Provenance,
+    Receipt,
+    RequestKey,
+    TextPart,
+)
+
+UPDATABLE = frozenset(
+    (
+        "content", "session_id", "create_time", "expire_time", "ttl", "labels", "metadata", "embedding",
+        "importance",
+    )
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Added:
+    """What was written."""
+
+    items: list[Item]
+    receipt: Receipt
+    degraded: list[Degradation] = field(default_factory=list)
+
+
+Complete = Callable[[Added], None]
+"""Puts into the receipt of a write what else its answer is made of, once the write is done."""
+
+
+def write_of(draft: ItemDraft, provenance: Provenance | None, now: int) -> ItemWrite:
+    """Return the write of a new item: what the caller left open is filled in."""
+    assert draft.content is not None
+    item = Item(
+        id=draft.id or new_id(now),
+        session_id=draft.session_id,
+        content=draft.content,
+        create_us=now if draft.create_us is None else draft.create_us,
+        update_us=now,
+        expire_us=draft.expire_us if draft.ttl_us is None else now + draft.ttl_us,
+        labels=draft.labels,
+        metadata=draft.metadata,
+        embedding=draft.embedding,
+        facet=draft.facet,
+        importance=draft.importance,
+        provenance=provenance,
+    )
+    model = CLIENT_MODEL if draft.embedding is not None else ""
+    text = search_text(draft.content, item.kind)
+    return ItemWrite(
+        item, text, model, draft.keep_vector, draft.expected_revision, speaker(draft.content),
+        new_id=not draft.id,
+    )  # fmt: skip
+
+
+def changed_item(current: Item, draft: ItemDraft, fields: frozenset[str], now: int) -> ItemWrite:
+    """Return the write that changes an item in these fields."""
+    item = msgspec.structs.replace(current, update_us=now, embedding=None, wire=None, framed=None)
+    if "content" in fields and draft.content is not None:
+        item.content = draft.content
+    for name in ("session_id", "labels", "metadata", "importance"):
+        if name in fields:
+            setattr(item, name, getattr(draft, name))
+    if "create_time" in fields:
+        item.create_us = now if draft.create_us is None else draft.create_us
+    if "ttl" in fields and draft.ttl_us is not None:
+        item.expire_us = now + draft.ttl_us
+    elif "expire_time" in fields:
+        item.expire_us = draft.expire_us
+    item.facet = current_facet(item)
+    whole = fields >= UPDATABLE - {"ttl", "expire_time"}
+    item.provenance = of_update(current, whole=whole, content="content" in fields)
+    keep = "embedding" not in fields and "content" not in fields
+    model = ""
+    if "embedding" in fields and draft.embedding is not None:
+        item.embedding, model = draft.embedding, CLIENT_MODEL
+    return ItemWrite(item, search_text(item.content), model, keep, speaker=speaker(item.content))
+
+
+def nothing_to_change(draft: ItemDraft, now: int) -> Item:
+    """Return what an update of an item that is not there is applied to."""
+    return Item(draft.id, "", TextPart(""), now, now)
+
+
+def completed(request: RequestKey | None, complete: Callable[[Receipt], None]) -> RequestKey | None:
+    return None if request is None else dataclasses.replace(request, complete=complete)
+
+
+def degraded_as_kept(degraded: Sequence[Degradation]) -> list[tuple[int, str]]:
+    return [(int(each.reason), each.message) for each in degraded]
+
+
+def added_of(writes: Sequence[ItemWrite], receipt: Receipt, degraded: list[Degradation]) -> Added:
+    """Return what was written; of an earlier, equal request what could not be done then."""
+    if receipt.replayed:
+        degraded = degraded_then(receipt)
+        return Added([write.item for write in writes], receipt, degraded)
+    return Added(written_items(writes, receipt), receipt, degraded)
+
+
+def written_items(writes: Sequence[ItemWrite], receipt: Receipt) -> list[Item]:
+    """Return the items that were written of those that were to be."""
+    if len(receipt.items) == len(writes):
+        return [write.item for write in writes]
+    written = {stamp.id for stamp in receipt.items}
+    return [write.item for write in writes if write.item.id in written]
+
+
+def degraded_then(receipt: Receipt) -> list[Degradation]:
+    """Return what could not be done for the request of a receipt."""
+    return [Degradation(DegradationReason(reason), message) for reason, message in receipt.degraded]
+
+
+def stamped(item: Item, stamp: ItemStamp, provenance: Provenance | None) -> Item:
+    return msgspec.structs.replace(
+        item,
+        provenance=provenance,
+        id=stamp.id,
+        revision=stamp.revision,
+        position=stamp.position,
+        create_us=stamp.create_us,
+        update_us=stamp.update_us,
+        expire_us=stamp.expire_us,
+        wire=None,
+        framed=None,
+    )
