@@ -7,6 +7,9 @@ another configuration.
 
 from __future__ import annotations
 
+import contextlib
+import json
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -253,6 +256,7 @@ def test_a_replay_is_answered_as_the_first_time(tmp_path: Path, keys: Keys) -> N
         )
         before = {case: revision(prepared) for case, (prepared, _, _) in asked.items()}
         server.kill()
+    assert of_receipts(tmp_path, "max(length(receipt))") < 300 * 150, "as much as 300 ids and times take"
     # Another embedder: what could not be done then was not done.
     with keys.start(tmp_path, "--embedder", "local") as server:
         bob = connect(server.address, keys.bob)
@@ -264,10 +268,44 @@ def test_a_replay_is_answered_as_the_first_time(tmp_path: Path, keys: Keys) -> N
     assert "\n".join(filter(None, problems)) == ""
 
 
+def of_receipts(folder: Path, what: str) -> int:
+    """What the database says of the receipts of requests."""
+    with contextlib.closing(sqlite3.connect(folder / "records.db")) as database:
+        found: int = database.execute(f"SELECT {what} FROM requests").fetchone()[0]
+    return found
+
+
 def revision(prepared: Prepared) -> int:
     """The revision of a namespace."""
     found: int = prepared.call("GetNamespaceStats").revision
     return found
+
+
+def test_a_request_of_the_release_before_is_told_what_it_wrote(tmp_path: Path, keys: Keys) -> None:
+    """That release kept 14 fields of a receipt, and no answers."""
+    with keys.start(tmp_path, "--embedder", "none") as server:
+        prepared = Prepared(connect(server.address, keys.ada), "ns")
+        first = prepared.save("User owns a boat", request_id="r-1")
+        decided = prepared.call("EvaluateForStorage", **RESULT, key="new", save=True, request_id="r-2")
+        added = prepared.call("Add", item={"text": "x"}, request_id="r-3")
+        assert server.terminate() == 0
+    with contextlib.closing(sqlite3.connect(tmp_path / "records.db")) as database:
+        for request_id, receipt in database.execute("SELECT id, receipt FROM requests").fetchall():
+            older = json.dumps(json.loads(receipt)[:14])
+            database.execute("UPDATE requests SET receipt = ? WHERE id = ?", (older, request_id))
+        database.execute("DELETE FROM answers")
+        database.commit()
+    with keys.start(tmp_path, "--embedder", "none") as server:
+        prepared.client = connect(server.address, keys.ada)
+        before = revision(prepared)
+        again = prepared.save("User owns a boat", request_id="r-1")
+        assert (again.outcome, again.memory.id) == (first.outcome, first.memory.id)
+        assert (again.memory.revision, again.revision) == (first.memory.revision, first.revision)
+        again = prepared.call("EvaluateForStorage", **RESULT, key="new", save=True, request_id="r-2")
+        assert (again.saved, again.entry.version, again.revision) == (True, 1, decided.revision)
+        again = prepared.call("Add", item={"text": "x"}, request_id="r-3")
+        assert (again.item.id, again.item.text, again.revision) == (added.item.id, "x", added.revision)
+        assert revision(prepared) == before
 
 
 def test_a_replay_is_answered_as_the_first_time_from_memory(tmp_path: Path, keys: Keys) -> None:

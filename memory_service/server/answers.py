@@ -116,4 +116,9 @@ def _again(receipt: Receipt, response_type: type[Message]) -> bytes:
         response.memory.id, response.memory.revision = stamp.id, stamp.revision
         fill_time(response.memory.create_time, stamp.create_us)
         fill_time(response.memory.update_time, stamp.update_us)
+    if receipt.version and "saved" in fields:
+        response.should_save = response.saved = True
+        response.entry.version, response.entry.revision = receipt.version, receipt.revision
+        fill_time(response.entry.create_time, receipt.create_us)
+        fill_time(response.entry.update_time, receipt.update_us)
     return _encoded(response)
