@@ -1,15 +1,28 @@
-"""State as a block for a prompt, within bounds."""
+"""State as a block for a prompt, within bounds.
+
+The block is a heading and a JSON object. A value cannot end the object or bring a heading of its own, as
+what could be taken for one or the other is escaped in its strings; the values stay what they are.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import msgspec
 
+from memory_service.domain.marks import holds
 from memory_service.domain.tokens import estimate_tokens
 from memory_service.records import StateEntry
 
 _HEADING = "[Relevant Memory]\n"
+_HEADING_BEGINS = "[relevantmemory"
+# As the object is laid out, its own brackets end a line or are empty.
+_BRACKET_OF_STRING = re.compile(r"\[(?![\n\]])")
+# What ends a line, or becomes a sign of JSON where a text is normalised.
+_AMBIGUOUS = re.compile(
+    "[\x7f-\x9f\u2028\u2029\ufe37\ufe38\ufe47\ufe48\ufe5b\ufe5c\ufe68\uff02\uff3b\uff3c\uff3d\uff5b\uff5d]"
+)
 
 
 class ContextBlock:
@@ -47,4 +60,12 @@ class ContextBlock:
 
 
 def _formatted(values: dict[str, msgspec.Raw]) -> str:
-    return msgspec.json.format(msgspec.json.encode(values), indent=2).decode()
+    text = msgspec.json.format(msgspec.json.encode(values), indent=2).decode()
+    text = _AMBIGUOUS.sub(lambda char: _escaped(char[0]), text)
+    if not holds(text, _HEADING_BEGINS):
+        return text
+    return _BRACKET_OF_STRING.sub(lambda char: _escaped(char[0]), text)
+
+
+def _escaped(char: str) -> str:
+    return f"\\u{ord(char):04x}"
