@@ -76,7 +76,9 @@ class Config:
     llm_retries: int = 1
     """How often a call of the language model is repeated."""
     llm_tokens_per_minute_max: int = 200_000
-    """Tokens that questions and answers may use in any minute; 0 is no cap."""
+    """Tokens that questions and answers of one caller may use in any minute; 0 is no cap."""
+    llm_total_tokens_per_minute_max: int = 2_000_000
+    """Tokens that those of all callers together may use in any minute; 0 is no cap."""
     llm_input_tokens_max: int = 12_000
     """Tokens of a question, estimated as a quarter of its characters."""
     reranker: str = "none"
@@ -197,6 +199,10 @@ class Config:
             (not 0 < self.llm_timeout_s < math.inf, "llm_timeout must be positive and finite"),
             (self.llm_retries < 0, "llm_retries must not be negative"),
             (self.llm_tokens_per_minute_max < 0, "llm_tokens_per_minute_max must not be negative"),
+            (
+                self.llm_total_tokens_per_minute_max < 0,
+                "llm_total_tokens_per_minute_max must not be negative",
+            ),
             (self.llm_input_tokens_max < 1, "llm_input_tokens_max must be positive"),
             (
                 self.reranker_dir is not None and not self.reranker_dir.is_dir(),

@@ -10,6 +10,10 @@ from typing import Any
 import openai
 
 _PASSING_STATUSES = (408, 409, 429)
+# What the library's HTTP client raises before anything of a request is sent.
+_UNREACHED = ("ConnectError", "ConnectTimeout")
+# As long as the library waits by itself. Twice as long: so much later it is known that nobody is there.
+_CONNECT_TIMEOUT_S = 5.0
 
 
 class ApiFailed(Exception):
@@ -28,6 +32,8 @@ class ApiFailed(Exception):
         self.retry_after_s: float | None = None
         """When to come back, where the server tells."""
         self.timed_out = False
+        self.unreached = False
+        """Whether no connection came about, so that it cannot be for anything in the request."""
         self.may_pass = False
         """Whether the same request may be answered a little later."""
 
@@ -36,6 +42,7 @@ class ApiFailed(Exception):
         """What an error of the library means."""
         failed = cls(type(error).__name__)
         failed.timed_out = isinstance(error, openai.APITimeoutError)
+        failed.unreached = type(error.__cause__).__name__ in _UNREACHED
         failed.may_pass = isinstance(error, openai.APIConnectionError)
         if isinstance(error, openai.APIStatusError):
             failed.status = error.status_code
@@ -62,7 +69,9 @@ class OpenAIApi:
     """
 
     def __init__(self, timeout_s: float, retries: int) -> None:
-        self._client = openai.AsyncOpenAI(timeout=timeout_s, max_retries=retries)
+        self._client = openai.AsyncOpenAI(
+            timeout=openai.Timeout(timeout_s, connect=min(timeout_s, _CONNECT_TIMEOUT_S)), max_retries=retries
+        )
 
     async def embed(self, model: str, texts: Sequence[str], dimension: int) -> list[list[float]]:
         """Return what the server says to be the vectors of texts, in order; `dimension` 0 is not sent."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -11,7 +10,7 @@ from typing import Any
 import grpc
 import pytest
 
-from grpc_api import Connect, eventually, refusal
+from grpc_api import Connect, refusal
 from memory_service.v1 import memory_pb2
 from memory_service.v1 import user_memory_pb2 as pb
 from memory_service.v1.overseer_pb2 import (
@@ -77,25 +76,10 @@ def failing_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
 @pytest.fixture
 def failing_user(
     failing_server: ServerProcess, llm: ScriptedOpenAI, connect: Connect, namespace: str
-) -> Iterator[User]:
-    """A user of that server, whose model recovers after the test."""
+) -> User:
+    """A user of that server, whose failures pause the model for nobody else."""
     llm.requests.clear()
-    user = User(connect(failing_server), namespace)
-    yield user
-    recover(user, llm)
-
-
-def recover(user: User, llm: ScriptedOpenAI) -> None:
-    """Have the model answer, so that what has failed so far pauses it for nobody."""
-
-    def model_answers() -> bool:
-        # A question of its own: what was asked before would be answered from the cache.
-        word = uuid.uuid4().hex
-        llm.answer(by_question(Rephrased={"content": f"User is fond of {word}"}))
-        saved = User(user.api, f"recovery/{word}").save(f"I'm fond of {word}")
-        return saved.rephrased_by == DECIDED_BY_LLM
-
-    eventually(model_answers, "the model recovers")
+    return User(connect(failing_server), namespace)
 
 
 def by_question(**answers: Answer | Callable[[ChatRequest], Answer]) -> Callable[[ChatRequest], Answer]:
@@ -265,16 +249,12 @@ def test_without_a_good_answer_rules_decide_and_nothing_is_lost(
     assert (saved.outcome, saved.memory.content) == (SAVED, "User is fond of tea")
     assert (saved.rephrased_by, saved.decided_by) == (DECIDED_BY_RULES, DECIDED_BY_RULES)
     assert saved.failures and all(failure.message for failure in saved.failures)
-    recover(failing_user, llm)
-    llm.answer(FAILURES[name])
     extracted = failing_user.extract("My brother Tom plays chess.", "I am allergic to peanuts.")
     assert outcomes(extracted) == [
         ("User's brother Tom plays chess", SAVED), ("User is allergic to peanuts", SAVED),
     ]  # fmt: skip
     assert extracted.decided_by == DECIDED_BY_RULES
     assert extracted.failures
-    recover(failing_user, llm)
-    llm.answer(FAILURES[name])
     consolidated = failing_user.consolidate(similarity_threshold=0.05)
     assert consolidated.consolidations
     assert consolidated.decided_by == DECIDED_BY_RULES

@@ -130,7 +130,12 @@ _M_MMAP_THRESHOLD = -3
 @option(
     "--llm-tokens-per-minute-max",
     default=200_000,
-    help="Tokens that questions and answers may use in any minute; 0: no cap.",
+    help="Tokens that questions and answers of one caller may use in any minute; 0: no cap.",
+)
+@option(
+    "--llm-total-tokens-per-minute-max",
+    default=2_000_000,
+    help="Tokens that those of all callers together may use in any minute; 0: no cap.",
 )
 @option(
     "--llm-input-tokens-max",

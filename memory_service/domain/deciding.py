@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
+from memory_service.caller import Owner, present_caller
 from memory_service.decisions import DecidedBy, Failure, Usage
 from memory_service.errors import FailedPrecondition, Unavailable
 from memory_service.llms.base import Llm, LlmFailed
@@ -20,11 +21,14 @@ class Deciding:
     One object serves one call. `ask` returns None where rules have to decide.
     """
 
-    def __init__(self, llm: Llm | None, decide_by: DecidedBy) -> None:
-        """Raises LLM_REQUIRED where the caller insists on a model and there is none."""
+    def __init__(self, llm: Llm | None, decide_by: DecidedBy, namespace: str = "") -> None:
+        """`namespace` is the one that the call is about.
+
+        Raises LLM_REQUIRED where the caller insists on a model and there is none."""
         if decide_by is DecidedBy.LLM and llm is None:
             raise FailedPrecondition.llm_required()
         self._llm = None if decide_by is DecidedBy.RULES else llm
+        self._owner = Owner(present_caller().name, namespace.encode())
         self._insist = decide_by is DecidedBy.LLM
         self.failures: list[Failure] = []
         self.usage = Usage()
@@ -50,7 +54,7 @@ class Deciding:
             return None
         try:
             answer, usage = await self._llm.ask(
-                instructions, data, answer_type, output_tokens_max=output_tokens_max
+                instructions, data, answer_type, output_tokens_max=output_tokens_max, owner=self._owner
             )
         except LlmFailed as failed:
             self.usage.add(failed.usage)

@@ -106,7 +106,7 @@ class Overseer:
     async def check_relevance(self, query: RelevanceQuery) -> RelevantState:
         """Return the state that a goal needs. Raises LLM_REQUIRED and LLM_UNAVAILABLE, see `Deciding`."""
         limit, max_tokens, max_candidates = self._check(query)
-        deciding = Deciding(self._llm, query.decide_by)
+        deciding = Deciding(self._llm, query.decide_by, query.namespace)
         info = await self._store.namespace(query.namespace)
         # Read before the keys: who follows the changes from here on misses none.
         answer = RelevantState(revision=info.revision if info else 0)

@@ -119,7 +119,7 @@ class ResultStorage:
         Raises LLM_REQUIRED and LLM_UNAVAILABLE, see `Deciding`, and Repeated.
         """
         encoded = self._check(asked, request)
-        deciding = Deciding(self._llm, asked.decide_by)
+        deciding = Deciding(self._llm, asked.decide_by, asked.namespace)
         if request is None:
             return await self._evaluate(asked, encoded, deciding, None)
         # A request that comes twice at once is decided once: the second waits for the answer.

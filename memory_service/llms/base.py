@@ -8,9 +8,14 @@ from typing import TypeVar
 
 import msgspec
 
+from memory_service.caller import Owner
 from memory_service.decisions import Failure, FailureReason, Usage
 
 T = TypeVar("T", bound=msgspec.Struct)
+
+
+NOBODY = Owner("", b"")
+"""The server itself."""
 
 
 class LlmFailed(Exception):
@@ -36,8 +41,12 @@ class Llm(ABC):
         answer_type: type[T],
         *,
         output_tokens_max: int = 1000,
+        owner: Owner = NOBODY,
     ) -> tuple[T, Usage]:
         """Return the answer to a question, validated against `answer_type`.
+
+        `owner` is whose question it is: its caller, and the namespace that it is about. No caller MUST notice
+        in an answer, a failure or a time what another one asks, spends, or does to the model by a question.
 
         `instructions` are the server's own words. `data` are texts of users and tools by name: they
         MUST reach the model delimited and named as data, so that a text in them that looks like an
@@ -47,8 +56,8 @@ class Llm(ABC):
 
         Raises LlmFailed with LLM_UNAVAILABLE, LLM_TIMEOUT, LLM_INVALID_ANSWER, LLM_PAUSED (it failed
         too often of late) or LLM_BUDGET_EXCEEDED (too long a question, or too many tokens of late).
-        It MUST return or raise within its timeout, retries and repair included. The same question
-        MAY be answered from a cache; it may be repeated.
+        It MUST return or raise within its timeout, retries and repair included. The same question of the
+        same owner MAY be answered from a cache; it may be repeated.
         """
 
     async def close(self) -> None:

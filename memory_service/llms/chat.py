@@ -11,6 +11,7 @@ import msgspec
 from memory_service.decisions import Usage
 from memory_service.llms.budget import TokenBudget
 from memory_service.llms.question import Message, response_format_of, tokens_of
+from memory_service.llms.standing import Standing
 from memory_service.openai_api import ApiFailed, Completion, OpenAIApi
 
 _REFUSING_STATUSES = (400, 422)
@@ -18,14 +19,13 @@ _FIRST_WAIT_S = 0.25
 
 
 class Chat:
-    """A model on a server, and what is known of the parameters that the server does not take."""
+    """A model on a server. `budget` is that of all callers together."""
 
     def __init__(self, api: OpenAIApi, model: str, retries: int, budget: TokenBudget) -> None:
         self._api = api
         self._model = model
         self._retries = retries
         self._budget = budget
-        self._refused: frozenset[str] = frozenset()
 
     async def complete(
         self,
@@ -34,15 +34,17 @@ class Chat:
         output_tokens_max: int,
         usage: Usage,
         deadline: float,
+        standing: Standing,
     ) -> Completion:
-        """Return what the model says; each call is counted in `usage`. `deadline` is the loop's time.
+        """Return what the model says; each call is counted in `usage`. `deadline` is the loop's time,
+        `standing` that of the caller.
 
         Raises ApiFailed, and LlmFailed with LLM_BUDGET_EXCEEDED.
         """
         attempt = 0
         while True:
             try:
-                return await self._negotiated(messages, answer_type, output_tokens_max, usage)
+                return await self._negotiated(messages, answer_type, output_tokens_max, usage, standing)
             except ApiFailed as failed:
                 wait_s = failed.retry_after_s
                 if wait_s is None:
@@ -60,41 +62,56 @@ class Chat:
         answer_type: type[msgspec.Struct],
         output_tokens_max: int,
         usage: Usage,
+        standing: Standing,
     ) -> Completion:
-        """Call without what the server refuses, and remember it once it has answered to the rest."""
-        refused = self._refused
+        """Call without what the server refuses, and remember it once it has answered to the rest.
+
+        For this caller alone: a question may be what the server refuses, and not the parameter.
+        """
+        refused = standing.refused
         while True:
             options = _options(answer_type, output_tokens_max, refused)
             try:
-                completion = await self._call(messages, options, output_tokens_max, usage)
+                completion = await self._call(messages, options, output_tokens_max, usage, standing)
             except ApiFailed as failed:
                 parameter = _refused_parameter(failed, options)
                 if not parameter:
                     raise
                 refused |= {parameter}
             else:
-                self._refused |= refused
+                standing.refused |= refused
                 return completion
 
     async def _call(
-        self, messages: list[Message], options: dict[str, Any], output_tokens_max: int, usage: Usage
+        self,
+        messages: list[Message],
+        options: dict[str, Any],
+        output_tokens_max: int,
+        usage: Usage,
+        standing: Standing,
     ) -> Completion:
         tokens = tokens_of(messages) + output_tokens_max
-        self._budget.require(tokens, usage)
-        reservation = self._budget.reserve(tokens)
+        budgets = (standing.budget, self._budget)
+        for budget in budgets:
+            budget.require(tokens, usage)
+        reservations = [budget.reserve(tokens) for budget in budgets]
         usage.call_count += 1
         try:
             completion = await self._api.complete({"model": self._model, "messages": messages, **options})
         except ApiFailed as failed:
-            if failed.status:
+            if failed.status or failed.unreached:
                 # An error costs nothing; where nothing came back, nobody knows.
-                reservation.tokens = 0
+                tokens = 0
             raise
-        usage.input_tokens += completion.input_tokens
-        usage.output_tokens += completion.output_tokens
-        if completion.input_tokens:
-            reservation.tokens = completion.input_tokens + completion.output_tokens
-        return completion
+        else:
+            usage.input_tokens += completion.input_tokens
+            usage.output_tokens += completion.output_tokens
+            if completion.input_tokens:
+                tokens = completion.input_tokens + completion.output_tokens
+            return completion
+        finally:
+            for budget, reservation in zip(budgets, reservations, strict=True):
+                budget.settle(reservation, tokens)
 
 
 def _options(

@@ -114,6 +114,7 @@ def open_llm(config: Config) -> Llm | None:
             config.llm_timeout_s,
             config.llm_retries,
             config.llm_tokens_per_minute_max,
+            config.llm_total_tokens_per_minute_max,
             config.llm_input_tokens_max,
         )
     )

@@ -102,7 +102,7 @@ class FactConsolidating:
     ) -> Consolidated:
         """Group similar memories, and merge or end them; all groups in one write. Raises Repeated."""
         self._check(namespace, memory_ids, similarity_threshold, limit, request)
-        done = Consolidated([], Deciding(self._llm, decide_by), reason="compared in pairs")
+        done = Consolidated([], Deciding(self._llm, decide_by, namespace), reason="compared in pairs")
         await check_new(self._store, namespace, request)
         memories = await self._reading.all(namespace, Wanted(categories=categories))
         if memory_ids:

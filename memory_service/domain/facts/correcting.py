@@ -84,7 +84,7 @@ class FactCorrecting:
     ) -> Saved:
         """Correct a memory. Raises NotFound, Conflict, Repeated."""
         self._check(namespace, correction, request)
-        deciding = Deciding(self._llm, decide_by)
+        deciding = Deciding(self._llm, decide_by, namespace)
         await check_new(self._store, namespace, request)
         content, rephrased_by = correction.memory.content, DecidedBy.UNSPECIFIED
         if "content" in correction.fields and not correction.keep_wording:

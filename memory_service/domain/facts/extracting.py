@@ -74,7 +74,7 @@ class FactExtracting:
         What is not to be written is no request that is remembered.
         """
         self._check(namespace, asked, request)
-        deciding = Deciding(self._llm, decide_by)
+        deciding = Deciding(self._llm, decide_by, namespace)
         extracted = Extracted([], DecidedBy.RULES, "", deciding)
         request = None if asked.dry_run else request
         await check_new(self._store, namespace, request)

@@ -69,7 +69,7 @@ class FactSaving:
         Raises LLM_REQUIRED, LLM_UNAVAILABLE if insisted on, and Repeated.
         """
         self._check(namespace, draft, request)
-        deciding = Deciding(self._llm, decide_by)
+        deciding = Deciding(self._llm, decide_by, namespace)
         await check_new(self._store, namespace, request)
         content, rephrased_by = draft.content, DecidedBy.UNSPECIFIED
         if not draft.keep_wording:
