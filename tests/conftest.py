@@ -27,6 +27,7 @@ _LONGEST = (
     "test_data_folder",
     "test_model",
     "test_user_memory_llm",
+    "test_nasty_texts",
 )
 """Files that take long, the longest first."""
 

@@ -19,6 +19,7 @@ from memory_service.domain.ranking import Contribution
 from memory_service.domain.relevance import Candidate, KeySearch, Words, rank, relevant
 from memory_service.domain.relevance_question import INSTRUCTIONS, RelevantKeys, listing_of
 from memory_service.errors import InvalidArgument, Unavailable
+from memory_service.giving_way import each
 from memory_service.llms.base import Llm
 from memory_service.records import DegradationReason, StateEntry, Vector
 from memory_service.stores.base import Store
@@ -112,11 +113,12 @@ class Overseer:
         answer = RelevantState(revision=info.revision if info else 0)
         search = KeySearch(query.goal, self._words)
         async for entries in self._scan(query.namespace, query.pattern):
-            search.add(entries)
+            await each(search.add, entries)
         answer.key_count = len(search.candidates)
         if not search.candidates:
             answer.reason = "no key matches the pattern" if query.pattern else "there is no saved state"
             return answer
+        await each(search.weigh, search.candidates)
         pool = search.by_words(_EMBEDDED_MAX)
         ranked, answer.degraded = await self._rank(query.goal, pool)
         chosen = await self._decide(query.goal, ranked[:max_candidates], deciding, answer)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -195,7 +195,7 @@ class Candidate:
 
 @dataclass
 class KeySearch:
-    """A search for the keys that fit a goal: `add` every key, then ask for the best."""
+    """A search for the keys that fit a goal: `add` every key, `weigh` every candidate, ask for the best."""
 
     goal: str
     words: Words
@@ -209,14 +209,13 @@ class KeySearch:
         self._things = {things[stem]: stem for stem in self._wanted if stem in things}
         self._keys_with: Counter[str] = Counter()
 
-    def add(self, entries: Iterable[StateEntry]) -> None:
-        """Take keys into the search."""
-        for entry in entries:
-            found = self._found(entry)
-            self._keys_with.update(found.keys())
-            self.candidates.append(
-                Candidate(entry.key, entry.description, preview(entry), entry.update_us, found)
-            )
+    def add(self, entry: StateEntry) -> None:
+        """Take a key into the search."""
+        found = self._found(entry)
+        self._keys_with.update(found.keys())
+        self.candidates.append(
+            Candidate(entry.key, entry.description, preview(entry), entry.update_us, found)
+        )
 
     def _found(self, entry: StateEntry) -> dict[str, float]:
         found: dict[str, float] = {}
@@ -242,14 +241,14 @@ class KeySearch:
         return self._things.get(self.words.thing.get(stem, ""), ""), _SYNONYM_SHARE
 
     def by_words(self, limit: int) -> list[Candidate]:
-        """Return the best by words alone; where no word is found, the newest."""
-        for candidate in self.candidates:
-            self._weigh(candidate)
+        """Return the best by words alone, of weighed candidates; where no word is found, the newest."""
         self.candidates.sort(key=lambda candidate: (-candidate.lexical, -candidate.update_us, candidate.key))
         return self.candidates[:limit]
 
-    def _weigh(self, candidate: Candidate) -> None:
-        """Set what the words tell: as if each were a chance of its own that the key is needed."""
+    def weigh(self, candidate: Candidate) -> None:
+        """Set what the words tell, once all keys are known: as if each were a chance of its own that the
+        key is needed.
+        """
         rest = 1.0
         told = []
         for stem, strength in candidate.found.items():
@@ -269,9 +268,8 @@ def relevant(ranked: Sequence[Candidate]) -> list[Candidate]:
     chosen: list[Candidate] = []
     for candidate in ranked:
         near = candidate.score >= max(RELEVANT_FROM, _NEAR_THE_BEST * ranked[0].score)
-        behind = any(_better(other, candidate) for other in chosen)
         means_the_same = not candidate.found and candidate.vector >= _RELEVANT_VECTOR_FROM
-        if (near and not behind) or means_the_same:
+        if means_the_same or (near and not any(_better(other, candidate) for other in chosen)):
             chosen.append(candidate)
     return chosen
 

@@ -31,6 +31,8 @@ SKIPPED_TOOLS = ("getCurrentDate", "calculateTimestamp", "llm_analyze")
 
 _TOOL_NAME_BYTES_MAX = 256
 _RESULT_CHARS_SHOWN = 2000
+# Some milliseconds at most. Twice as many would be twice that.
+_INLINE_BYTES_MAX = 20_000
 _ARGUMENTS_CHARS_SHOWN = 1000
 
 _RequestName = tuple[str, str]
@@ -181,7 +183,11 @@ class ResultStorage:
         if asked.is_error:
             decision.reason = "the tool failed, and the result of a failure is never kept"
             return
-        verdict = evaluate(asked.tool_name, asked.result, asked.goal)
+        if len(encoded) <= _INLINE_BYTES_MAX:
+            verdict = evaluate(asked.tool_name, asked.result, asked.goal)
+        else:
+            # Others do not wait while rules look through a large result.
+            verdict = await asyncio.to_thread(evaluate, asked.tool_name, asked.result, asked.goal)
         answer = await deciding.ask(_INSTRUCTIONS, _shown(asked, encoded, before), StorageAnswer)
         if answer is not None:
             decision.decided_by = DecidedBy.LLM

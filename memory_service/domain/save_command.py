@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import enum
 import hashlib
 import re
@@ -25,6 +26,8 @@ COMMANDS = ("save_memory", "save this", "remember this")
 RECENT_MESSAGES = 5
 _RECENT_MESSAGES_MAX = 100
 _TRIES = 10
+# Some milliseconds with as many commands as there may be. Twice as many would be twice that.
+_INLINE_CHARS_MAX = 4000
 _SAVE_FAILED = "Sorry, I encountered an error while trying to save that information."
 
 
@@ -88,21 +91,29 @@ def recognised(text: str, commands: Sequence[str]) -> str:
     whole text, in any case, or stand in it in capitals. It never stands inside of a longer word.
     """
     text = " ".join(text.split())
+    folded = text.casefold()
     for command in commands:
         wanted = " ".join(command.split())
         if " " in wanted:
-            found = _stands_in(text.casefold(), wanted.casefold())
+            found = _stands_in(folded, wanted.casefold())
         else:
-            found = text.casefold() == wanted.casefold() or _stands_in(text, wanted.upper())
+            found = folded == wanted.casefold() or _stands_in(text, wanted.upper())
         if found:
             return command
     return ""
 
 
+async def _recognised(text: str, commands: Sequence[str]) -> str:
+    """As `recognised`. Others do not wait while it looks through a long text."""
+    if len(text) <= _INLINE_CHARS_MAX:
+        return recognised(text, commands)
+    return await asyncio.to_thread(recognised, text, commands)
+
+
 def _stands_in(text: str, words: str) -> bool:
     """Whether the words stand in a text. Scripts that put no spaces between words have no bounds."""
     for match in re.finditer(re.escape(words), text):
-        before, after = text[: match.start()][-1:], text[match.end() :][:1]
+        before, after = text[max(match.start() - 1, 0) : match.start()], text[match.end() : match.end() + 1]
         if not (_joins(before, words[0]) or _joins(words[-1], after)):
             return True
     return False
@@ -167,7 +178,7 @@ class SaveCommand:
         self, namespace: str, spoken: Spoken, split: Split, request: RequestKey | None
     ) -> Handled:
         commands = spoken.commands or self._commands
-        command = recognised(spoken.text, commands)
+        command = await _recognised(spoken.text, commands)
         receipt = await self._store.find_receipt(namespace, request) if request else None
         if receipt is not None:
             return await self._repeated(namespace, spoken, receipt)
@@ -192,7 +203,7 @@ class SaveCommand:
         message = await self._choose(namespace, spoken)
         if message is None:
             return Handled(SaveOutcome.NO_MESSAGE, revision, command)
-        if recognised(_text_of(message), spoken.commands or self._commands):
+        if await _recognised(_text_of(message), spoken.commands or self._commands):
             return Handled(SaveOutcome.INVALID_STATE, revision, command, message)
         try:
             document = await self._knowledge.document(namespace, document_id(message))

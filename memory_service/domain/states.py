@@ -164,5 +164,6 @@ class States:
 
 def preview(entry: StateEntry) -> str:
     """Return the beginning of a value as JSON."""
-    text = entry.value_json.decode()
+    # No more than as many bytes as so many characters and one have: a value may have a million.
+    text = entry.value_json[: 4 * (_PREVIEW_CHARS + 1)].decode(errors="ignore")
     return text if len(text) <= _PREVIEW_CHARS else text[:_PREVIEW_CHARS] + "..."

@@ -139,7 +139,7 @@ class CallGuard:
         # What has been written cannot be refused any more. Its answer is about as large as its request was.
         answers_anyway = method.rpartition("/")[2] not in READS
 
-        async def answer(_requests: Any, context: Context) -> bytes:
+        async def respond(_requests: Any, context: Context) -> Any:
             if access is not None and not access.knows(permission, context):
                 await _enter(access, permission, method, context)
             if self._draining:
@@ -156,13 +156,12 @@ class CallGuard:
                 set_remaining_s(remaining_s)
             self._calls += 1
             try:
-                response = await self._in_turn(raw, remaining_s, lambda: call(codec.decode(raw), context))
-                encoded = codec.encode(response)
-                if not _holds(held, encoded, anyway=answers_anyway):
-                    # An error would keep what it is about to drop, in its frames.
-                    response = encoded = None
+                answer = await self._in_turn(raw, remaining_s, lambda: call(codec.decode(raw), context))
+                # No name for what may have to be dropped: an error keeps what is in its frames.
+                answer = _counted(held, codec.encode(answer), anyway=answers_anyway)
+                if answer is None:
                     raise held.overloaded()
-                return encoded
+                return respond
             except Overloaded as error:
                 await self._refusals.hold(error, len(raw), context.time_remaining())
                 await _abort(context, error)
@@ -241,8 +240,8 @@ class CallGuard:
             task = await self._enter_stream(holder, len(raw), context)
             try:
                 async for response in call(codec.decode(raw), context):
-                    encoded = codec.encode(response)
-                    if not _holds(held, encoded):
+                    encoded = _counted(held, codec.encode(response))
+                    if encoded is None:
                         raise held.overloaded()
                     self._sending.add(task)
                     yield encoded
@@ -416,13 +415,14 @@ def _open_bytes(raw: bytes) -> int:
     return len(raw)
 
 
-def _holds(held: Held, answer: bytes, *, anyway: bool = False) -> bool:
-    """Count an answer until it is sent; False: there is no room for it."""
+def _counted(held: Held, answer: bytes, *, anyway: bool = False) -> bytes | None:
+    """Count an answer until it is sent, and return it; None: there is no room for it."""
     size = _ANSWER_COPIES * len(answer)
     if anyway:
         held.take_anyway(size)
-        return True
-    return held.try_take(size)
+    elif not held.try_take(size):
+        return None
+    return answer
 
 
 async def _abort(context: Context, error: MemoryServiceError) -> NoReturn:

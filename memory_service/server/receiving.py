@@ -77,7 +77,11 @@ class Receiving:
         It is its caller's; of a caller without a name, its connection's.
         """
         held = self._budget.open(present_caller().name or context.peer())
-        context.add_done_callback(lambda _: held.close())
+
+        def close(_context: Context) -> None:
+            held.close()
+
+        context.add_done_callback(close)  # type: ignore[arg-type] # the stubs say that it takes its context twice
         return held
 
     async def read(self, context: Context, held: Held, sizes: Sizes = len) -> bytes | None:

@@ -65,7 +65,7 @@ class Reflection:
     def add_to(self, server: grpc.aio.Server) -> None:
         """Serve both versions."""
         for version in _VERSIONS:
-            handler = grpc.stream_stream_rpc_method_handler(
+            handler: Any = grpc.stream_stream_rpc_method_handler(
                 self._answer_within_bounds,
                 response_serializer=pb.ServerReflectionResponse.SerializeToString,
             )

@@ -138,7 +138,7 @@ class Services:
         return UserMemoryServicer(
             saving,
             FactCorrecting(store, saving, reading, judging, checks, llm, locks),
-            FactExtracting(store, saving, reading, checks, llm, locks),
+            FactExtracting(store, saving, reading, judging, checks, llm, locks),
             FactConsolidating(store, saving, reading, judging, checks, llm, locks),
             reading,
             judging,

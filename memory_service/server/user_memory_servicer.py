@@ -11,6 +11,7 @@ from memory_service.domain.facts.consolidating import Consolidated, FactConsolid
 from memory_service.domain.facts.correcting import CORRECTABLE, Correction, FactCorrecting
 from memory_service.domain.facts.extracting import Extracted, FactExtracting
 from memory_service.domain.facts.finding import Extraction, Found, Said
+from memory_service.domain.facts.grouping import Group
 from memory_service.domain.facts.judging import Judging
 from memory_service.domain.facts.outcomes import Outcome, Saved
 from memory_service.domain.facts.reading import MemoryReading
@@ -284,21 +285,21 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
         )
         fill_decision(response, done.deciding.failures, done.deciding.usage)
         response.degraded.extend(degradations(done.degraded))
-        self._fill_groups(response, done)
+        for group in done.groups:
+            self._fill_group(response, group)
         return response
 
-    def _fill_groups(self, response: pb.ConsolidateMemoriesResponse, done: Consolidated) -> None:
-        for group in done.groups:
-            target = response.consolidations.add(
-                action=int(group.action),
-                applied=group.applied,
-                similarity=group.similarity,
-                decided_by=from_decided_by(group.decided_by),
-                reason=group.reason[:500],
-            )
-            self._filling.fill_all(target.sources, group.sources)
-            if group.memory is not None:
-                self._filling.fill(target.memory, group.memory)
+    def _fill_group(self, response: pb.ConsolidateMemoriesResponse, group: Group) -> None:
+        target = response.consolidations.add(
+            action=int(group.action),
+            applied=group.applied,
+            similarity=group.similarity,
+            decided_by=from_decided_by(group.decided_by),
+            reason=group.reason[:500],
+        )
+        self._filling.fill_all(target.sources, group.sources)
+        if group.memory is not None:
+            self._filling.fill(target.memory, group.memory)
 
 
 def _message(saved: Saved) -> str:

@@ -15,12 +15,15 @@ from collections.abc import Iterable
 import msgspec
 
 from memory_service.domain.facts.comparison_attributes import clash
-from memory_service.domain.facts.comparison_reading import SYNONYMS_BY_STEM, Reading, read_pair, stem
+from memory_service.domain.facts.comparison_reading import SYNONYMS_BY_STEM, Reader, Reading, read_pair, stem
 from memory_service.domain.facts.comparison_words import DATES, IRREGULAR, NEGATION, OPPOSITES
 from memory_service.domain.facts.kinship import is_relation
 
 REASON_CHARS_MAX = 500
 _SHOWN_WORDS_MAX = 6
+# A few times as much as a memory may have. Twice as much would take twice as long to compare.
+_COMPARED_CHARS_MAX = 2000
+_TOO_LONG = f"one of them has more than {_COMPARED_CHARS_MAX} characters"
 
 
 class Relation(enum.Enum):
@@ -38,14 +41,21 @@ class Verdict(msgspec.Struct, frozen=True):
     reason: str
 
 
-def compare(new: str, known: str, similarity: float | None, threshold: float) -> Verdict:
+def compare(
+    new: str, known: str, similarity: float | None, threshold: float, reader: Reader | None = None
+) -> Verdict:
     """Tell how two facts in the third person stand to each other.
 
     `similarity` is the cosine of their vectors, and must be above `threshold` for a duplicate. None:
     there are no vectors, and the share of common words takes its place. The same words are a
-    duplicate whatever their case, which some embedders see and others do not.
+    duplicate whatever their case, which some embedders see and others do not. What is far longer than
+    a memory can be, as an import may bring it, is only compared as a whole. `reader` is one that has
+    read some of the facts before.
     """
-    one, other = read_pair(new, known)
+    if max(len(new), len(known)) > _COMPARED_CHARS_MAX:
+        same = new == known
+        return Verdict(*((Relation.DUPLICATE, "the same words") if same else (Relation.DIFFERENT, _TOO_LONG)))
+    one, other = (reader or Reader()).pair(new, known)
     if new == known or _same_words(one, other):
         return _verdict(Relation.DUPLICATE, "the same words")
     if reason := _contradiction(one, other):

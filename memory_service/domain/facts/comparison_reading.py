@@ -26,6 +26,7 @@ from memory_service.domain.facts.comparison_words import (
     STRONG,
     SYNONYMS,
 )
+from memory_service.domain.facts.sentences import follows_mark
 
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "–": "-", "—": " - "})
 # An address, a version, a time or a name such as "next.js" is one word.
@@ -43,6 +44,8 @@ _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
 _VERSION = re.compile(r"v\d[\d.]*")
 _COMPOUND = re.compile(r"\b(twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)[- ](\w+)\b")
 _POSSESSIVE = re.compile(r"(\w)'s\b|(\ws)'(?=\s)")
+# Some 20 KB each at most. Twice as many take twice the memory, and are read again less often.
+_READ_MAX = 500
 _VOWEL = re.compile(r"[aeiouy]")
 
 
@@ -89,38 +92,75 @@ class Reading(msgspec.Struct, frozen=True):
         return bool(self.words & SCOPES)
 
 
+class _Text(msgspec.Struct, frozen=True):
+    """What of a reading depends on the one text alone."""
+
+    folded: str
+    plain: str
+    words: tuple[str, ...]
+    links: tuple[str, ...]
+    lower: frozenset[str]
+    ended: bool
+    names: frozenset[str]
+
+
+class Reader:
+    """Reads facts in pairs, and each of them once, however many it is compared with."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, _Text] = {}
+
+    def pair(self, first: str, second: str) -> tuple[Reading, Reading]:
+        """Read two facts. A word that is a name in one of them is no other word in the other."""
+        one, other = self._text(first), self._text(second)
+        either = one.names | other.names
+        return _reading(one, either), _reading(other, either)
+
+    def _text(self, text: str) -> _Text:
+        found = self._texts.get(text)
+        if found is None:
+            if len(self._texts) >= _READ_MAX:
+                self._texts.clear()
+            found = self._texts[text] = _read(text)
+        return found
+
+
 def read_pair(first: str, second: str) -> tuple[Reading, Reading]:
-    """Read two facts. A word that is a name in one of them is no other word in the other."""
-    texts = [unicodedata.normalize("NFKC", text).translate(_QUOTES) for text in (first, second)]
-    names = [_names(text) for text in texts]
-    either = names[0] | names[1]
-    return _read(texts[0], names[0], either), _read(texts[1], names[1], either)
+    """Read two facts; see `Reader.pair`."""
+    return Reader().pair(first, second)
 
 
 def _names(text: str) -> frozenset[str]:
     if text.isupper():
         return frozenset()
     found = set()
+    first = len(text) - len(text.lstrip(' "'))
     for match in _RAW_WORD.finditer(text):
         word = match[0].rstrip(".-")
-        begins = not text[: match.start()].strip(' "') or text[: match.start()].rstrip().endswith(
-            (".", "!", "?")
-        )
+        begins = match.start() <= first or follows_mark(text, match.start(), ".!?")
         if not begins and any(map(str.isupper, word)) and word.lower() not in ("user", "i"):
             found.add(word.lower().removesuffix("'s"))
     return frozenset(found)
 
 
-def _read(text: str, names: frozenset[str], either: frozenset[str]) -> Reading:
+def _read(text: str) -> _Text:
+    text = unicodedata.normalize("NFKC", text).translate(_QUOTES)
     lower = _THOUSANDS.sub("", text.lower())
     folded = " ".join(word for word in _WORD.findall(lower.replace("'", "")) if word != ",")
     plain = _phrases(lower)
-    words = _WORD.findall(_POSSESSIVE.sub(r"\1\2 ", DATED.sub(_CUT, plain)))
+    words = tuple(_WORD.findall(_POSSESSIVE.sub(r"\1\2 ", DATED.sub(_CUT, plain))))
+    return _Text(
+        folded, " ".join(plain.split()), words, tuple(sorted(LINKS.intersection(words))),
+        frozenset(_WORD.findall(lower)), bool(ENDED.search(lower)), _names(text),
+    )  # fmt: skip
+
+
+def _reading(text: _Text, either: frozenset[str]) -> Reading:
     tokens: list[str] = []
     parts: list[list[str]] = [[]]
     past = set()
-    negated = "not" in words
-    for word in words:
+    negated = "not" in text.words
+    for word in text.words:
         if word in either:
             token = word
         elif word in JOINTS or word in LINKS or word in ROLES or word in (",", "|"):
@@ -136,9 +176,8 @@ def _read(text: str, names: frozenset[str], either: frozenset[str]) -> Reading:
             tokens.append(token)
             parts[-1].append(token)
     return Reading(
-        folded, " ".join(plain.split()), tuple(tokens), _movable(parts),
-        tuple(sorted(LINKS.intersection(words))), frozenset(_WORD.findall(lower)), frozenset(past),
-        bool(ENDED.search(lower)), names,
+        text.folded, text.plain, tuple(tokens), _movable(parts), text.links, text.lower, frozenset(past),
+        text.ended, text.names,
     )  # fmt: skip
 
 

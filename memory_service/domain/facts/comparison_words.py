@@ -40,15 +40,15 @@ PHRASES = tuple(
         (r"\b((?:start|begin|began|love)\w*) to\b", r"\1"),
         # "the name of User's cat", "the wife of User"
         (r"\b(?:the )?name of (user(?:'s [\w-]+)?) is\b", r"\1 is"),
-        (r"\b(?:the )?([\w-]+) of user\b(?!')", r"user's \1"),
-        (r"\b(user(?:'s [\w-]+)*)'s name is\b", r"\1 is"),
+        (r"(?<![\w-])(?:the )?([\w-]+) of user\b(?!')", r"user's \1"),
+        (r"\b(user(?:'s [\w-]+){0,3})'s name is\b", r"\1 is"),
         # Which of what a user has is meant by its name.
         (
-            r"\buser (?:has|owns|has got) an? ([\w -]+?),? (?:who|which|that)? ?(?:is )?(?:named|called) ",
+            r"\buser (?:has|owns|has got) an? ([\w -]{1,60}?),? (?:who|which|that)? ?(?:is )?(?:named|called) ",  # noqa: E501
             r"user's \1 is ",
         ),
         (r"\b(?:is|are) (?:named|called) ", "is "),
-        (r"\buser is married to (?=[\w ]+$)", "user's spouse is "),
+        (r"\buser is married to (?=[\w ]{1,60}$)", "user's spouse is "),
         (r"\b(?:has|have) been (?=\w+ing\b)", "is "),
         (r"\b(?:has|have) (got|quit|stopped|given up|moved|relocated)\b", r"\1"),
         (r"\bgot (?=an? |\d|two|three)", "have "),

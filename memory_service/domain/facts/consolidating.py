@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import combinations
 
 import msgspec
@@ -15,22 +16,26 @@ from memory_service.domain.deciding import Deciding
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.facts.categories import Category
 from memory_service.domain.facts.comparison import Relation, Verdict
-from memory_service.domain.facts.comparison_reading import read_pair
+from memory_service.domain.facts.comparison_reading import Reader, read_pair
 from memory_service.domain.facts.grouping import Action, Group, linked, merge, supersede
-from memory_service.domain.facts.judging import OUT_OF_REACH, Judging, Neighbour
+from memory_service.domain.facts.judging import OUT_OF_REACH, Judging
 from memory_service.domain.facts.memory import Memory
+from memory_service.domain.facts.neighbour import Neighbour
 from memory_service.domain.facts.reading import MemoryReading, Wanted
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.facts.settling import Locks
 from memory_service.domain.facts.wording import CONTENT_CHARS_MIN, REPHRASED_CHARS_MAX, invented
 from memory_service.domain.item_writing import Added
 from memory_service.errors import Conflict, InvalidArgument
+from memory_service.giving_way import each, give_way
 from memory_service.llms.base import Llm
 from memory_service.stores.base import Store
 
 _GROUPS = 50
 _TRIES = 5
 _GROUPS_MAX = 500
+# As many as may be named by their ids. Twice as many take twice as long.
+_EXAMINED_MAX = 1000
 _INSTRUCTIONS = (
     "The statements are facts about one user, and similar to each other. Decide: `merge` if they say much "
     "the same, and then word one fact in the third person that says all of it, with every name, number and "
@@ -106,12 +111,14 @@ class FactConsolidating:
         await check_new(self._store, namespace, request)
         memories = await self._reading.all(namespace, Wanted(categories=categories))
         if memory_ids:
-            memories = [m for m in memories if m.id in set(memory_ids)]
-        done.examined_count = len(memories)
-        groups = await self._groups(namespace, memories, similarity_threshold, done)
+            wanted = frozenset(memory_ids)
+            memories = [m for m in memories if m.id in wanted]
+        examined = self._examined(memories, done)
+        groups = await self._groups(namespace, examined, memories, similarity_threshold, done)
         most = limit or _GROUPS
-        done.more, done.groups = len(groups) > most, groups[:most]
+        done.more, done.groups = len(groups) > most or len(examined) < len(memories), groups[:most]
         for group in done.groups:
+            await give_way()
             await self._decide(group, done.deciding, similarity_threshold)
         if dry_run:
             done.revision = await self._reading.revision(namespace)
@@ -140,8 +147,26 @@ class FactConsolidating:
 
     # --- groups ---------------------------------------------------------------------------------
 
+    @staticmethod
+    def _examined(memories: Sequence[Memory], done: Consolidated) -> Sequence[Memory]:
+        """Return the memories whose neighbours are looked for: the latest. Others can be named by id."""
+        examined = memories
+        if len(memories) > _EXAMINED_MAX:
+            examined = sorted(memories, key=lambda memory: memory.revision)[-_EXAMINED_MAX:]
+        done.examined_count = len(examined)
+        if len(examined) < len(memories):
+            done.reason += (
+                f"; of {len(memories)} memories the {len(examined)} that were written last, with all"
+            )
+        return examined
+
     async def _groups(
-        self, namespace: str, memories: Sequence[Memory], threshold: float | None, done: Consolidated
+        self,
+        namespace: str,
+        examined: Sequence[Memory],
+        memories: Sequence[Memory],
+        threshold: float | None,
+        done: Consolidated,
     ) -> list[Group]:
         """Return groups of similar memories of one category and trust, the most similar first.
 
@@ -149,32 +174,38 @@ class FactConsolidating:
         """
         by_id = {memory.id: memory for memory in memories}
         links: list[tuple[float, str, str]] = []
-        for memory in memories:
+        reader = Reader()
+        for memory in examined:
+            await give_way()
             near, done.degraded = await self._judging.neighbours(namespace, memory.content, at_us=now_us())
-            for neighbour in near:
-                other = by_id.get(neighbour.memory.id)
-                if other is None or other.id == memory.id or other.trust != memory.trust:
-                    continue
-                if other.fact.category == memory.fact.category and self._alike(memory, neighbour, threshold):
-                    links.append((neighbour.similarity or 0.0, memory.id, other.id))
+            near = [n for n in near if _may_join(memory, by_id.get(n.memory.id))]
+            alike = await each(partial(self._alike, memory, threshold, reader), near)
+            links += [
+                (n.similarity or 0.0, memory.id, n.memory.id)
+                for n, is_alike in zip(near, alike, strict=True)
+                if is_alike
+            ]
         links.sort(reverse=True)
         return linked(links, by_id)
 
-    def _alike(self, memory: Memory, neighbour: Neighbour, threshold: float | None) -> bool:
+    def _alike(self, memory: Memory, threshold: float | None, reader: Reader, neighbour: Neighbour) -> bool:
         least = self._judging.threshold if threshold is None else threshold
         if neighbour.similarity is not None and neighbour.similarity >= least:
             return True
-        return self._judging.compare(memory.content, neighbour, threshold).relation is not Relation.DIFFERENT
+        verdict = self._judging.compare(memory.content, neighbour, threshold, reader)
+        return verdict.relation is not Relation.DIFFERENT
 
     # --- decisions ------------------------------------------------------------------------------
 
     async def _decide(self, group: Group, deciding: Deciding, threshold: float | None) -> None:
-        relations = {
-            (one.id, other.id): self._judging.compare(
-                one.content, Neighbour(other, group.similarity or None), threshold
-            )
-            for one, other in combinations(group.sources, 2)
-        }
+        pairs, reader = list(combinations(group.sources, 2)), Reader()
+        verdicts = await each(
+            lambda pair: self._judging.compare(
+                pair[0].content, Neighbour(pair[1], group.similarity or None), threshold, reader
+            ),
+            pairs,
+        )
+        relations = {(one.id, other.id): v for (one, other), v in zip(pairs, verdicts, strict=True)}
         answer = await self._asked(group, deciding, relations)
         contradiction = next((v for v in relations.values() if v.relation is Relation.CONTRADICTION), None)
         if answer is not None:
@@ -295,6 +326,13 @@ def _problem(answer: GroupAnswer, sources: Sequence[str]) -> str:
     if any(_negated(answer.content, source) != _negated(source, answer.content) for source in sources):
         return "the merged text says the contrary of one of them"
     return ""
+
+
+def _may_join(memory: Memory, other: Memory | None) -> bool:
+    """Whether two memories may be put together, if they are alike."""
+    if other is None or other.id == memory.id or other.trust != memory.trust:
+        return False
+    return other.fact.category == memory.fact.category
 
 
 def _negated(text: str, other: str) -> bool:

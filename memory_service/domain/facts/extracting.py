@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
@@ -12,8 +13,10 @@ from memory_service.domain.answers import Answering, check_new
 from memory_service.domain.checks import Checks
 from memory_service.domain.deciding import Deciding
 from memory_service.domain.embedding import Degradation
-from memory_service.domain.facts.finding import Extraction, Found, Said, find_facts
+from memory_service.domain.facts.finding import FACTS_MAX, Extraction, Found, Said, Search, find_facts
+from memory_service.domain.facts.judging import Judging
 from memory_service.domain.facts.memory import Memory
+from memory_service.domain.facts.neighbour import Pending
 from memory_service.domain.facts.outcomes import Outcome, Planned, Saved
 from memory_service.domain.facts.reading import MemoryReading
 from memory_service.domain.facts.saving import FactSaving
@@ -23,11 +26,14 @@ from memory_service.domain.item_writing import Added
 from memory_service.domain.retrieval import Selection
 from memory_service.domain.search_text import search_text
 from memory_service.errors import InvalidArgument
+from memory_service.giving_way import each, give_way
 from memory_service.llms.base import Llm
 from memory_service.records import ChatMessage, Item, Role
 from memory_service.stores.base import Store
 
 _ITEMS = 100
+# An item may have 2 MiB, and what does not fit is loaded for nothing. Twice as many take twice the memory.
+_LOADED_AT_ONCE = 20
 
 
 class Extracted(msgspec.Struct):
@@ -55,6 +61,7 @@ class FactExtracting:
         store: Store,
         saving: FactSaving,
         reading: MemoryReading,
+        judging: Judging,
         checks: Checks,
         llm: Llm | None,
         locks: Locks,
@@ -62,6 +69,7 @@ class FactExtracting:
         self._store = store
         self._saving = saving
         self._reading = reading
+        self._judging = judging
         self._checks = checks
         self._llm = llm
         self._locks = locks
@@ -79,9 +87,10 @@ class FactExtracting:
         request = None if asked.dry_run else request
         await check_new(self._store, namespace, request)
         said = await self._said(namespace, asked, extracted)
-        found, extracted.decided_by = await find_facts(said, asked, deciding)
-        by_model = extracted.decided_by is DecidedBy.LLM
-        extracted.reason = f"{'the language model' if by_model else 'patterns of rules'} found them"
+        search = await find_facts(said, asked, deciding)
+        found, extracted.decided_by = search.found, DecidedBy.LLM if search.by_model else DecidedBy.RULES
+        extracted.reason = f"{'the language model' if search.by_model else 'patterns of rules'} found them"
+        _tell_what_was_left(extracted, search, said)
 
         async def plan() -> Plans:
             # Also here: the first call may have been under way when this one came.
@@ -127,9 +136,25 @@ class FactExtracting:
         extracted.more = len(positions) > limit
         positions = positions[:limit]
         extracted.examined_revision = positions[-1] if positions else asked.after_revision
-        items = [i for i in await self._store.load_items(namespace, positions) if i is not None]
-        extracted.examined_count = len(items)
-        return [_said_in(item) for item in items]
+        lines, all_of_them = await self._lines(namespace, positions)
+        if not all_of_them:
+            extracted.examined_revision, extracted.more = lines[-1].position, True
+        extracted.examined_count = len(lines)
+        return lines
+
+    async def _lines(self, namespace: str, positions: Sequence[int]) -> tuple[list[Said], bool]:
+        """Return what items say, and whether that is all: together it is no more than messages may have."""
+        most = self._checks.limits.extracted_text_bytes_max
+        lines: list[Said] = []
+        nbytes = 0
+        for start in range(0, len(positions), _LOADED_AT_ONCE):
+            items = await self._store.load_items(namespace, positions[start : start + _LOADED_AT_ONCE])
+            for line in await each(partial(_said_in, most), [item for item in items if item is not None]):
+                nbytes += len(line.text.encode())
+                if lines and nbytes > most:
+                    return lines, False
+                lines.append(line)
+        return lines, True
 
     # --- what becomes of it ---------------------------------------------------------------------
 
@@ -139,18 +164,22 @@ class FactExtracting:
         """Judge each fact, the ones before it included."""
         recalled = set(asked.recalled_ids)
         plans: Plans = []
+        pending = Pending(await self._judging.vectors(namespace, [fact.content for fact in found]))
+        ended: set[str] = set()
         for fact in found:
+            await give_way()
             if problem := fact.rejected or _length_problem(fact.content):
                 plans.append((fact, Planned(Saved(Outcome.REJECTED, problem))))
                 continue
-            pending = [p.saved.memory for _, p in plans if p.saved.memory is not None]
-            ended = {memory.id for _, p in plans for memory in p.ended}
             planned = await self._saving.plan(
                 namespace, fact.draft, fact.content, deciding, pending, ended, recalled
             )
             saved = planned.saved
             if saved.outcome is Outcome.DUPLICATE and saved.existing and saved.existing.id in recalled:
                 saved.outcome = Outcome.RECALLED
+            if saved.memory is not None:
+                pending.add(saved.memory)
+            ended.update(memory.id for memory in planned.ended)
             plans.append((fact, planned))
         return plans
 
@@ -173,9 +202,11 @@ class FactExtracting:
                 else:
                     ended.append(memory)
         extracted.results = [(fact, planned.saved) for fact, planned in plans]
+        pending = set(by_id) if asked.dry_run else set()
         for fact, planned in plans:
             if asked.dry_run or planned.saved.memory is None:
-                await self._as_would_be(namespace, fact, planned, set(by_id) if asked.dry_run else set())
+                await self._as_would_be(namespace, fact, planned, pending)
+                await give_way()
         if not new or asked.dry_run:
             await self._saving.without_writing(namespace, extracted, request)
             return
@@ -202,15 +233,38 @@ class FactExtracting:
         saved.superseded = planned.ended
 
 
+def _tell_what_was_left(extracted: Extracted, search: Search, said: Sequence[Said]) -> None:
+    """Tell how much was looked through, where there were more facts than one call takes."""
+    if search.left_out:
+        extracted.reason += (
+            f"; the last message has more than {FACTS_MAX} facts, of which the first were taken"
+        )
+    if any(line.cut for line in said[: search.line_count]):
+        extracted.reason += (
+            "; of a message that is longer than messages may be the beginning was looked through"
+        )
+    if search.line_count == len(said):
+        return
+    extracted.reason += (
+        f"; after so many messages there were more than the {FACTS_MAX} facts that a call takes"
+    )
+    extracted.examined_count = search.line_count
+    if last := said[search.line_count - 1].position:
+        extracted.examined_revision, extracted.more = last, True
+
+
 def _length_problem(content: str) -> str:
     fits = CONTENT_CHARS_MIN <= len(content) <= CONTENT_CHARS_MAX
     return "" if fits else f"has {len(content)} characters"
 
 
-def _said_in(item: Item) -> Said:
-    """Return what an item says; a text that is nobody's message is not the user's."""
+def _said_in(bytes_max: int, item: Item) -> Said:
+    """Return what an item says, or the beginning; a text that is nobody's message is not the user's."""
     role = item.content.role if isinstance(item.content, ChatMessage) else Role.SYSTEM
     text = search_text(item.content)
     if isinstance(item.content, ChatMessage) and item.content.name:
         text = text.removeprefix(f"{item.content.name}: ")
-    return Said(role, text, item.id, min(item.create_us, now_us()))
+    cut = len(text.encode()) > bytes_max
+    if cut:
+        text = text.encode()[:bytes_max].decode(errors="ignore")
+    return Said(role, text, item.id, min(item.create_us, now_us()), item.position, cut)

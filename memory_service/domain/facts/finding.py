@@ -12,6 +12,7 @@ from memory_service.decisions import DecidedBy, Failure, FailureReason
 from memory_service.domain.deciding import Deciding
 from memory_service.domain.facts.categories import Category
 from memory_service.domain.facts.comparison import Relation, compare
+from memory_service.domain.facts.comparison_reading import Reader
 from memory_service.domain.facts.extraction import extract
 from memory_service.domain.facts.importance import temporary_words, vague_words
 from memory_service.domain.facts.judging import OUT_OF_REACH
@@ -24,6 +25,9 @@ from memory_service.domain.facts.wording import CONTENT_CHARS_MAX, CONTENT_CHARS
 from memory_service.domain.tokens import estimate_tokens
 from memory_service.records import Role
 
+FACTS_MAX = 200
+"""Facts that one call takes. Twice as many take twice as long to compare with what is known, and their
+namespace is locked for so long."""
 _TOKENS_AT_ONCE = 6000
 _ANSWER_TOKENS_MAX = 2000
 _REASONING_CHARS_MIN, _REASONING_CHARS_MAX = 10, 200
@@ -49,13 +53,16 @@ _INSTRUCTIONS = (
 class Said(msgspec.Struct):
     """One message of a conversation; `id` is that of its item, or the message's own.
 
-    `time_us` is when it was said, as far as that is known.
+    `time_us` is when it was said, as far as that is known. `position` is that of an item, else 0.
+    `cut`: it goes on.
     """
 
     role: Role
     text: str
     id: str = ""
     time_us: int | None = None
+    position: int = 0
+    cut: bool = False
 
 
 class ExtractedFact(msgspec.Struct):
@@ -103,25 +110,55 @@ class Found(msgspec.Struct):
     rejected: str = ""
 
 
-async def find_facts(
-    said: Sequence[Said], asked: Extraction, deciding: Deciding
-) -> tuple[list[Found], DecidedBy]:
-    """Return the facts in what was said, and who found them: rules also where they had to for a part.
+class Search(msgspec.Struct):
+    """What was found in a conversation. `line_count`: so many of its lines were looked through.
+
+    `left_out`: the last of them has more facts than were taken.
+    """
+
+    found: list[Found] = []
+    line_count: int = 0
+    left_out: bool = False
+    by_model: bool = False
+
+
+async def find_facts(said: Sequence[Said], asked: Extraction, deciding: Deciding) -> Search:
+    """Return the facts in what was said: of as many lines as have FACTS_MAX together, of one line at least.
 
     Only so much is shown to the model at once as it reads well. What was recalled is passed over.
     """
     lines = [msgspec.structs.replace(line, text=without_recalled(line.text)) for line in said]
-    found: list[Found] = []
-    by_model = bool(deciding.model) and any(map(_speaks, lines))
+    search = Search(by_model=bool(deciding.model) and any(map(_speaks, lines)))
     for first, end in _stretches(lines):
         part = await _by_model(lines, first, end, asked, deciding)
         if part is None:
-            by_model = False
+            search.by_model = False
             # Patterns take their time over a long text, and others must not wait for it.
-            part = await asyncio.to_thread(_by_rules, lines[first:end], asked)
-        found += part
-    wanted = [f for f in found if not asked.categories or f.draft.category in asked.categories]
-    return wanted, DecidedBy.LLM if by_model else DecidedBy.RULES
+            part = await asyncio.to_thread(_by_rules, lines, first, end, asked, FACTS_MAX - len(search.found))
+        if not _take(search, part, end, asked):
+            return search
+    return search
+
+
+def _take(search: Search, part: Sequence[tuple[int, Found]], end: int, asked: Extraction) -> bool:
+    """Take the facts of a stretch of lines, each with its line; return whether there is room for more."""
+    wanted = [(at, f) for at, f in part if not asked.categories or f.draft.category in asked.categories]
+    room = FACTS_MAX - len(search.found)
+    if len(wanted) <= room:
+        search.found += [found for _, found in wanted]
+        search.line_count = end
+        return True
+    over = wanted[room][0]
+    if whole := [found for at, found in wanted[:room] if at < over]:
+        search.found += whole
+        search.line_count = over
+    elif search.found:
+        search.line_count = over
+    else:
+        # The first line that says anything has more by itself.
+        search.found += [found for _, found in wanted[:room]]
+        search.line_count, search.left_out = over + 1, True
+    return False
 
 
 def _stretches(lines: Sequence[Said]) -> Iterator[tuple[int, int]]:
@@ -139,8 +176,8 @@ def _stretches(lines: Sequence[Said]) -> Iterator[tuple[int, int]]:
 
 async def _by_model(
     lines: Sequence[Said], first: int, end: int, asked: Extraction, deciding: Deciding
-) -> list[Found] | None:
-    """Return what the model finds in some of the lines; None: rules have to look."""
+) -> list[tuple[int, Found]] | None:
+    """Return what the model finds in some of the lines, each with its line; None: rules have to look."""
     if not any(map(_speaks, lines[first:end])):
         return []
     if any(failure.reason in OUT_OF_REACH for failure in deciding.failures):
@@ -154,29 +191,52 @@ async def _by_model(
     )
     if answer is None:
         return None
-    found = []
+    # The model's answer is compared with all that was said, and others must not wait for it.
+    found, failures = await asyncio.to_thread(_checked, answer, lines[:end], first, asked, deciding.model)
+    deciding.failures += failures
+    return found
+
+
+def _checked(
+    answer: ExtractedFacts, lines: Sequence[Said], first: int, asked: Extraction, model: str
+) -> tuple[list[tuple[int, Found]], list[Failure]]:
+    """Return what the model found in the lines from `first` on, each with its line, and what is no use."""
+    found: list[tuple[tuple[int, int], Found]] = []
+    failures: list[Failure] = []
+    reader, plain = Reader(), [_plain(line.text) if _speaks(line) else "" for line in lines]
     for fact in answer.facts:
         fact.content = " ".join(fact.content.split())
-        problem, category = _problem(fact, lines)
+        problem, category = _problem(fact, lines, first, plain, reader)
         if problem or category is None:
-            failure = Failure(FailureReason.INVALID_VALUE, problem, fact.content[:100])
-            deciding.failures.append(failure)
+            failures.append(Failure(FailureReason.INVALID_VALUE, problem, fact.content[:100]))
             continue
         draft = _draft(asked, lines[fact.message], fact.content, category, fact.reasoning, fact.quote)
-        draft.source.model = deciding.model
-        found.append(Found(draft, fact.content, _share(fact.confidence), DecidedBy.LLM, _rejected(fact)))
-    return sorted(found, key=lambda f: _place(f, lines))
+        draft.source.model = model
+        place = fact.message, plain[fact.message].find(_plain(fact.quote))
+        rejected = _rejected(fact)
+        found.append((place, Found(draft, fact.content, _share(fact.confidence), DecidedBy.LLM, rejected)))
+    found.sort(key=lambda each: each[0])
+    return [(at, fact) for (at, _), fact in found], failures
 
 
-def _by_rules(lines: Sequence[Said], asked: Extraction) -> list[Found]:
-    found = []
-    for line in filter(_speaks, lines):
-        for candidate in extract(line.text):
+def _by_rules(
+    lines: Sequence[Said], first: int, end: int, asked: Extraction, most: int
+) -> list[tuple[int, Found]]:
+    """Return the facts in some of the lines, each with its line: all, or the first ones, more than `most`."""
+    found: list[tuple[int, Found]] = []
+    for at in range(first, end):
+        if not _speaks(lines[at]):
+            continue
+        for candidate in extract(lines[at].text):
+            if asked.categories and candidate.category not in asked.categories:
+                continue
             quote = candidate.content
-            draft = _draft(asked, line, quote, candidate.category, candidate.reasoning, quote)
+            draft = _draft(asked, lines[at], quote, candidate.category, candidate.reasoning, quote)
             draft.explicit_request = candidate.explicit
             content = third_person(_INTERJECTIONS.sub("", quote))
-            found.append(Found(draft, content.strip().rstrip(".! ")))
+            found.append((at, Found(draft, content.strip().rstrip(".! "))))
+            if len(found) > most:
+                return found
     return found
 
 
@@ -210,20 +270,25 @@ def _fitting(reasoning: str) -> str:
 # --- what the model says is checked -------------------------------------------------------------
 
 
-def _problem(fact: ExtractedFact, lines: Sequence[Said]) -> tuple[str, Category | None]:
-    """Return what is wrong with a fact of the model, and its category."""
+def _problem(
+    fact: ExtractedFact, lines: Sequence[Said], first: int, plain: Sequence[str], reader: Reader
+) -> tuple[str, Category | None]:
+    """Return what is wrong with a fact of the model, and its category.
+
+    The model was shown the lines from `first` on. `plain` are their texts as they are compared with quotes.
+    """
     try:
         category = Category[fact.category.strip().upper()]
     except KeyError:
         return f"unknown category {fact.category[:40]!r}", None
     at = fact.message
-    if not 0 <= at < len(lines) or lines[at].role is not Role.USER:
+    if not first <= at < len(lines) or lines[at].role is not Role.USER:
         return "names a message that is not the user's", None
-    if not fact.quote.strip() or _plain(fact.quote) not in _plain(lines[at].text):
+    if not fact.quote.strip() or _plain(fact.quote) not in plain[at]:
         return "quotes what the user did not say", None
-    before = "\n".join(line.text for line in lines[: at + 1])
-    near = "\n".join(line.text for line in lines[max(at - 1, 0) : at + 1])
-    if problem := invented(fact.content, before, near):
+    before = "\n".join(line.text for line in lines[first : at + 1])
+    near = "\n".join(line.text for line in lines[max(at - 1, first) : at + 1])
+    if problem := invented(fact.content, before, near, reader):
         return problem, None
     if compare(fact.content, third_person(fact.quote), None, 1.0).relation is Relation.CONTRADICTION:
         return "says the contrary of what the user said", None
@@ -246,15 +311,6 @@ def _rejected(fact: ExtractedFact) -> str:
 def _share(confidence: float | None) -> float | None:
     """Return a confidence from 0 to 1; None where the model gave none that can be one."""
     return confidence if confidence is not None and 0 <= confidence <= 1 else None
-
-
-def _place(found: Found, lines: Sequence[Said]) -> tuple[int, int]:
-    """Return where a fact was said."""
-    quote, ids = _plain(found.draft.source.quote), found.draft.source.item_ids
-    for at, line in enumerate(lines):
-        if ids in ([], [line.id]) and quote in _plain(line.text):
-            return at, _plain(line.text).index(quote)
-    return len(lines), 0
 
 
 def _plain(text: str) -> str:

@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from memory_service.domain.facts.categories import Category
-from memory_service.domain.facts.sentences import KEPT, sentences
+from memory_service.domain.facts.sentences import KEPT, follows_mark, sentences
 from memory_service.domain.facts.word_lists import phrases, words
 
 
@@ -154,11 +154,14 @@ def _names(sentence: str) -> dict[int, str]:
         # Somebody shouts.
         return {}
     names: dict[int, str] = {}
+    first = re.search(r"\w", sentence)
     for match in _CAPITALISED.finditer(sentence):
         word = re.sub(r"['’]s$|[.+-]+$", "", match.group())
         inside = any(letter.isupper() for letter in word[1:])
-        starts = re.search(r"\w", sentence[: match.start()]) is None
-        starts = starts or re.search(r"[:;]\s+$", sentence[: match.start()]) is not None
+        starts = first is None or match.start() <= first.start()
+        starts = starts or (
+            sentence[match.start() - 1].isspace() and follows_mark(sentence, match.start(), ":;")
+        )
         if word.lower().replace("’", "'") in _NO_NAMES or any(letter.isdigit() for letter in word):
             continue
         if inside or (word[:1].isupper() and not starts):
@@ -170,7 +173,7 @@ def _first(pattern: re.Pattern[str], text: str) -> str:
     """Return what the pattern finds outside of quotations and names; empty: nothing."""
     plain = KEPT.sub(lambda match: "\n" * len(match.group()), text)
     for match in pattern.finditer(plain):
-        begins = re.search(r"(?:^|[.!?:;\n]\s*)$", plain[: match.start()]) is not None
+        begins = match.start() == 0 or follows_mark(plain, match.start(), ".!?:;\n")
         if begins or not match.group()[0].isupper() or match.group().isupper():
             return text[match.start() : match.end()]
     return ""

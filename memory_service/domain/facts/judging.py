@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import msgspec
-import numpy as np
 
 from memory_service.decisions import FailureReason
 from memory_service.domain.deciding import Deciding
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.facts.comparison import Relation, Verdict, compare
 from memory_service.domain.facts.comparison_by_model import KNOWN_MAX, compare_by_model
+from memory_service.domain.facts.comparison_reading import Reader
 from memory_service.domain.facts.memory import Memory, memory_of
+from memory_service.domain.facts.neighbour import NEIGHBOURS, Neighbour, Pending
 from memory_service.domain.facts.reading import Wanted
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions
 from memory_service.errors import Unavailable
+from memory_service.giving_way import each
 from memory_service.records import RetrieveMode, Vector
 from memory_service.stores.base import Store
 
-_NEIGHBOURS = 12
 OUT_OF_REACH = (FailureReason.LLM_UNAVAILABLE, FailureReason.LLM_TIMEOUT, FailureReason.LLM_PAUSED)
 """After one of these the model is not asked again in the same call."""
 # The share of common words that takes the place of the cosine where there are no vectors.
@@ -39,13 +40,6 @@ class Judgement(msgspec.Struct):
     similarity: float | None = None
     by_model: bool = False
     degraded: Sequence[Degradation] = ()
-
-
-class Neighbour(msgspec.Struct):
-    """A known memory near a fact, and the cosine of their vectors, None where it cannot be told."""
-
-    memory: Memory
-    similarity: float | None
 
 
 class Judging:
@@ -70,21 +64,23 @@ class Judging:
         *,
         at_us: int,
         trust: float,
-        pending: Sequence[Memory] = (),
+        pending: Pending | None = None,
         leave_out: Collection[str] = (),
         recalled: Collection[str] = (),
     ) -> Judgement:
-        """Return what a fact is to the memories that hold at a time, and to those that are about to be saved.
+        """Return what a fact is to the memories that hold at a time, and to those that are about to be saved:
+        to the most similar of either.
 
         What is trusted less than the fact does not make it known, but where it was recalled: then the fact
         may be an echo of it. `leave_out` are the ids of memories that are not compared with, such as the one
         that changes.
         """
         near, degraded = await self.neighbours(namespace, content, at_us=at_us)
-        near += await self._pending(namespace, content, pending)
+        near += pending.near(content) if pending else []
         near = [n for n in near if n.memory.id not in leave_out]
         near.sort(key=lambda n: -1.0 if n.similarity is None else n.similarity, reverse=True)
-        verdicts = [self.compare(content, n) for n in near]
+        reader = pending.reader if pending else Reader()
+        verdicts = await each(lambda n: self.compare(content, n, reader=reader), near)
         by_model = await self._ask(content, near, verdicts, deciding)
         judgement = Judgement(similarity=near[0].similarity if near else None, by_model=by_model)
         judgement.degraded = degraded
@@ -104,19 +100,21 @@ class Judging:
             others.append(memory)
         return judgement
 
-    def compare(self, content: str, neighbour: Neighbour, threshold: float | None = None) -> Verdict:
+    def compare(
+        self, content: str, neighbour: Neighbour, threshold: float | None = None, reader: Reader | None = None
+    ) -> Verdict:
         """Return what rules say of a fact and a known memory."""
         least = self.threshold if threshold is None else threshold
         if neighbour.similarity is None:
             least = _COMMON_WORDS_MIN
-        return compare(content, neighbour.memory.content, neighbour.similarity, least)
+        return compare(content, neighbour.memory.content, neighbour.similarity, least, reader)
 
     async def neighbours(
         self, namespace: str, content: str, *, at_us: int
     ) -> tuple[list[Neighbour], Sequence[Degradation]]:
         """Return the memories that are the most like a text, of those that hold at a time."""
         options = RetrieveOptions(
-            Wanted().selection(), _NEIGHBOURS, content, explain=True, mode=RetrieveMode.UNSPECIFIED
+            Wanted().selection(), NEIGHBOURS, content, explain=True, mode=RetrieveMode.UNSPECIFIED
         )
         page = await self._retrieval.retrieve(namespace, options)
         found = []
@@ -127,18 +125,14 @@ class Judging:
                 found.append(Neighbour(memory, cosine if item.embedded else None))
         return found, page.degraded
 
-    async def _pending(self, namespace: str, content: str, pending: Sequence[Memory]) -> list[Neighbour]:
-        if not pending:
-            return []
-        obstacle = self._embedding.obstacle(await self._store.namespace(namespace))
-        if obstacle is not None:
-            return [Neighbour(memory, None) for memory in pending]
-        texts = [content, *(memory.content for memory in pending)]
+    async def vectors(self, namespace: str, contents: Sequence[str]) -> dict[str, Vector | None]:
+        """Return the vectors of texts, by text; none where they cannot be told."""
+        if len(contents) < 2 or self._embedding.obstacle(await self._store.namespace(namespace)):
+            return {}
         try:
-            first, *others = await self._embedding.vectors(texts)
+            return dict(zip(contents, await self._embedding.vectors(contents), strict=True))
         except Unavailable:
-            return [Neighbour(memory, None) for memory in pending]
-        return [Neighbour(m, _cosine(first, v)) for m, v in zip(pending, others, strict=True)]
+            return {}
 
     async def _ask(
         self, content: str, near: Sequence[Neighbour], verdicts: list[Verdict], deciding: Deciding
@@ -166,9 +160,3 @@ class Judging:
 def _same_words(one: str, other: str) -> bool:
     # Without vectors, and with all words to be shared, nothing else is a duplicate.
     return compare(one, other, None, 1.0).relation is Relation.DUPLICATE
-
-
-def _cosine(one: Vector | None, other: Vector | None) -> float | None:
-    if one is None or other is None:
-        return None
-    return float(one @ other / max(float(np.sqrt((one @ one) * (other @ other))), 1e-12))

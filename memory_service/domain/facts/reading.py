@@ -19,6 +19,7 @@ from memory_service.domain.ranking import Shares
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
 from memory_service.domain.tokens import estimate_tokens
 from memory_service.errors import InvalidArgument, NotFound
+from memory_service.giving_way import each
 from memory_service.records import ItemKind, RetrieveMode, SourceKind
 from memory_service.stores.base import Store
 
@@ -223,12 +224,10 @@ class MemoryReading:
 
     async def _load(self, namespace: str, positions: Sequence[int]) -> list[tuple[int, Memory]]:
         items = await self._store.load_items(namespace, positions)
-        found: list[tuple[int, Memory]] = []
-        for position, item in zip(positions, items, strict=True):
-            memory = None if item is None or item.expired(now_us()) else memory_of(item)
-            if memory is not None:
-                found.append((position, memory))
-        return found
+        memories = await each(
+            lambda item: None if item is None or item.expired(now_us()) else memory_of(item), items
+        )
+        return [(p, memory) for p, memory in zip(positions, memories, strict=True) if memory is not None]
 
     # --- search ---------------------------------------------------------------------------------
 

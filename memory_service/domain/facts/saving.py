@@ -14,6 +14,7 @@ from memory_service.domain.facts.comparison import REASON_CHARS_MAX
 from memory_service.domain.facts.importance import importance
 from memory_service.domain.facts.judging import Judging
 from memory_service.domain.facts.memory import Fact, Memory, draft_of
+from memory_service.domain.facts.neighbour import Pending
 from memory_service.domain.facts.outcomes import FactDraft, OnContradiction, Outcome, Planned, Saved
 from memory_service.domain.facts.reading import MemoryReading
 from memory_service.domain.facts.settling import Locks, settle
@@ -114,7 +115,7 @@ class FactSaving:
         draft: FactDraft,
         content: str,
         deciding: Deciding,
-        pending: Sequence[Memory] = (),
+        pending: Pending | None = None,
         leave_out: Collection[str] = (),
         recalled: Collection[str] = (),
     ) -> Planned:

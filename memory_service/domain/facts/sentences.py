@@ -8,14 +8,15 @@ import re
 KEPT = re.compile(
     r"""
     ```.*?``` | `[^`\n]*`                                                  # code
-    | (?<!\w)"[^"\n]*" | “[^”\n]{0,200}” | «[^»\n]{0,200}» | „[^“”\n]{0,200}[“”]  # quotations
+    | (?<!\w)"[^"\n]*" | “[^“”\n]{0,200}” | «[^«»\n]{0,200}» | „[^„“”\n]{0,200}[“”]  # quotations
     | (?<![\w'’])'(?=\S)(?:[^'\n]|(?<=\w)'(?=\w)){0,200}'(?!\w)           # in single marks,
-    | (?<![\w'’])‘(?=\S)(?:[^’\n]|(?<=\w)’(?=\w)){0,200}’(?!\w)           # which may have apostrophes inside
+    | (?<![\w'’])‘(?=\S)(?:[^‘’\n]|(?<=\w)’(?=\w)){0,200}’(?!\w)          # which may have apostrophes inside
     | \b\w+://\S+ | \bwww\.\S+                                           # addresses
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""What stays as it is: quotations, code and addresses."""
+"""What stays as it is: quotations, code and addresses. One that opens anew before it closes begins there, so
+that a run of opening marks is not searched from each of them to the end."""
 
 _END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)\]]*\s+|\n\s*")
 _ABBREVIATION = re.compile(
@@ -52,3 +53,18 @@ def _between(before: str, after: str) -> bool:
         return False
     # "i" begins many a sentence in chats; no other small letter does.
     return not after[:1].islower() or re.match(r"i\b", after) is not None
+
+
+def follows_mark(text: str, at: int, marks: str) -> bool:
+    """Tell whether one of the marks stands before a place, with nothing but white space in between.
+
+    A mark may be white space itself, such as a line break.
+    """
+    while at:
+        char = text[at - 1]
+        if char in marks:
+            return True
+        if not char.isspace():
+            return False
+        at -= 1
+    return False

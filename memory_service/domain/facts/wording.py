@@ -9,7 +9,7 @@ import msgspec
 from memory_service.decisions import DecidedBy, Failure, FailureReason
 from memory_service.domain.deciding import Deciding
 from memory_service.domain.facts.comparison import hard_difference
-from memory_service.domain.facts.comparison_reading import read_pair
+from memory_service.domain.facts.comparison_reading import Reader
 from memory_service.domain.facts.rephrasing import third_person
 
 CONTENT_CHARS_MIN = 10
@@ -56,15 +56,17 @@ def _problem(said: str, worded: str, by_rules: str) -> str:
     return ""
 
 
-def invented(content: str, said: str, near: str) -> str:
+def invented(content: str, said: str, near: str, reader: Reader | None = None) -> str:
     """Return what a wording of the model has that nobody said; empty: nothing that can be told.
 
     Names may be taken from anything in `said`, numbers only from `near`: there are too many of them.
     """
-    worded, read = read_pair(content, said)
-    if names := sorted(name for name in worded.names if name not in read.tokens):
+    reader = reader or Reader()
+    worded, read = reader.pair(content, said)
+    if names := sorted(worded.names.difference(read.tokens)):
         return f"names what was not said: {names[0][:40]!r}"
-    worded, read = read_pair(content, near)
-    if numbers := [number for number in worded.numbers if number not in read.numbers]:
+    worded, read = reader.pair(content, near)
+    known = set(read.numbers)
+    if numbers := [number for number in worded.numbers if number not in known]:
         return f"has a number that was not said: {numbers[0][:40]}"
     return ""

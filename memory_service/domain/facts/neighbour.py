@@ -1,0 +1,65 @@
+"""Memories that are like a fact: known ones, and those that the same call is about to save."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+
+import msgspec
+import numpy as np
+
+from memory_service.domain.facts.comparison_reading import Reader
+from memory_service.domain.facts.memory import Memory
+from memory_service.records import Vector
+
+NEIGHBOURS = 12
+_WORD = re.compile(r"\w+")
+
+
+class Neighbour(msgspec.Struct):
+    """A known memory near a fact, and the cosine of their vectors, None where it cannot be told."""
+
+    memory: Memory
+    similarity: float | None
+
+
+class Pending:
+    """What a call is about to save: of many, a fact is compared with the few that are the most like it.
+
+    `vectors` are those of the contents that may come, as far as they can be told.
+    """
+
+    def __init__(self, vectors: Mapping[str, Vector | None]) -> None:
+        self.reader = Reader()
+        """Has read what was compared so far."""
+        self._vectors = vectors
+        self._memories: list[Memory] = []
+        self._with_word: defaultdict[str, list[int]] = defaultdict(list)
+
+    def add(self, memory: Memory) -> None:
+        """Take a memory in."""
+        for word in _words(memory.content):
+            self._with_word[word].append(len(self._memories))
+        self._memories.append(memory)
+
+    def near(self, content: str) -> list[Neighbour]:
+        """Return the memories that are the most like a text: by vectors, or where there are none by words."""
+        similarities = [self._similarity(content, memory) for memory in self._memories]
+        chosen = list(range(len(self._memories)))
+        if len(chosen) > NEIGHBOURS:
+            measured = [(known, at) for at, known in enumerate(similarities) if known is not None]
+            shared = Counter(at for word in _words(content) for at in self._with_word.get(word, ()))
+            near = [at for _, at in sorted(measured, reverse=True)] or [at for at, _ in shared.most_common()]
+            chosen = sorted(near[:NEIGHBOURS])
+        return [Neighbour(self._memories[at], similarities[at]) for at in chosen]
+
+    def _similarity(self, content: str, memory: Memory) -> float | None:
+        one, other = self._vectors.get(content), self._vectors.get(memory.content)
+        if one is None or other is None:
+            return None
+        return float(one @ other / max(float(np.sqrt((one @ one) * (other @ other))), 1e-12))
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))
