@@ -161,7 +161,7 @@ class CallGuard:
                 answer = _counted(held, codec.encode(answer), anyway=answers_anyway)
                 if answer is None:
                     raise held.overloaded()
-                return respond
+                return answer
             except Overloaded as error:
                 await self._refusals.hold(error, len(raw), context.time_remaining())
                 await _abort(context, error)
@@ -172,7 +172,7 @@ class CallGuard:
                 if self._draining and not self._calls:
                     self._idle.set()
 
-        return answer
+        return respond
 
     async def _read(self, method: str, context: Context, held: Held, sizes: Callable[[bytes], int]) -> bytes:
         """Return the request of a call that has one, or end the call."""
