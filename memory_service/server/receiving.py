@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 from weakref import WeakValueDictionary
@@ -19,6 +21,7 @@ import grpc
 
 from memory_service.caller import present_caller
 from memory_service.errors import MemoryServiceError, Overloaded, Unsupported
+from memory_service.limits import MIB
 from memory_service.runtime.byte_budget import ByteBudget, Held
 from memory_service.server.errors import abort_of
 
@@ -29,8 +32,12 @@ _TURNS = 10
 _COPIES = 3
 """A message is there three times while gRPC hands it over: as it came, in parts, whole. Doubled, half as many
 may be awaited for longer than a moment."""
-_TOGETHER = 8
-"""Messages of a caller that are awaited and not counted. Doubled, twice as much may have come uncounted."""
+_TOGETHER = 64
+"""Messages of a caller that are awaited and not counted. Doubled, twice as many may turn out to be large."""
+_LARGE_BYTES = 1 * MIB
+"""Taking over 16 MiB keeps the loop for 25 ms. Doubled, several of 2 MiB may come one after another."""
+_LARGE_S = 1.0
+"""So long after a large one a caller's are awaited one by one. Doubled, its small ones wait for longer."""
 _ARRIVES_WITHIN_S = 60.0
 """Doubled, a client that stalls keeps its place twice as long while others wait for one."""
 
@@ -41,21 +48,62 @@ Context = grpc.aio.ServicerContext[Any, Any]
 Sizes = Callable[[bytes], int]
 
 
+class _Turns:
+    """How many messages of a caller are awaited: one at a time if it sends large ones."""
+
+    def __init__(self) -> None:
+        self._taken = 0
+        self._waiting = deque[asyncio.Future[None]]()
+        self._large_until = 0.0
+
+    async def take(self) -> None:
+        """Return when one more may be awaited."""
+        while self._taken >= self._most():
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                self._wake()
+                raise
+        self._taken += 1
+
+    def give(self) -> None:
+        """Note that one has come, or is counted."""
+        self._taken -= 1
+        self._wake()
+
+    def note_large(self) -> None:
+        """Note that the caller sends large ones."""
+        self._large_until = time.monotonic() + _LARGE_S
+
+    def _most(self) -> int:
+        return 1 if self._large_until and time.monotonic() < self._large_until else _TOGETHER
+
+    def _wake(self) -> None:
+        free = self._most() - self._taken
+        while free > 0 and self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                free -= 1
+
+
 class _Awaited:
     """A message that has not come yet, or not all of it."""
 
-    __slots__ = ("_turns", "context", "counted", "held", "late", "since")
+    __slots__ = ("context", "counted", "held", "late", "since", "turns")
 
-    def __init__(self, context: Context, held: Held, turns: asyncio.Semaphore) -> None:
-        self.context, self.held, self.since = context, held, 0.0
+    def __init__(self, context: Context, held: Held, turns: _Turns, since: float) -> None:
+        self.context, self.held, self.since = context, held, since
+        self.turns: _Turns | None = turns
         self.counted, self.late = 0, False
-        self._turns: asyncio.Semaphore | None = turns
 
-    def leave_turn(self) -> None:
+    def give_turn(self) -> None:
         """Let the next message of the same caller be awaited. Once more changes nothing."""
-        if self._turns is not None:
-            self._turns.release()
-            self._turns = None
+        if self.turns is not None:
+            self.turns.give()
+            self.turns = None
 
 
 class Receiving:
@@ -65,7 +113,7 @@ class Receiving:
         self._budget = ByteBudget(bytes_max)
         self._late_bytes = _COPIES * message_bytes_max
         # Of callers that await a message, or are about to.
-        self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
+        self._turns = WeakValueDictionary[str, _Turns]()
         # The oldest first.
         self._awaited: dict[_Awaited, None] = {}
         self._looking = False
@@ -90,18 +138,21 @@ class Receiving:
         Raises Overloaded where there is no room for it, Unsupported for what is compressed, and what `sizes`
         raises.
         """
-        turns = self._turns_of(held.caller)
-        await turns.acquire()
-        awaited = _Awaited(context, held, turns)
-        self._begin(awaited)
+        turns = self._turns.get(held.caller)
+        if turns is None:
+            turns = self._turns[held.caller] = _Turns()
+        await turns.take()
+        awaited = self._begin(context, held, turns)
         try:
             raw = await context.read()
         finally:
             self._awaited.pop(awaited, None)
-            awaited.leave_turn()
+            awaited.give_turn()
             held.give(awaited.counted)
         if raw is grpc.aio.EOF:
             return None
+        if len(raw) > _LARGE_BYTES:
+            turns.note_large()
         try:
             if raw[:2] == _GZIP:
                 raise Unsupported(
@@ -115,19 +166,14 @@ class Receiving:
             return raw  # type: ignore[no-any-return]
         raise refusal
 
-    def _turns_of(self, caller: str) -> asyncio.Semaphore:
-        found = self._turns.get(caller)
-        if found is None:
-            found = self._turns[caller] = asyncio.Semaphore(_TOGETHER)
-        return found
-
-    def _begin(self, awaited: _Awaited) -> None:
+    def _begin(self, context: Context, held: Held, turns: _Turns) -> _Awaited:
         loop = asyncio.get_running_loop()
-        awaited.since = loop.time()
+        awaited = _Awaited(context, held, turns, loop.time())
         self._awaited[awaited] = None
         if not self._looking:
             self._looking = True
             loop.call_later(_AT_ONCE_S, self._look)
+        return awaited
 
     async def messages(self, context: Context, held: Held, sizes: Sizes = len) -> AsyncIterator[bytes]:
         """Yield the messages of a call. Each counts until the next one is asked for."""
@@ -155,7 +201,7 @@ class Receiving:
             loop.call_later(_AT_ONCE_S, self._look)
 
     def _count(self, awaited: _Awaited, now: float) -> None:
-        awaited.leave_turn()
+        awaited.give_turn()
         if awaited.held.try_take(self._late_bytes):
             awaited.counted = self._late_bytes
             return

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import multiprocessing
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import cycle
 
 import pytest
 from google.protobuf.message import Message
@@ -35,6 +35,7 @@ LARGEST = 16 * MIB - 64
 GZIP = (b"grpc-encoding", b"gzip")
 
 Attack = Callable[[], None]
+FORKED = multiprocessing.get_context("fork")
 
 
 @pytest.fixture(params=KINDS)
@@ -44,9 +45,9 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield server
 
 
-def repeated(attacks: Sequence[Attack], seconds: float = SECONDS) -> None:
+def repeated(attacks: Sequence[Attack]) -> None:
     """Run attacks, each in a thread, again and again for a time."""
-    until = time.monotonic() + seconds
+    until = time.monotonic() + SECONDS
 
     def attack_again(attack: Attack) -> None:
         while time.monotonic() < until:
@@ -59,6 +60,23 @@ def repeated(attacks: Sequence[Attack], seconds: float = SECONDS) -> None:
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def beside_attacks(server: Attacked, attacks: Sequence[Attack]) -> None:
+    """Check what is seen beside attacks, which have a process of their own: they would hold up who looks."""
+    begin = FORKED.Event()
+
+    def attack() -> None:
+        begin.wait()
+        repeated(attacks)
+
+    attacker = FORKED.Process(target=attack)
+    attacker.start()
+    with beside(server) as seen:
+        begin.set()
+        attacker.join()
+    assert attacker.exitcode == 0
+    seen.check()
 
 
 def opened(server: Attacked, headers: bytes, *, streams: int = STREAMS) -> h2.Connection:
@@ -90,9 +108,7 @@ def test_what_is_small_until_it_is_decompressed(server: Attacked, path: str, kno
         h2.send_in_turns(connection, dict.fromkeys(range(1, 2 * STREAMS, 2), bomb)).wait_for_ends()
         connection.close()
 
-    with beside(server) as seen:
-        repeated([attack])
-    seen.check()
+    beside_attacks(server, [attack])
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["with credentials", "without"])
@@ -107,9 +123,7 @@ def test_messages_of_which_the_end_never_comes(server: Attacked, path: str, know
         time.sleep(1)  # What is held for a while, not what passes.
         connection.close()
 
-    with beside(server) as seen:
-        repeated([attack])
-    seen.check()
+    beside_attacks(server, [attack])
 
 
 @pytest.mark.parametrize("path", [BATCH_ADD, IMPORT], ids=lambda path: path.rpartition("/")[2])
@@ -125,9 +139,7 @@ def test_large_requests_on_many_streams(server: Attacked, path: str) -> None:
         h2.send_in_turns(connection, dict.fromkeys(range(1, 300, 2), data), end=path == BATCH_ADD)
         connection.close()
 
-    with beside(server) as seen:
-        repeated([attack])
-    seen.check()
+    beside_attacks(server, [attack])
 
 
 def filled(api: Api) -> None:
@@ -149,17 +161,12 @@ def test_answers_that_nobody_reads(server: Attacked, path: str, connections: int
     kept: list[h2.Connection] = []
 
     def attack() -> None:
-        kept.append(server.connection(greeting))
-        numbers = cycle(range(1, 2 * 500, 2))
-        for number in [next(numbers) for _ in range(500)]:
-            kept[-1].send(h2.call(number, headers, data))
-        time.sleep(SECONDS / 2)
+        kept.append(connection := server.connection(greeting))
+        for number in range(STREAMS // connections):
+            connection.send(h2.call(2 * number + 1, headers, data))
+        time.sleep(SECONDS / 2)  # The answers are held for as long as the client likes.
 
-    with beside(server) as seen:
-        repeated([attack] * connections)
-    for connection in kept:
-        connection.close()
-    seen.check()
+    beside_attacks(server, [attack] * connections)
 
 
 def entry(number: int, count: int) -> bytes:
@@ -191,6 +198,4 @@ def test_requests_of_a_million_fields(server: Attacked, path: str, request_bytes
         h2.send_in_turns(connection, dict.fromkeys(range(1, 16, 2), data))
         connection.close()
 
-    with beside(server) as seen:
-        repeated([attack] * 4)
-    seen.check()
+    beside_attacks(server, [attack] * 4)
