@@ -117,7 +117,7 @@ class CallGuard:
         call = handler.unary_unary or handler.unary_stream
 
         async def answer(_requests: Any, context: Context) -> Any:
-            raw = await self._read(method, context, self.receiving.hold(context), _open_bytes)
+            raw = await self._read(method, context, self.receiving.hold(context, apart=method), _open_bytes)
             return await call(handler.request_deserializer(raw), context)
 
         if handler.unary_unary:

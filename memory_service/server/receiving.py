@@ -119,12 +119,13 @@ class Receiving:
         self._looking = False
         self._endings = set[asyncio.Task[None]]()
 
-    def hold(self, context: Context) -> Held:
+    def hold(self, context: Context, *, apart: str = "") -> Held:
         """Return what a call holds, until it has ended and its answer was sent.
 
-        It is its caller's; of a caller without a name, its connection's.
+        It is its caller's; of a caller without a name, its connection's. `apart`: of its calls of this kind
+        alone, which do not wait for those of other kinds.
         """
-        held = self._budget.open(present_caller().name or context.peer())
+        held = self._budget.open(apart + (present_caller().name or context.peer()))
 
         def close(_context: Context) -> None:
             held.close()

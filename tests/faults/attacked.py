@@ -29,6 +29,7 @@ class Attacked:
     tls: ssl.SSLContext | None = None
     channel_credentials: grpc.ChannelCredentials | None = None
     token: str = ""
+    honest_credentials: grpc.ChannelCredentials | None = None
 
     def tcp(self) -> socket.socket:
         """A connection on which nothing was said yet."""
@@ -45,8 +46,12 @@ class Attacked:
         return h2.call_headers(path, *token, *more)
 
     def api(self) -> Api:
-        """The stubs of an honest client."""
+        """The stubs of a client that has the attacker's credential."""
         return Api.connect(self.process.address, self.channel_credentials)
+
+    def honest_api(self) -> Api:
+        """The stubs of another caller."""
+        return Api.connect(self.process.address, self.honest_credentials)
 
 
 @contextmanager
@@ -58,13 +63,15 @@ def attacked(kind: str, folder: Path, *flags: str, **how: Any) -> Iterator[Attac
             yield Attacked(process)
         return
     write_all(folder)
-    token = keys_in(folder / "data").token()
+    keys = keys_in(folder / "data")
+    token = keys.token()
     pair = ("--tls-certificate", str(folder / "server.pem"), "--tls-key", str(folder / "server.key"))
     tls = ssl.create_default_context(cafile=folder / "ca.pem")
     tls.set_alpn_protocols(["h2"])
-    credentials = grpc.composite_channel_credentials(
-        grpc.ssl_channel_credentials((folder / "ca.pem").read_bytes()),
-        grpc.access_token_call_credentials(token),
+    authority = grpc.ssl_channel_credentials((folder / "ca.pem").read_bytes())
+    mine, honest = (
+        grpc.composite_channel_credentials(authority, grpc.access_token_call_credentials(each))
+        for each in (token, keys.token("honest"))
     )
     with ServerProcess(folder / "data", flags=[*all_flags, "--auth", "keys", *pair], **how) as process:
-        yield Attacked(process, tls, credentials, token)
+        yield Attacked(process, tls, mine, token, honest)
