@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -34,10 +33,10 @@ _COPIES = 3
 may be awaited for longer than a moment."""
 _TOGETHER = 64
 """Messages of a caller that are awaited and not counted. Doubled, twice as many may turn out to be large."""
+_TOGETHER_AT_FIRST = 4
+"""Of a caller that begins. Doubled, a new connection may send twice as many large ones at once."""
 _LARGE_BYTES = 1 * MIB
 """Taking over 16 MiB keeps the loop for 25 ms. Doubled, several of 2 MiB may come one after another."""
-_LARGE_S = 1.0
-"""So long after a large one a caller's are awaited one by one. Doubled, its small ones wait for longer."""
 _ARRIVES_WITHIN_S = 60.0
 """Doubled, a client that stalls keeps its place twice as long while others wait for one."""
 
@@ -49,16 +48,17 @@ Sizes = Callable[[bytes], int]
 
 
 class _Turns:
-    """How many messages of a caller are awaited: one at a time if it sends large ones."""
+    """How many messages of a caller are awaited: the more small ones it sends the more, and after a large one
+    one at a time, as TCP opens and closes its window."""
 
     def __init__(self) -> None:
+        self._most = _TOGETHER_AT_FIRST
         self._taken = 0
         self._waiting = deque[asyncio.Future[None]]()
-        self._large_until = 0.0
 
     async def take(self) -> None:
         """Return when one more may be awaited."""
-        while self._taken >= self._most():
+        while self._taken >= self._most:
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
             try:
@@ -68,20 +68,14 @@ class _Turns:
                 raise
         self._taken += 1
 
-    def give(self) -> None:
+    def give(self, *, large: bool) -> None:
         """Note that one has come, or is counted."""
         self._taken -= 1
+        self._most = 1 if large else min(self._most + 1, _TOGETHER)
         self._wake()
 
-    def note_large(self) -> None:
-        """Note that the caller sends large ones."""
-        self._large_until = time.monotonic() + _LARGE_S
-
-    def _most(self) -> int:
-        return 1 if self._large_until and time.monotonic() < self._large_until else _TOGETHER
-
     def _wake(self) -> None:
-        free = self._most() - self._taken
+        free = self._most - self._taken
         while free > 0 and self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
@@ -99,10 +93,10 @@ class _Awaited:
         self.turns: _Turns | None = turns
         self.counted, self.late = 0, False
 
-    def give_turn(self) -> None:
+    def give_turn(self, *, large: bool) -> None:
         """Let the next message of the same caller be awaited. Once more changes nothing."""
         if self.turns is not None:
-            self.turns.give()
+            self.turns.give(large=large)
             self.turns = None
 
 
@@ -143,17 +137,16 @@ class Receiving:
         if turns is None:
             turns = self._turns[held.caller] = _Turns()
         await turns.take()
-        awaited = self._begin(context, held, turns)
+        awaited, large = self._begin(context, held, turns), False
         try:
             raw = await context.read()
+            large = len(raw or b"") > _LARGE_BYTES
         finally:
             self._awaited.pop(awaited, None)
-            awaited.give_turn()
+            awaited.give_turn(large=large)
             held.give(awaited.counted)
         if raw is grpc.aio.EOF:
             return None
-        if len(raw) > _LARGE_BYTES:
-            turns.note_large()
         try:
             if raw[:2] == _GZIP:
                 raise Unsupported(
@@ -202,7 +195,7 @@ class Receiving:
             loop.call_later(_AT_ONCE_S, self._look)
 
     def _count(self, awaited: _Awaited, now: float) -> None:
-        awaited.give_turn()
+        awaited.give_turn(large=True)
         if awaited.held.try_take(self._late_bytes):
             awaited.counted = self._late_bytes
             return
