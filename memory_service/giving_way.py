@@ -30,8 +30,6 @@ _FEW_CALLS = 4
 _TURNS = 10
 # Or for so long, if one arrives or waits to be let in: gRPC's threads bring it, which takes time, not turns.
 _ARRIVAL_S = 0.0015
-# A look at the clock takes about as long as a tenth of what is done for an item.
-_BETWEEN_LOOKS = 4
 
 
 class _Phase(enum.IntEnum):
@@ -128,13 +126,29 @@ def _is_one_coming(until: float) -> bool:
     return now < until and _are_few() and (_calls[_Phase.WAITING] > 0 or now < _arriving_until)
 
 
+class Part:
+    """A part of long work, from now on, where it is no list that `each` could take."""
+
+    __slots__ = ("_until",)
+
+    def __init__(self) -> None:
+        self._until = _end_of_part()
+
+    async def give_way_if_long(self) -> None:
+        """Let others come first, and begin a new part, where this one has taken long."""
+        if time.perf_counter() > self._until:
+            await give_way()
+            self._until = _end_of_part()
+
+
 async def each(do: Callable[[T], R], things: Iterable[T]) -> list[R]:
     """Return what `do` returns for each thing, in order. Raises what it raises."""
     done: list[R] = []
     until = _end_of_part()
-    for number, thing in enumerate(things, 1):
+    for thing in things:
         done.append(do(thing))
-        if number % _BETWEEN_LOOKS == 0 and time.perf_counter() > until:
+        # After each: four large ones may take a hundred times as long as a part.
+        if time.perf_counter() > until:
             await give_way()
             until = _end_of_part()
     return done

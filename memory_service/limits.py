@@ -57,6 +57,9 @@ class Limits:
     message_bytes_max: int = 16 * MIB
     request_fields_max: int = 500_000
     """Doubled: the longest request keeps the event loop twice as long: 100 ms for half a million fields."""
+    field_bytes_max: int = 2 * MIB
+    """Doubled: a field that its own limit will refuse is looked at for twice as long, some 30 ms; the largest
+    that there may be has 1 MiB, and one a little over its own limit is to be refused by that."""
     held_bytes_max: int = 384 * MIB
     """Doubled: callers can make the server take twice the memory. One caller's two batches of 16 MiB fit."""
     concurrent_calls_max: int = 256

@@ -231,7 +231,7 @@ async def test_a_view_does_not_change_under_a_search(store: HnswStore) -> None:
     happened = []
 
     def change() -> None:
-        view.remove(int(view.positions.view[0]))
+        view.remove([int(view.positions.view[0])])
         happened.append("changed")
 
     view.searched.acquire()

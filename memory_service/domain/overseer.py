@@ -16,7 +16,7 @@ from memory_service.domain.context_block import ContextBlock
 from memory_service.domain.deciding import Deciding
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.ranking import Contribution
-from memory_service.domain.relevance import Candidate, KeySearch, Words, rank, relevant
+from memory_service.domain.relevance import VALUE_BYTES_SEARCHED, Candidate, KeySearch, Words, rank, relevant
 from memory_service.domain.relevance_question import INSTRUCTIONS, RelevantKeys, listing_of
 from memory_service.errors import InvalidArgument, Unavailable
 from memory_service.giving_way import each
@@ -149,8 +149,11 @@ class Overseer:
         matches = re.compile(fnmatch.translate(pattern or "*")).match
         after = ""
         while True:
-            entries = await self._store.scan_states(namespace, after, _SCANNED_AT_ONCE, now_us=now_us())
-            yield [entry for entry in entries if matches(entry.key)]
+            entries = await self._store.scan_states(
+                namespace, after, _SCANNED_AT_ONCE, now_us=now_us(), value_chars=VALUE_BYTES_SEARCHED
+            )
+            fitting = await each(lambda entry: matches(entry.key), entries)
+            yield [entry for entry, fits in zip(entries, fitting, strict=True) if fits]
             if len(entries) < _SCANNED_AT_ONCE:
                 return
             after = entries[-1].key

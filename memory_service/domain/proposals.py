@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -22,11 +23,14 @@ from memory_service.records import (
     UNATTRIBUTED,
     ChatMessage,
     Content,
+    DataPart,
     Item,
     ItemDraft,
     ItemKind,
     Provenance,
     StateWrite,
+    ToolCallPart,
+    ToolCallResult,
     implied_source,
 )
 
@@ -35,6 +39,9 @@ _OUR_TAGS = frozenset(
     {PARTY_TAG, LINK_TAG, CONTENT_TAG, SESSION_TAG, DOCUMENT_TAG, "category", "status", "superseded_by"}
 )
 _OUR_VALUES = frozenset(member.name.lower() for members in (Category, Status) for member in members)
+_NO_TEXTS = frozenset({int, float, bool, type(None)})
+# JSON, of which `told_by` tells all.
+_TOLD = {DataPart: "data", ToolCallPart: "arguments", ToolCallResult: "result"}
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 
 
@@ -100,17 +107,19 @@ def _names(record: Any, told: Sequence[str], now: int) -> tuple[str, ...]:
 
 def _texts(value: Any) -> Iterator[str]:
     """Yield all texts in a record, whatever field they are in: none that is added later is forgotten."""
-    if isinstance(value, enum.Enum):
-        return
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield key
-            yield from _texts(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _texts(inner)
-    elif isinstance(value, msgspec.Struct):
-        for name in value.__struct_fields__:
-            yield from _texts(getattr(value, name))
+    # One generator for all levels, and nothing done for a number: there may be hundreds of thousands.
+    above = [value]
+    while above:
+        value = above.pop()
+        if isinstance(value, enum.Enum):
+            continue
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            inner = chain.from_iterable(value.items())
+            above += [each for each in inner if type(each) not in _NO_TEXTS][::-1]
+        elif isinstance(value, list | tuple):
+            above += [each for each in value if each and type(each) not in _NO_TEXTS][::-1]
+        elif isinstance(value, msgspec.Struct):
+            told = _TOLD.get(type(value))
+            above += [getattr(value, name) for name in reversed(value.__struct_fields__) if name != told]

@@ -33,7 +33,7 @@ _RARITY_MIN = 0.6
 # So much of that is left for a word that names no subject.
 _GENERAL_SHARE = 0.3
 # The beginning of a value that is searched: a value may have a million characters.
-_VALUE_BYTES_SEARCHED = 2048
+VALUE_BYTES_SEARCHED = 2048
 _WORDS_TOLD_MAX = 5
 _WORD_CHARS_TOLD_MAX = 60
 _CACHED_STEMS_MAX = 50_000
@@ -219,7 +219,7 @@ class KeySearch:
 
     def _found(self, entry: StateEntry) -> dict[str, float]:
         found: dict[str, float] = {}
-        value = _NOISE.sub(" ", entry.value_json[:_VALUE_BYTES_SEARCHED].decode("utf-8", "ignore"))
+        value = _NOISE.sub(" ", entry.value_json[:VALUE_BYTES_SEARCHED].decode("utf-8", "ignore"))
         for text, strength in (
             (value, _IN_VALUE),
             (entry.description, _IN_DESCRIPTION),

@@ -9,6 +9,7 @@ import msgspec
 
 from memory_service.domain.neighbours import Neighbours, Window
 from memory_service.domain.packing import MISSES_MAX, Budget, texts_of
+from memory_service.giving_way import Part
 from memory_service.records import Item
 from memory_service.stores.base import Store
 
@@ -78,7 +79,7 @@ class ResultPages:
     ) -> tuple[list[Item], int | None]:
         """Load as many items as a page takes; return them and the position that the next begins at."""
         page: list[Item] = []
-        nbytes = 0
+        nbytes, part = 0, Part()
         for at in range(0, len(positions), _LOADED_AT_ONCE):
             chunk = positions[at : min(at + _LOADED_AT_ONCE, len(positions))]
             items = await self._store.load_items(namespace, chunk, with_embedding=with_embedding)
@@ -89,6 +90,7 @@ class ResultPages:
                 if len(page) >= size or (page and nbytes > self._page_bytes_max):
                     return page, position
                 page.append(item)
+                await part.give_way_if_long()
         return page, None
 
     def fitting(self, loaded: list[Item | None], with_embedding: bool) -> tuple[int, list[Item]]:
@@ -124,7 +126,7 @@ class ResultPages:
 
         What does not fit into the budget is passed over, and later results may still fit.
         """
-        missed, page, nbytes = list(place.missed), Filled(), 0
+        missed, page, nbytes, part = list(place.missed), Filled(), 0, Part()
         async for at, item, window in self._load(namespace, positions, place.first, shape):
             if results_max is not None and at - len(missed) >= results_max:
                 break
@@ -145,6 +147,7 @@ class ResultPages:
             page.places.append(at)
             page.items.append(item)
             page.windows.append(window)
+            await part.give_way_if_long()
         page.token_count = budget.used - place.tokens if budget else 0
         return page
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from memory_service.domain.proposals import proposal_of_draft, proposal_of_item, proposal_of_state
 from memory_service.domain.quarantine import Quarantine
 from memory_service.errors import WriteRejected
+from memory_service.giving_way import each
 from memory_service.policies.base import Action, Proposal, WritePolicy
 from memory_service.records import Item, ItemDraft, Provenance, RequestKey, StateWrite
 from memory_service.stores.base import Store
@@ -33,8 +34,12 @@ class Screening:
         if self._policy is None:
             return {}
         asked = [at for at, draft in enumerate(drafts) if not draft.own]
-        named = [(fields[at], proposal_of_draft(namespace, drafts[at], provenances[at])) for at in asked]
-        named += [(f"states[{at}]", proposal_of_state(namespace, s)) for at, s in enumerate(states)]
+        named = await each(
+            lambda at: (fields[at], proposal_of_draft(namespace, drafts[at], provenances[at])), asked
+        )
+        named += await each(
+            lambda at: (f"states[{at}]", proposal_of_state(namespace, states[at])), range(len(states))
+        )
         reasons = await self._ask(self._policy, namespace, named, request)
         return {asked[at]: reason for at, reason in reasons.items()}
 
@@ -42,13 +47,13 @@ class Screening:
         """Return why the next version of an item is to be put into quarantine. Raises WriteRejected."""
         if self._policy is None:
             return None
-        named = [("item", proposal_of_item(namespace, item))]
+        named = await each(lambda next_one: ("item", proposal_of_item(namespace, next_one)), [item])
         return (await self._ask(self._policy, namespace, named, request)).get(0)
 
     async def of_state(self, namespace: str, state: StateWrite, request: RequestKey | None) -> None:
         """Ask for a value. Raises WriteRejected."""
         if self._policy is not None:
-            named = [("value", proposal_of_state(namespace, state))]
+            named = await each(lambda value: ("value", proposal_of_state(namespace, value)), [state])
             await self._ask(self._policy, namespace, named, request)
 
     async def _ask(

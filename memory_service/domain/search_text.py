@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import msgspec
 
@@ -29,11 +30,22 @@ def search_text(content: Content, kind: ItemKind = ItemKind.PLAIN) -> str:
     if isinstance(content, TextPart):
         return content.text
     if isinstance(content, ChatMessage):
-        said = " ".join(text for part in content.parts for text in _texts(part))
+        said = _joined(text for part in content.parts for text in _texts(part))
         text = f"{content.name}: {said}" if content.name else said
     else:
-        text = " ".join(_texts(content))
+        text = _joined(_texts(content))
     return text[:_CHARS_MAX]
+
+
+def _joined(texts: Iterable[str]) -> str:
+    """Return texts with a space between them, as far as words are searched in them."""
+    taken, chars = [], 0
+    for text in texts:
+        taken.append(text)
+        chars += len(text) + 1
+        if chars > _CHARS_MAX:
+            break
+    return " ".join(taken)
 
 
 def told_by(content: Content) -> list[str]:
@@ -78,14 +90,22 @@ def _texts(part: Part) -> Iterator[str]:
 
 def leaves(value: Json) -> Iterator[str]:
     """Return keys, texts and numbers of a JSON value, in its order."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield key
-            yield from leaves(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from leaves(inner)
-    elif isinstance(value, str):
-        yield value
-    elif isinstance(value, float | int) and not isinstance(value, bool):
-        yield str(value)
+    # One generator for all levels: each value of one within another would pass through all of them.
+    inside: list[Iterator[Json]] = [iter((value,))]
+    while inside:
+        for inner in inside[-1]:
+            kind = type(inner)
+            if kind is str:
+                yield inner
+            elif kind is int or kind is float:
+                yield str(inner)
+            elif not inner:
+                continue
+            elif kind is dict:
+                inside.append(chain.from_iterable(inner.items()))
+                break
+            elif kind is list:
+                inside.append(iter(inner))
+                break
+        else:
+            inside.pop()

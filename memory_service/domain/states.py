@@ -6,6 +6,7 @@ import fnmatch
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
@@ -13,6 +14,7 @@ from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.provenance import attribute_states
 from memory_service.domain.screening import Screening
 from memory_service.errors import InvalidArgument, NotFound
+from memory_service.giving_way import Part, each
 from memory_service.records import Json, Receipt, RequestKey, StateEntry, StateWrite
 from memory_service.stores.base import Store
 
@@ -65,8 +67,10 @@ class States:
         `complete` puts into the receipt of a request what else its answer is made of.
         """
         self._check(namespace, key, request)
-        encoded = self._checks.encoded("value", value, "state_value_bytes_max")
         self._checks.size("value", nbytes, "state_encoded_bytes_max")
+        (encoded,) = await each(
+            partial(self._checks.encoded, "value", limit_name="state_value_bytes_max"), [value]
+        )
         if expected_version is not None:
             self._checks.count("expected_version", expected_version)
         now = now_us()
@@ -101,10 +105,14 @@ class States:
     async def load(self, namespace: str, key: str) -> StateEntry:
         """Return an entry. Raises NotFound."""
         self._check(namespace, key, None)
-        entry = (await self._store.load_states(namespace, [key])).get(key)
-        if entry is None or (entry.expire_us is not None and entry.expire_us <= now_us()):
+        entry = await self._live(namespace, key)
+        if entry is None:
             raise NotFound.state(namespace, key)
         return entry
+
+    async def _live(self, namespace: str, key: str) -> StateEntry | None:
+        entry = (await self._store.load_states(namespace, [key])).get(key)
+        return None if entry is None or entry.expired(now_us()) else entry
 
     async def list_keys(self, namespace: str, page_size: int, page_token: str) -> StatePage:
         """Return a page of entries, by key."""
@@ -112,7 +120,9 @@ class States:
         size = self._checks.page_size(page_size)
         scope = ("states", namespace)
         after = str(self._tokens.read(scope, page_token)[0]) if page_token else ""
-        entries = await self._store.scan_states(namespace, after, size + 1, now_us=now_us())
+        entries = await self._store.scan_states(
+            namespace, after, size + 1, now_us=now_us(), value_chars=_PREVIEW_CHARS + 1
+        )
         more = len(entries) > size
         entries = entries[:size]
         return StatePage(entries, self._tokens.make(scope, [entries[-1].key]) if more else "")
@@ -127,19 +137,25 @@ class States:
         matches = re.compile(fnmatch.translate(pattern)).match
         prefix = _WILDCARD.split(pattern, maxsplit=1)[0]
         found: list[StateEntry] = []
-        nbytes = 0
+        room, part = self._checks.limits.page_bytes_max, Part()
         for _ in range(0, _SCANNED_PER_PAGE, _SCANNED_AT_ONCE):
-            entries = await self._store.scan_states(namespace, after, _SCANNED_AT_ONCE, now_us=now_us())
-            for entry in entries:
-                if matches(entry.key):
-                    nbytes += self._state_bytes(entry)
-                    full = len(found) == size or (found and nbytes > self._checks.limits.page_bytes_max)
-                    if full:
+            # Keys alone: of five hundred values each may have a million bytes.
+            scanned = await self._store.scan_states(
+                namespace, after, _SCANNED_AT_ONCE, now_us=now_us(), value_chars=0
+            )
+            keys = [entry.key for entry in scanned]
+            fitting = await each(matches, keys)
+            for key, fits in zip(keys, fitting, strict=True):
+                entry = await self._live(namespace, key) if fits else None
+                if entry is not None:
+                    room -= self._state_bytes(entry)
+                    if len(found) == size or (found and room < 0):
                         return StatePage(found, self._tokens.make(scope, [after]))
                     found.append(entry)
-                after = entry.key
-            passed = entries and not entries[-1].key.startswith(prefix) and entries[-1].key > prefix
-            if len(entries) < _SCANNED_AT_ONCE or passed:
+                    await part.give_way_if_long()
+                after = key
+            passed = keys and not keys[-1].startswith(prefix) and keys[-1] > prefix
+            if len(keys) < _SCANNED_AT_ONCE or passed:
                 return StatePage(found)
         return StatePage(found, self._tokens.make(scope, [after]))
 

@@ -40,6 +40,7 @@ NEVER_US = np.iinfo(np.int64).max
 _NONE = -1
 _BATCH_ENTRIES = 64
 _UNLISTED_MAX = 64
+_NO_LABELS: dict[LabelKey, str] = {}
 _ENTRY_BYTES = 1500
 _IS_TURN = np.array([kind in CONVERSATION_KINDS for kind in ItemKind])
 
@@ -219,23 +220,30 @@ class NamespaceView:
         self.slot_row, self.slot_keys = GrowingArray(np.int32), GrowingArray(np.int64)
         self.saved_slot_count, self.saved_revision = 0, -1
 
-    def remove(self, position: int) -> None:
-        """Take an item out of every result."""
+    def remove(self, positions: Sequence[int]) -> None:
+        """Take items out of every result. Others wait until all are: there may be ten thousand fragments."""
+        if not positions:
+            return
         self.index_pending()
         self.wait_until_searched()
         self._tables = None
-        row = self.row_of(position)
-        self.live.view[row] = False
-        self.turns.remove(row, self._conversation(row))
-        self.live_count -= 1
-        self.kind_counts[self.kinds.view[row]] -= 1
-        self._expiring(row, -1)
-        for pair in self.row_labels.pop(row, {}).items():
-            # In a long list a dead row costs less than to move all that are behind it.
-            if len(self.label_rows[pair]) <= _UNLISTED_MAX:
-                self._unlist(pair, row)
-        self.lexical.remove(int(self.row_doc.view[row]))
-        self._drop_vector(row)
+        rows = np.searchsorted(self.positions.view, np.array(positions, np.int64))
+        self.live.view[rows] = False
+        kinds = self.kinds.view[rows]
+        for row in rows[_IS_TURN[kinds]].tolist():
+            self.turns.remove(row, self._conversation(row))
+        self.live_count -= len(rows)
+        for kind, count in enumerate(np.bincount(kinds, minlength=len(ItemKind)).tolist()):
+            self.kind_counts[kind] -= count
+        self.expiring_count -= int((self.expire_us.view[rows] != NEVER_US).sum())
+        for row in rows.tolist():
+            for pair in self.row_labels.pop(row, _NO_LABELS).items():
+                # In a long list a dead row costs less than to move all that are behind it.
+                if len(self.label_rows[pair]) <= _UNLISTED_MAX:
+                    self._unlist(pair, row)
+        self.lexical.remove_all(self.row_doc.view[rows])
+        for row in rows[self.row_slot.view[rows] != _NONE].tolist():
+            self._drop_vector(row)
 
     def record_uses(self, use_counts: dict[int, int]) -> None:
         """Set how often the items at these positions were used; those that are not here are passed over.

@@ -121,7 +121,7 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
             request.namespace,
             _writes_by(request),
             dry_run=request.dry_run,
-            request=request_key(request.request_id, request),
+            request=await request_key(request.request_id, request),
         )
         return pb.UndoWritesResponse(
             removed_count=done.removed_count,

@@ -21,6 +21,9 @@ _PASSED_OVER = {"memory_service.v1.RetrieveResult": frozenset({"before", "after"
 _CONTENTS = frozenset({"memory_service.v1.ChatMessage"})
 _PACKAGE = "memory_service."
 _DEPTH_MAX = 2
+_ENTRIES_MAX = 10_000
+"""Of a list, ten times as many as any request may have that is not refused. Doubled, one that is refused for
+their number keeps the event loop for 10 ms more."""
 
 PARAMETERS = {
     "memory_service.v1.AddDocumentRequest": ("replace",),
@@ -48,12 +51,12 @@ def _collect(message: Message, depth: int, found: list[str]) -> None:
     ids, inner = _plan(message.DESCRIPTOR)
     for field in ids:
         value = getattr(message, field.name)
-        found.extend(filter(None, [value] if isinstance(value, str) else value))
+        found.extend(filter(None, [value] if isinstance(value, str) else value[:_ENTRIES_MAX]))
     if depth == _DEPTH_MAX or (depth and ids):
         return  # What is inside of an item is its content.
     for field in inner:
         if field.is_repeated:
-            for each in getattr(message, field.name):
+            for each in getattr(message, field.name)[:_ENTRIES_MAX]:
                 _collect(each, depth + 1, found)
         elif message.HasField(field.name):
             _collect(getattr(message, field.name), depth + 1, found)

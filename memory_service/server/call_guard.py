@@ -27,7 +27,7 @@ from memory_service.errors import (
     Unauthenticated,
     Unavailable,
 )
-from memory_service.giving_way import begin, enter, leave
+from memory_service.giving_way import begin, enter, give_way, leave
 from memory_service.limits import Limits
 from memory_service.runtime.byte_budget import Held
 from memory_service.server.access.access import Access
@@ -48,6 +48,8 @@ _log = structlog.get_logger(__name__)
 _QUIET_S = 0.2
 _OPEN_BYTES_MAX = 4096
 """Of a request that needs no credential. Doubled, twice as much is decoded of anyone; names are shorter."""
+_LARGE_BYTES = 64 * 1024
+"""Of a request after which others come first. Doubled, the longest that they wait gets 1 ms longer."""
 _ANSWER_COPIES = 2
 """An answer is there twice until it is sent, ours and gRPC's. Doubled, half as many unread answers fit."""
 # Refusals of a busy server: between two of them gRPC's code would push ours out of the processor's caches.
@@ -156,7 +158,9 @@ class CallGuard:
                 set_remaining_s(remaining_s)
             self._calls += 1
             try:
-                answer = await self._in_turn(raw, remaining_s, lambda: call(codec.decode(raw), context))
+                answer = await self._in_turn(
+                    raw, remaining_s, lambda: _call(call, codec.decode(raw), raw, context)
+                )
                 # No name for what may have to be dropped: an error keeps what is in its frames.
                 answer = _counted(held, codec.encode(answer), anyway=answers_anyway)
                 if answer is None:
@@ -394,6 +398,15 @@ def _decoder(decode: Callable[[bytes], Any]) -> Decoder:
             raise InvalidArgument("request", "is not a message of this method") from None
 
     return decoder
+
+
+async def _call(
+    call: Callable[[Any, Context], Awaitable[Any]], request: Any, raw: bytes, context: Context
+) -> Any:
+    """Return the answer to a request; others come first where it took long to decode."""
+    if len(raw) > _LARGE_BYTES:
+        await give_way()
+    return await call(request, context)
 
 
 async def _decoded(raw: AsyncIterator[bytes], decode: Decoder) -> AsyncIterator[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from memory_service.domain.documents import Document, DocumentDraft, Fragment
 from memory_service.domain.splitting import Split
 from memory_service.server.provenance import fill_provenance
-from memory_service.server.values import fill_struct, fill_time, to_dict, to_us, ttl_us
+from memory_service.server.values import fill_struct, fill_time, to_dict, to_labels, to_us, ttl_us
 from memory_service.v1 import knowledge_pb2 as pb
 
 
@@ -17,7 +17,7 @@ def to_document_draft(field: str, document: pb.Document) -> DocumentDraft:
         document.title,
         document.source,
         session_id=document.session_id,
-        labels=dict(document.labels),
+        labels=to_labels(f"{field}.labels", document.labels),
         nbytes=document.ByteSize(),
     )
     if document.HasField("metadata"):

@@ -15,6 +15,10 @@ cdef int32_t _PACKED = -2
 # As deep as protobuf's parser goes: what is deeper it refuses.
 cdef size_t _DEPTH_MAX = 100
 
+# An entry of a map is looked up when it is decoded, and sorted when it is digested, which takes as long as so many
+# fields do.
+cdef int64_t _MAP_ENTRY = 3
+
 PLAIN = _PLAIN
 PACKED = _PACKED
 
@@ -25,17 +29,23 @@ cdef struct Frame:
 
 
 cdef class FieldCounter:
-    """Counts fields of messages of some types. `types[i][n]` is what field n of type i holds."""
+    """Counts fields of messages of some types.
+
+    `types[i][n]` is what field n of type i holds, `maps[i]` whether type i is an entry of a map.
+    """
 
     cdef vector[vector[int32_t]] _types
+    cdef vector[bint] _maps
 
-    def __init__(self, types):
+    def __init__(self, types, maps):
         self._types = types
+        self._maps = maps
 
-    def count(self, const unsigned char[::1] raw, int32_t root, int64_t most):
-        """Return (count, number, index): number is 0 if a message of type `root` has at most `most`.
+    def count(self, const unsigned char[::1] raw, int32_t root, int64_t most, int64_t longest):
+        """Return (count, number, index, nbytes): number is 0 if a message of type `root` has at most `most`, and none
+        that is no message has more than `longest` bytes.
 
-        Otherwise it has more than `most` fields, found in its field `number`, in entry `index` of that, and is not
+        Otherwise it has more, or one of `nbytes`, found in its field `number`, in entry `index` of that, and is not
         looked at any further. Bytes that are no message are counted up to there.
         """
         cdef int64_t position = 0, size = raw.shape[0], count = 0, entry = -1
@@ -47,33 +57,37 @@ cdef class FieldCounter:
             while stack.size() and position >= stack.back().end:
                 stack.pop_back()
             if not stack.size() or not _varint(&raw[0], size, &position, &tag):
-                return count, 0, 0
+                return count, 0, 0, 0
             number = <int32_t>(tag >> 3)
             if stack.size() == 1:
                 entry = entry + 1 if number == outer else 0
                 outer = number
             count += 1
             if count > most:
-                return count, outer, entry
+                return count, outer, entry, 0
             if tag & 7 == 0:
                 if not _varint(&raw[0], size, &position, &length):
-                    return count, 0, 0
+                    return count, 0, 0, 0
             elif tag & 7 == 1:
                 position += 8
             elif tag & 7 == 5:
                 position += 4
             elif tag & 7 == 2:
                 if not _varint(&raw[0], size, &position, &length) or length > <uint64_t>(size - position):
-                    return count, 0, 0
+                    return count, 0, 0, 0
                 held = self._held(stack.back().type, number)
                 if held >= 0 and stack.size() < _DEPTH_MAX:
+                    if self._maps[held]:
+                        count += _MAP_ENTRY
                     stack.push_back(Frame(held, position + <int64_t>length))
                     continue
+                if <int64_t>length > longest:
+                    return count, outer, entry, length
                 if held == _PACKED:
                     # Each number in it takes a byte at least.
                     count += <int64_t>length
                     if count > most:
-                        return count, outer, entry
+                        return count, outer, entry, 0
                 position += <int64_t>length
 
     cdef int32_t _held(self, int32_t type, int32_t number) noexcept:

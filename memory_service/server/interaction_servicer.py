@@ -21,7 +21,7 @@ from memory_service.records import Item, RetrieveMode
 from memory_service.server.decisions import degradations, fill_explanation
 from memory_service.server.memory_servicer import request_key
 from memory_service.server.provenance import fill_provenance, to_trust
-from memory_service.server.values import fill_struct, fill_time, to_dict, to_us, ttl_us
+from memory_service.server.values import fill_struct, fill_time, to_dict, to_labels, to_us, ttl_us
 from memory_service.v1 import interaction_pb2 as pb
 from memory_service.v1 import interaction_pb2_grpc
 
@@ -40,7 +40,9 @@ class InteractionServicer(interaction_pb2_grpc.InteractionServiceServicer):
         self, request: pb.StoreInteractionRequest, context: Context
     ) -> pb.StoreInteractionResponse:
         kept = await self._interactions.keep_message(
-            request.namespace, _saying(request, request.sender), request_key(request.request_id, request)
+            request.namespace,
+            _saying(request, request.sender),
+            await request_key(request.request_id, request),
         )
         return _fill_kept(pb.StoreInteractionResponse(), kept)
 
@@ -50,7 +52,7 @@ class InteractionServicer(interaction_pb2_grpc.InteractionServiceServicer):
         kept = await self._interactions.keep_response(
             request.namespace,
             _saying(request, request.sender or DEFAULT_AGENT),
-            request_key(request.request_id, request),
+            await request_key(request.request_id, request),
             in_response_to=request.in_response_to,
             original=_original(request.original_message) if request.HasField("original_message") else None,
         )
@@ -63,7 +65,7 @@ class InteractionServicer(interaction_pb2_grpc.InteractionServiceServicer):
             request.namespace,
             _saying(request, request.sender or DEFAULT_AGENT),
             list(request.interaction_ids),
-            request_key(request.request_id, request),
+            await request_key(request.request_id, request),
         )
         return _fill_kept(pb.StoreReflectionResponse(), kept)
 
@@ -121,7 +123,7 @@ def _saying(
         request.session_id,
         _time_us(request, "create_time"),
         ttl_us("ttl", request.ttl) if request.HasField("ttl") else None,
-        dict(request.labels),
+        to_labels("labels", request.labels),
         to_dict("metadata", request.metadata) if request.HasField("metadata") else None,
     )
 
@@ -139,7 +141,7 @@ def _selection(
     min_trust, sources = to_trust(request)
     return Selection(
         request.session_id,
-        dict(request.labels),
+        to_labels("labels", request.labels),
         _time_us(request, "start_time"),
         _time_us(request, "end_time"),
         min_trust=min_trust,

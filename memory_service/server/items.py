@@ -30,7 +30,16 @@ from memory_service.records import (
     Vector,
 )
 from memory_service.server.provenance import fill_provenance, to_said
-from memory_service.server.values import fill_struct, fill_time, fill_value, to_dict, to_json, to_us, ttl_us
+from memory_service.server.values import (
+    fill_struct,
+    fill_time,
+    fill_value,
+    to_dict,
+    to_json,
+    to_labels,
+    to_us,
+    ttl_us,
+)
 from memory_service.v1 import memory_pb2 as pb
 
 _ROLES = {
@@ -65,7 +74,7 @@ def to_draft(field: str, item: pb.MemoryItem) -> ItemDraft:
     if item.HasField("ttl"):
         draft.ttl_us = ttl_us(f"{field}.ttl", item.ttl)
     if item.labels:
-        draft.labels = dict(item.labels)
+        draft.labels = to_labels(f"{field}.labels", item.labels)
     if item.HasField("metadata"):
         draft.metadata = to_dict(f"{field}.metadata", item.metadata)
     if item.HasField("embedding"):

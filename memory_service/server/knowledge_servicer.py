@@ -19,7 +19,7 @@ from memory_service.server.documents import fill_document, fill_fragment, to_doc
 from memory_service.server.items import fill_item
 from memory_service.server.memory_servicer import request_key
 from memory_service.server.provenance import to_trust
-from memory_service.server.values import to_dict, to_us
+from memory_service.server.values import to_dict, to_labels, to_us
 from memory_service.v1 import knowledge_pb2 as pb
 from memory_service.v1 import knowledge_pb2_grpc, memory_pb2
 
@@ -45,12 +45,12 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             request.agent_name,
             tuple(request.commands),
             _optional(request, "max_recent_messages"),
-            dict(request.labels),
+            to_labels("labels", request.labels),
             to_dict("metadata", request.metadata) if request.HasField("metadata") else None,
             _optional(request.split, "max_characters"),
             _optional(request.split, "overlap_characters"),
         )
-        key = request_key(request.request_id, request)
+        key = await request_key(request.request_id, request)
         handled = await self._save_command.handle(request.namespace, spoken, key)
         response = pb.HandleMessageResponse(
             outcome=int(handled.outcome),  # type: ignore[arg-type]
@@ -76,7 +76,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             to_split(request.split, self._knowledge.split),
             replace=request.replace,
             expected_version=_optional(request, "expected_version"),
-            request=request_key(request.request_id, request),
+            request=await request_key(request.request_id, request),
         )
         response = pb.AddDocumentResponse(
             revision=written.receipt.revision, degraded=_degraded(written.degraded)
@@ -120,7 +120,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             request.namespace,
             request.id,
             expected_version=_optional(request, "expected_version"),
-            request=request_key(request.request_id, request),
+            request=await request_key(request.request_id, request),
         )
         return pb.DeleteDocumentResponse(removed_fragment_count=count, revision=revision)
 
@@ -159,7 +159,7 @@ def _selection(request: pb.ListDocumentsRequest | pb.SearchFragmentsRequest) -> 
     min_trust, sources = to_trust(request)
     return Selection(
         request.session_id,
-        dict(request.labels),
+        to_labels("labels", request.labels),
         to_us("start_time", request.start_time) if request.HasField("start_time") else None,
         to_us("end_time", request.end_time) if request.HasField("end_time") else None,
         min_trust=min_trust,

@@ -61,7 +61,7 @@ class OverseerServicer(overseer_pb2_grpc.OverseerServiceServicer):
         async def evaluate(asked: Answering[StorageDecision] | None) -> StorageDecision:
             return await self._storage.evaluate(_tool_result(request), asked)
 
-        key = request_key(request.request_id, request)
+        key = await request_key(request.request_id, request)
         return await answered(key, evaluate, _of_decision, pb.EvaluateForStorageResponse)
 
 

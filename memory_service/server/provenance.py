@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from memory_service.errors import InvalidArgument
+from memory_service.errors import InvalidArgument, LimitExceeded
+from memory_service.limits import Limits
 from memory_service.records import Item, Provenance, ProvenanceDraft, SourceKind
 from memory_service.server.values import fill_time, to_us
 from memory_service.v1 import memory_pb2 as pb
@@ -13,7 +14,7 @@ from memory_service.v1 import memory_pb2 as pb
 
 def to_sources(field: str, numbers: Sequence[int]) -> frozenset[SourceKind]:
     """Return the sources that a caller asks for."""
-    return frozenset(_source(field, number) for number in numbers)
+    return frozenset(_source(field, number) for number in set(numbers))
 
 
 def to_trust(request: Any) -> tuple[float | None, frozenset[SourceKind] | None]:
@@ -29,12 +30,19 @@ def _source(field: str, number: int) -> SourceKind:
         raise InvalidArgument(field, str(error)) from None
 
 
+def _parents(field: str, ids: Sequence[str]) -> tuple[str, ...]:
+    """Return the different ones. Raises LimitExceeded before it looks at half a million."""
+    if len(ids) > Limits.source_ids_max:
+        raise LimitExceeded(field, "source_ids_max", Limits.source_ids_max, len(ids))
+    return tuple(dict.fromkeys(ids))
+
+
 def to_said(field: str, provenance: pb.Provenance) -> ProvenanceDraft:
     """Return what a writer says of an item; what the server sets is not looked at."""
     return ProvenanceDraft(
         _source(f"{field}.source", provenance.source),
         provenance.source_uri,
-        tuple(dict.fromkeys(provenance.parent_ids)),
+        _parents(f"{field}.parent_ids", provenance.parent_ids),
         provenance.model,
         provenance.trust if provenance.HasField("trust") else None,
     )
@@ -50,7 +58,7 @@ def to_claimed(field: str, item: pb.MemoryItem) -> ProvenanceDraft:
         message.credential_id,
         _source(f"{field}.provenance.source", message.source),
         message.source_uri,
-        tuple(dict.fromkeys(message.parent_ids)),
+        _parents(f"{field}.provenance.parent_ids", message.parent_ids),
         message.model,
         message.trust if message.HasField("trust") else 1.0,
         to_us(f"{field}.provenance.write_time", message.write_time)

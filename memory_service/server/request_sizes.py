@@ -1,7 +1,8 @@
 """How large a request is once it is decoded, told by its bytes alone, and whether that is too large.
 
-Sixteen MiB may be one text, or eight million empty messages that take a second and three GiB to decode. So
-the fields of a large request are counted before it is decoded.
+Sixteen MiB may be eight million empty messages that take a second and three GiB to decode, or one name,
+which is a Python string anew each time that it is looked at. So the fields of a large request are counted,
+and their lengths looked at, before it is decoded.
 """
 
 from __future__ import annotations
@@ -45,8 +46,10 @@ class RequestSizes:
         size = _BYTES_PER_BYTE * len(raw)
         if len(raw) <= _UNCOUNTED_BYTES:
             return size
-        most = self._limits.request_fields_max
-        count, number, entry = self._counter.count(raw, self._root, most)
+        most, longest = self._limits.request_fields_max, self._limits.field_bytes_max
+        count, number, entry, nbytes = self._counter.count(raw, self._root, most, longest)
+        if nbytes:
+            raise LimitExceeded(self._path(number, entry), "field_bytes_max", longest, nbytes)
         if number:
             raise LimitExceeded(self._path(number, entry), "request_fields_max", most, count)
         return size + _BYTES_PER_FIELD * count
@@ -64,6 +67,7 @@ def _counter(request: str) -> tuple[int, FieldCounter]:
     """Return the index of a type of requests, and a counter that knows it and all that it is made of."""
     numbers = {request: 0}
     types: list[list[int]] = []
+    maps: list[bool] = []
     pending = [descriptor_pool.Default().FindMessageTypeByName(request)]
     while pending:
         descriptor = pending.pop(0)
@@ -78,4 +82,5 @@ def _counter(request: str) -> tuple[int, FieldCounter]:
             elif field.is_repeated and field.cpp_type in _PACKABLE:
                 held[field.number] = PACKED
         types.append(held)
-    return 0, FieldCounter(types)
+        maps.append(descriptor.GetOptions().map_entry)
+    return 0, FieldCounter(types, maps)

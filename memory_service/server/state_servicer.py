@@ -8,6 +8,7 @@ import grpc
 
 from memory_service.domain.states import States
 from memory_service.errors import InvalidArgument
+from memory_service.giving_way import each
 from memory_service.server.memory_servicer import request_key
 from memory_service.server.states import fill_state
 from memory_service.server.values import to_json, ttl_us
@@ -34,7 +35,7 @@ class StateServicer(state_pb2_grpc.StateServiceServicer):
             expected_version=request.expected_version if request.HasField("expected_version") else None,
             ttl_us=ttl_us("ttl", request.ttl) if request.HasField("ttl") else None,
             description=request.description if request.HasField("description") else None,
-            request=request_key(request.request_id, request),
+            request=await request_key(request.request_id, request),
         )
         response = pb.SaveStateResponse(revision=receipt.revision)
         fill_state(response.entry, entry, value=False)
@@ -50,8 +51,11 @@ class StateServicer(state_pb2_grpc.StateServiceServicer):
     ) -> pb.ListStateKeysResponse:
         page = await self._states.list_keys(request.namespace, request.page_size, request.page_token)
         response = pb.ListStateKeysResponse(next_page_token=page.next_page_token)
-        for entry in page.entries:
-            fill_state(response.entries.add(), entry, value=False, with_preview=request.include_preview)
+        preview = request.include_preview
+        await each(
+            lambda entry: fill_state(response.entries.add(), entry, value=False, with_preview=preview),
+            page.entries,
+        )
         return response
 
     async def SearchState(self, request: pb.SearchStateRequest, context: Context) -> pb.SearchStateResponse:
@@ -59,8 +63,7 @@ class StateServicer(state_pb2_grpc.StateServiceServicer):
             request.namespace, request.pattern, request.page_size, request.page_token
         )
         response = pb.SearchStateResponse(next_page_token=page.next_page_token)
-        for entry in page.entries:
-            fill_state(response.entries.add(), entry)
+        await each(lambda entry: fill_state(response.entries.add(), entry), page.entries)
         return response
 
     async def DeleteState(self, request: pb.DeleteStateRequest, context: Context) -> pb.DeleteStateResponse:
@@ -68,12 +71,12 @@ class StateServicer(state_pb2_grpc.StateServiceServicer):
             request.namespace,
             request.key,
             expected_version=request.expected_version if request.HasField("expected_version") else None,
-            request=request_key(request.request_id, request),
+            request=await request_key(request.request_id, request),
         )
         return pb.DeleteStateResponse(revision=revision)
 
     async def ClearState(self, request: pb.ClearStateRequest, context: Context) -> pb.ClearStateResponse:
         receipt = await self._states.clear(
-            request.namespace, request=request_key(request.request_id, request)
+            request.namespace, request=await request_key(request.request_id, request)
         )
         return pb.ClearStateResponse(removed_count=receipt.removed_state_count, revision=receipt.revision)

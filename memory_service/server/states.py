@@ -10,6 +10,7 @@ from memory_service.domain.states import preview
 from memory_service.errors import InvalidArgument
 from memory_service.records import ChangeType, StateEntry, StateWrite
 from memory_service.server.items import fill_item
+from memory_service.server.json_values import encoded_value
 from memory_service.server.values import fill_time, fill_value, to_json, to_us
 from memory_service.v1 import memory_pb2, state_pb2
 
@@ -33,8 +34,9 @@ def fill_state(
 def state_bytes(entry: StateEntry) -> int:
     """Return how many bytes an entry takes in an answer, with its value."""
     message = state_pb2.StateEntry()
-    fill_state(message, entry)
-    return message.ByteSize() + 8
+    fill_state(message, entry, value=False)
+    # The value without a message of it, which takes as long again.
+    return message.ByteSize() + len(encoded_value(msgspec.json.decode(entry.value_json))) + 16
 
 
 def to_state_write(field: str, entry: state_pb2.StateEntry) -> StateWrite:

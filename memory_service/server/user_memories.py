@@ -13,11 +13,14 @@ from memory_service.domain.facts.reading import MemoryReading, Wanted
 from memory_service.domain.provenance import provenance_bytes
 from memory_service.errors import InvalidArgument
 from memory_service.server.provenance import fill_known, to_trust
-from memory_service.server.values import fill_struct, fill_time, to_dict, to_us, ttl_us
+from memory_service.server.values import fill_struct, fill_time, to_dict, to_labels, to_us, ttl_us
 from memory_service.v1 import user_memory_pb2 as pb
 
 # What a memory takes in an answer beside its texts, labels and metadata.
 _OVERHEAD_BYTES = 400
+
+
+_CATEGORIES = frozenset(Category)
 
 
 def to_category(field: str, number: int) -> Category:
@@ -31,7 +34,12 @@ def to_category(field: str, number: int) -> Category:
 
 def to_categories(numbers: Sequence[int]) -> list[Category]:
     """Return the categories of a list."""
-    return list(dict.fromkeys(to_category(f"categories[{at}]", number) for at, number in enumerate(numbers)))
+    # A list may have hundreds of thousands, and they are eight at most.
+    different = dict.fromkeys(numbers)
+    for number in different:
+        if number not in _CATEGORIES:
+            to_category(f"categories[{list(numbers).index(number)}]", number)
+    return [Category(number) for number in different]
 
 
 def to_on_contradiction(number: int) -> OnContradiction:
@@ -53,7 +61,7 @@ def to_fact_draft(request: pb.SaveMemoryRequest) -> FactDraft:
         source.session_id,
         request.explicit_request,
         to_on_contradiction(request.on_contradiction),
-        labels=dict(request.labels),
+        labels=to_labels("labels", request.labels),
         keep_wording=request.keep_wording,
     )
     if request.HasField("valid_from_time"):
@@ -78,7 +86,9 @@ def to_memory(message: pb.UserMemory, fields: frozenset[str]) -> Memory:
         raise InvalidArgument("memory.valid_from_time", "is required")
     if message.HasField("valid_until_time"):
         fact.valid_until_us = to_us("memory.valid_until_time", message.valid_until_time)
-    memory = Memory(message.id, message.content.strip(), fact, labels=dict(message.labels))
+    memory = Memory(
+        message.id, message.content.strip(), fact, labels=to_labels("memory.labels", message.labels)
+    )
     if message.HasField("metadata"):
         memory.metadata = to_dict("memory.metadata", message.metadata)
     if message.HasField("expire_time"):
@@ -90,7 +100,7 @@ def to_wanted(
     message: pb.SearchMemoriesRequest | pb.ListMemoriesRequest | pb.GetPreloadedMemoriesRequest,
 ) -> Wanted:
     """Return which memories are wanted, as far as all three requests can say it."""
-    wanted = Wanted(to_categories(message.categories), labels=dict(message.labels))
+    wanted = Wanted(to_categories(message.categories), labels=to_labels("labels", message.labels))
     if message.HasField("as_of_time"):
         wanted.as_of_us = to_us("as_of_time", message.as_of_time)
     if message.HasField("min_importance"):

@@ -37,7 +37,7 @@ from memory_service.server.user_memories import (
     to_on_contradiction,
     to_wanted,
 )
-from memory_service.server.values import to_us, ttl_us
+from memory_service.server.values import to_labels, to_paths, to_us, ttl_us
 from memory_service.v1 import user_memory_pb2 as pb
 from memory_service.v1 import user_memory_pb2_grpc
 
@@ -78,7 +78,7 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
             decide_by = to_decided_by("decide_by", request.decide_by)
             return await self._saving.save(request.namespace, to_fact_draft(request), decide_by, asked)
 
-        key = request_key(request.request_id, request)
+        key = await request_key(request.request_id, request)
         return await answered(key, save, self._of_saved, pb.SaveMemoryResponse)
 
     def _of_saved(self, saved: Saved) -> pb.SaveMemoryResponse:
@@ -114,7 +114,7 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
             decide_by = to_decided_by("decide_by", request.decide_by)
             return await self._correcting.update(request.namespace, correction, decide_by, asked)
 
-        key = request_key(request.request_id, request)
+        key = await request_key(request.request_id, request)
         return await answered(key, update, self._of_corrected, pb.UpdateMemoryResponse)
 
     def _of_corrected(self, saved: Saved) -> pb.UpdateMemoryResponse:
@@ -142,7 +142,7 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
             request.id,
             expected_version=request.expected_version if request.HasField("expected_version") else None,
             include_history=request.include_history,
-            request=request_key(request.request_id, request),
+            request=await request_key(request.request_id, request),
         )
         return pb.DeleteMemoryResponse(removed_count=receipt.removed_count, revision=receipt.revision)
 
@@ -218,7 +218,7 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
             decide_by = to_decided_by("decide_by", request.decide_by)
             return await self._extracting.extract(request.namespace, _extraction(request), decide_by, asked)
 
-        key = request_key(request.request_id, request)
+        key = await request_key(request.request_id, request)
         return await answered(key, extract, self._of_extracted, pb.ExtractMemoriesResponse)
 
     def _of_extracted(self, extracted: Extracted) -> pb.ExtractMemoriesResponse:
@@ -272,7 +272,7 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
                 request=asked,
             )
 
-        key = request_key(request.request_id, request)
+        key = await request_key(request.request_id, request)
         return await answered(key, consolidate, self._of_consolidated, pb.ConsolidateMemoriesResponse)
 
     def _of_consolidated(self, done: Consolidated) -> pb.ConsolidateMemoriesResponse:
@@ -318,15 +318,13 @@ def _mode(number: int) -> RetrieveMode:
 
 def _corrected_fields(request: pb.UpdateMemoryRequest) -> frozenset[str]:
     """Return the fields that an update corrects."""
-    paths = list(request.update_mask.paths)
+    paths = to_paths(request.update_mask, CORRECTABLE)
     if paths == ["*"]:
         # A full replacement has one time of expiry: either of the two fields gives it.
         unset = {"expire_time" if request.memory.HasField("ttl") else "ttl"}
         return CORRECTABLE - unset - (set() if request.memory.HasField("importance") else {"importance"})
     if not paths:
         paths = [field.name for field, _ in request.memory.ListFields() if field.name in CORRECTABLE]
-    if unknown := set(paths) - CORRECTABLE:
-        raise InvalidArgument("update_mask", f"cannot change {sorted(unknown)[0]!r}")
     if "importance" in paths and not request.memory.HasField("importance"):
         raise InvalidArgument("memory.importance", "is required")
     return frozenset(paths)
@@ -348,5 +346,5 @@ def _extraction(request: pb.ExtractMemoriesRequest) -> Extraction:
         request.dry_run,
         to_on_contradiction(request.on_contradiction),
         request.actor,
-        dict(request.labels),
+        to_labels("labels", request.labels),
     )

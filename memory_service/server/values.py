@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
+
 from google.protobuf.duration_pb2 import Duration
+from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.struct_pb2 import Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from memory_service.errors import InvalidArgument
+from memory_service.limits import Limits
 from memory_service.records import Json
 from memory_service.server.json_values import decoded_struct, decoded_value, encoded_struct, encoded_value
 
@@ -29,6 +33,23 @@ def to_dict(field: str, struct: Struct) -> dict[str, Json]:
         return decoded_struct(struct.SerializeToString())
     except ValueError as error:
         raise InvalidArgument(field, str(error)) from None
+
+
+def to_labels(field: str, labels: Mapping[str, str]) -> dict[str, str]:
+    """Return labels. Raises InvalidArgument: so many as are too many are not converted first."""
+    if len(labels) > Limits.labels_max:
+        raise InvalidArgument(field, f"has more than {Limits.labels_max} entries")
+    return dict(labels)
+
+
+def to_paths(mask: FieldMask, known: Set[str]) -> list[str]:
+    """Return the different paths of a mask: known ones, or "*" alone. Raises InvalidArgument."""
+    paths: dict[str, None] = {}
+    for path in mask.paths:
+        if path not in known and not (path == "*" and len(mask.paths) == 1):
+            raise InvalidArgument("update_mask", f"cannot change {path!r}")
+        paths[path] = None
+    return list(paths)
 
 
 def fill_value(target: Value, value: Json) -> None:

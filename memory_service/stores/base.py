@@ -300,10 +300,13 @@ class StateStore(ABC):
 
     @abstractmethod
     async def scan_states(
-        self, namespace: str, after_key: str, limit: int, *, now_us: int
+        self, namespace: str, after_key: str, limit: int, *, now_us: int, value_chars: int | None = None
     ) -> list[StateEntry]:
         """Return up to `limit` entries with a key above `after_key`, ordered by the UTF-8 bytes of
-        the key, without those expired at `now_us`."""
+        the key, without those expired at `now_us`.
+
+        `value_chars`: of each value no more than so many characters; its `size_bytes` is of all of it.
+        """
 
     @abstractmethod
     async def delete_state(

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeVar
 
 import msgspec
@@ -268,7 +269,7 @@ class InMemoryStore(Store):
         found.vectors.pop(item.id, None)
         found.pending.discard(item.id)
         found.history.forget(item.id)
-        found.view.remove(item.position)
+        found.view.remove([item.position])
 
     def _expire(self, found: _Namespace, item: Item) -> None:
         found.history.note_end(item)
@@ -517,14 +518,17 @@ class InMemoryStore(Store):
         return {k: found.states[k] for k in keys if k in found.states} if found else {}
 
     async def scan_states(
-        self, namespace: str, after_key: str, limit: int, *, now_us: int
+        self, namespace: str, after_key: str, limit: int, *, now_us: int, value_chars: int | None = None
     ) -> list[StateEntry]:
         found = self._namespaces.get(namespace)
         if found is None:
             return []
         keys = sorted(found.states, key=str.encode)
-        entries = (self._live_state(found, k, now_us) for k in keys if k.encode() > after_key.encode())
-        return [entry for entry in entries if entry][:limit]
+        live = (self._live_state(found, k, now_us) for k in keys if k.encode() > after_key.encode())
+        entries = list(islice(filter(None, live), limit))
+        if value_chars is None:
+            return entries
+        return [_shortened(entry, value_chars) for entry in entries]
 
     async def delete_state(
         self,
@@ -797,3 +801,8 @@ class InMemoryStore(Store):
             found.requests.keep(request, receipt)
         self._signal.fire(found.name)
         return receipt
+
+
+def _shortened(entry: StateEntry, value_chars: int) -> StateEntry:
+    beginning = entry.value_json[: 4 * value_chars].decode(errors="ignore")[:value_chars]
+    return dataclasses.replace(entry, value_json=beginning.encode())

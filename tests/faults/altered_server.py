@@ -21,6 +21,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import uvloop
 from jwt import api_jwt
 
 from memory_service import clock
@@ -182,11 +183,78 @@ def observed() -> None:
     server.build_server = build_server
 
 
+class _Pieces:
+    """What the event loop has done since it was last asked: its CPU time, and the longest of it in one piece.
+
+    A piece is one callback, such as what a task does until it awaits something: others wait for its end.
+    """
+
+    def __init__(self) -> None:
+        self.longest_s, self.at, self.since_s = 0.0, "", time.thread_time()
+        self.listening: asyncio.Server | None = None
+
+    def timed(self, callback: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a callback that does the same and is measured."""
+
+        def measured(*arguments: Any) -> Any:
+            begin_s = time.thread_time()
+            try:
+                return callback(*arguments)
+            finally:
+                spent_s = time.thread_time() - begin_s
+                if spent_s > self.longest_s:
+                    self.longest_s, self.at = spent_s, repr(getattr(callback, "__self__", callback))
+
+        return measured
+
+    def told(self) -> str:
+        """Return all of it in milliseconds, and begin anew."""
+        now_s = time.thread_time()
+        told = f"{self.longest_s * 1000:.3f} {(now_s - self.since_s) * 1000:.3f} {self.at}\n"
+        self.longest_s, self.at, self.since_s = 0.0, "", now_s
+        return told
+
+
+def pieces() -> None:
+    """Who connects to the socket in PIECES_SOCKET is told for how long the event loop was busy in one piece.
+
+    uvloop has no hook of its own for that. What tasks, futures and gRPC have it call comes through these.
+    """
+    told = _Pieces()
+    for name, at in (
+        ("call_soon", 0),
+        ("call_soon_threadsafe", 0),
+        ("call_later", 1),
+        ("call_at", 1),
+        ("add_reader", 1),
+    ):
+        setattr(uvloop.Loop, name, _measuring(getattr(uvloop.Loop, name), at, told))
+    right = server.build_server
+
+    async def build_server(*arguments: Any, **named: Any) -> Any:
+        async def tell(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(told.told().encode())
+            writer.close()
+
+        told.listening = await asyncio.start_unix_server(tell, os.environ["PIECES_SOCKET"])
+        return await right(*arguments, **named)
+
+    server.build_server = build_server
+
+
+def _measuring(right: Callable[..., Any], at: int, told: _Pieces) -> Callable[..., Any]:
+    def measured(loop: Any, *arguments: Any, **named: Any) -> Any:
+        before, callback, after = arguments[:at], arguments[at], arguments[at + 1 :]
+        return right(loop, *before, told.timed(callback), *after, **named)
+
+    return measured
+
+
 ALTERATIONS: dict[str, Callable[[], None]] = {
     each.__name__: each
     for each in (
         broken_compare_and_set, stale_read, lost_write, stale_view, late_publication, read_before_published,
-        skipped_event, late_commit, settable_clock, observed,
+        skipped_event, late_commit, settable_clock, observed, pieces,
     )
 }  # fmt: skip
 

@@ -16,6 +16,7 @@ def effect_of(outcome: Outcome, info: NamespaceInfo) -> Effect:
     epoch = info.vector_epoch
     added = [_entry(write, terms, epoch) for write, terms in outcome.added]
     replaced = [(_entry(write, terms, epoch), write.keep_vector) for write, terms in outcome.replaced]
+    added_positions = {entry.position for entry in added}
 
     def effect(view: NamespaceView) -> None:
         if outcome.moved:
@@ -23,8 +24,11 @@ def effect_of(outcome: Outcome, info: NamespaceInfo) -> Effect:
         for fill in outcome.filled:
             if fill.vector is not None and view.vector_epoch == epoch:
                 view.fill_vector(fill.position, fill.vector, vector_key(epoch, fill.revision))
-        for position in outcome.removed:
-            view.remove(position)
+        view.remove(outcome.removed)
+        # Before others are added, which would have to be indexed for it, all in one piece.
+        for entry, keep_vector in replaced:
+            if entry.position not in added_positions:
+                view.replace(entry, keep_vector=keep_vector)
         if len(added) > HEAVY_ITEMS:
             # Who writes so many has them indexed in parts: see `ViewCache.index_added`.
             view.add_many(added)
@@ -32,7 +36,8 @@ def effect_of(outcome: Outcome, info: NamespaceInfo) -> Effect:
             for entry in added:
                 view.add(entry)
         for entry, keep_vector in replaced:
-            view.replace(entry, keep_vector=keep_vector)
+            if entry.position in added_positions:
+                view.replace(entry, keep_vector=keep_vector)
 
     return effect
 

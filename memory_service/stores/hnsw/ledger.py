@@ -5,9 +5,11 @@ All of it runs inside the transaction of the commit queue, one write at a time, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from memory_service.clock import now_us
+from memory_service.indexes.view import NamespaceView
 from memory_service.records import (
     ChangeType,
     ItemWrite,
@@ -167,6 +169,8 @@ class Outcome:
     filled: list[VectorFill] = field(default_factory=list)
     emptied: bool = False
     moved: bool = False
+    effect: Callable[[NamespaceView], None] | None = None
+    """What it changes in the view; None: that is found out when it is published."""
 
 
 def earlier(db: Connection, book: Book | None, request: RequestKey | None) -> Outcome | None:

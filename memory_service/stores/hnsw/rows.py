@@ -128,13 +128,19 @@ def item_of(row: Row, no_vector_key: int) -> Item:
 
 
 def state_of(row: Row) -> StateEntry:
-    """Return the state of a row of STATE_COLUMNS."""
-    key, version, create_us, update_us, expire_us, description, revision, value, provenance = row
+    """Return the state of a row of STATE_COLUMNS, or of shortened ones, which end with its size in bytes."""
+    key, version, create_us, update_us, expire_us, description, revision, value, provenance = row[:9]
     encoded = value.encode()
     return StateEntry(
-        key, encoded, version, create_us, update_us, expire_us, len(encoded), description, revision,
-        provenance_of(provenance),
+        key, encoded, version, create_us, update_us, expire_us, row[9] if len(row) > 9 else len(encoded),
+        description, revision, provenance_of(provenance),
     )  # fmt: skip
+
+
+def shortened_state_columns(value_chars: int) -> str:
+    """Return STATE_COLUMNS with so many characters of the value, and its size."""
+    value = f"substr(value, 1, {value_chars:d})" if value_chars else "''"
+    return STATE_COLUMNS.replace("value", value) + ", octet_length(value)"
 
 
 def namespace_of(row: Row) -> NamespaceInfo:

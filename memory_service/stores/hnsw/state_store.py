@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memory_service.caller import present_caller
+from memory_service.giving_way import each
 from memory_service.records import Receipt, RequestKey, StateEntry, StateWrite
 from memory_service.stores.base import StateStore
 from memory_service.stores.hnsw import state_writes
 from memory_service.stores.hnsw.ledger import Outcome
-from memory_service.stores.hnsw.rows import STATE_COLUMNS, state_of
+from memory_service.stores.hnsw.rows import STATE_COLUMNS, shortened_state_columns, state_of
 from memory_service.stores.hnsw.store_core import StoreCore
 from memory_service.stores.sqlite import Connection, translated
 
@@ -36,18 +37,19 @@ class HnswStateStore(StoreCore, StateStore):
         return {row[0]: state_of(row) for row in rows if row}
 
     async def scan_states(
-        self, namespace: str, after_key: str, limit: int, *, now_us: int
+        self, namespace: str, after_key: str, limit: int, *, now_us: int, value_chars: int | None = None
     ) -> list[StateEntry]:
         info = self._info(namespace)
         if info is None:
             return []
+        columns = STATE_COLUMNS if value_chars is None else shortened_state_columns(value_chars)
         statement = (
-            f"SELECT {STATE_COLUMNS} FROM states WHERE uid = ? AND key > ?"
+            f"SELECT {columns} FROM states WHERE uid = ? AND key > ?"
             " AND (expire_us IS NULL OR expire_us > ?) ORDER BY key LIMIT ?"
         )
         values = (info.uid, after_key, now_us, limit)
         rows = await self._read(lambda db: db.execute(statement, values).fetchall())
-        return [state_of(row) for row in rows]
+        return await each(state_of, rows)
 
     async def delete_state(
         self,

@@ -168,7 +168,7 @@ class StoreCore:
         for position in (*outcome.removed, *(fill.position for fill in outcome.filled)):
             self._items.discard(key_of(info.uid, position))
         # Before the items are kept, which is without their vectors.
-        effect = effect_of(outcome, info)
+        effect = outcome.effect or effect_of(outcome, info)
         for write, _ in (*outcome.added, *outcome.replaced):
             self._keep(info.uid, write.item)
         repeatable = bool(outcome.filled or outcome.moved)
