@@ -411,7 +411,10 @@ async def _call(
 
 async def _decoded(raw: AsyncIterator[bytes], decode: Decoder) -> AsyncIterator[Any]:
     async for each in raw:
-        yield decode(each)
+        request = decode(each)
+        if len(each) > _LARGE_BYTES:
+            await give_way()
+        yield request
 
 
 async def _enter(access: Access, permission: Permission | None, method: str, context: Context) -> None:

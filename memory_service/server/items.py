@@ -169,6 +169,20 @@ def encoded_item(item: Item) -> bytes:
     return b"".join((_ADDED_ITEM, _varint(len(wire)), wire))
 
 
+_EXPORTED_ITEM = bytes([pb.ExportResponse.ITEM_FIELD_NUMBER << 3 | 2])
+
+
+def encoded_export(item: Item, *, include_embedding: bool) -> bytes:
+    """Return an ExportResponse that holds an item with its facet, encoded; the rest of the response follows."""
+    more = pb.MemoryItem()
+    fill_facet(more, item)
+    if include_embedding and item.embedding is not None:
+        more.embedding.values.extend(item.embedding.tolist())
+    # Encoded messages of one type may be appended to each other.
+    wire = encoded(item) + more.SerializeToString()
+    return b"".join((_EXPORTED_ITEM, _varint(len(wire)), wire))
+
+
 _RESULT_ITEM = bytes([pb.RetrieveResult.ITEM_FIELD_NUMBER << 3 | 2])
 _RESULT_SCORE = bytes([pb.RetrieveResult.SCORE_FIELD_NUMBER << 3 | 1])
 _RESPONSE_RESULT = bytes([pb.RetrieveResponse.RESULTS_FIELD_NUMBER << 3 | 2])

@@ -22,10 +22,10 @@ from memory_service.giving_way import each, give_way
 from memory_service.records import ItemDraft, ItemKind, OnDuplicate, RequestKey, RetrieveMode, StateWrite
 from memory_service.server.items import (
     encoded,
+    encoded_export,
     encoded_item,
     encoded_results,
     encoded_revision,
-    fill_facet,
     fill_item,
     fill_stamp,
     to_draft,
@@ -253,18 +253,19 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         async for event in self._feed.watch(request.namespace, after, heartbeat_s):
             yield change_of(event)
 
-    async def Export(self, request: pb.ExportRequest, context: Context) -> AsyncIterator[pb.ExportResponse]:
+    async def Export(
+        self, request: pb.ExportRequest, context: Context
+    ) -> AsyncIterator[pb.ExportResponse | bytes]:
         include = request.include_embedding
         async for event in self._feed.export(
             request.namespace, request.after_revision, include_embedding=include
         ):
             response = pb.ExportResponse(revision=event.revision)
             if event.item is not None:
-                fill_item(response.item, event.item, include_embedding=include)
-                fill_facet(response.item, event.item)
+                yield encoded_export(event.item, include_embedding=include) + response.SerializeToString()
             elif event.state is not None:
                 fill_state(response.state, event.state)
-            yield response
+                yield response
 
 
 def _item_of(request: pb.AddRequest | pb.UpdateRequest) -> pb.MemoryItem:
