@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -424,9 +423,11 @@ class Retrieval:
         return ranked
 
     async def _search(self, namespace: str, queries: Sequence[SearchQuery]) -> Hits:
-        """Return what any of the queries finds, each item once."""
-        found = await asyncio.gather(*(self._store.search(namespace, query) for query in queries))
-        return merged(found)
+        """Return what any of the queries finds, each item once.
+
+        One after the other: a call with a hundred would take all places of the searches that wait.
+        """
+        return merged([await self._store.search(namespace, query) for query in queries])
 
     async def _cut(
         self, namespace: str, options: RetrieveOptions, limit: int, ranked: Ranked, place: Place

@@ -15,6 +15,8 @@ from libcpp.vector cimport vector
 
 ctypedef pair[double, int32_t] Ranked  # of a score and a row both negated: the least is the best, the newer of equal ones
 
+ctypedef pair[uint32_t, int32_t] Wanted  # a term that is asked for, and its place among those
+
 
 cdef struct Span:
     const int32_t* docs  # ascending
@@ -153,22 +155,28 @@ cdef class Lookup:
     cdef void _find_fresh(self, vector[uint32_t]& wanted):
         """Look among the postings that are in no segment yet, which are in no order of terms."""
         cdef const uint32_t[::1] terms = self.tables.open_terms
-        cdef size_t at
+        cdef size_t at, place
         cdef int64_t i
         cdef Span span
         cdef vector[uint8_t] here
+        # With where each stands: a text may have thousands of words, as many as there are postings.
+        cdef vector[Wanted] ordered
         # Few of them are of the query: one look at few bits of each tells.
         here.resize(4096)
         for at in range(wanted.size()):
             here[wanted[at] & 4095] = 1
+            ordered.push_back(Wanted(wanted[at], <int32_t>at))
+        sort(ordered.begin(), ordered.end())
         self.open_docs.resize(wanted.size())
         self.open_counts.resize(wanted.size())
         for i in range(terms.shape[0]):
             if here[terms[i] & 4095]:
-                for at in range(wanted.size()):
-                    if wanted[at] == terms[i]:
-                        self.open_docs[at].push_back(self.tables.open_docs[i])
-                        self.open_counts[at].push_back(self.tables.open_counts[i])
+                place = lower_bound(ordered.begin(), ordered.end(), Wanted(terms[i], 0)) - ordered.begin()
+                while place < ordered.size() and ordered[place].first == terms[i]:
+                    at = ordered[place].second
+                    self.open_docs[at].push_back(self.tables.open_docs[i])
+                    self.open_counts[at].push_back(self.tables.open_counts[i])
+                    place += 1
         for at in range(wanted.size()):
             if self.open_docs[at].size():
                 span.docs, span.counts = self.open_docs[at].data(), self.open_counts[at].data()
@@ -298,12 +306,30 @@ cdef class Lookup:
             self.scratch.add(link - 1, weights[step] * score)
 
     cdef void _score_windows(self, Tables tables, vector[int32_t]& found, vector[double]& scores) noexcept nogil:
-        """Score each row together with its neighbours, whose words count by weight."""
+        """Score each row together with its neighbours, whose words count by weight; some rows at a time."""
         cdef vector[int32_t]* places = &self.scratch.places
-        cdef vector[int32_t] docs, windows
-        cdef vector[float] counts, frequencies
-        cdef vector[float] weights
-        cdef int64_t width = 1 + self.tables.earlier.shape[0] + self.tables.later.shape[0]
+        cdef vector[float] weights, counts
+        cdef int64_t width = 1 + tables.earlier.shape[0] + tables.later.shape[0]
+        cdef int64_t rows = max(_COUNTS_AT_ONCE // max(width * self.term_count, 1), 1)
+        cdef size_t first = 0, last
+        if <int64_t>places.size() < self.tables.lengths.shape[0]:
+            places.resize(2 * self.tables.lengths.shape[0], 0)
+        _weigh(tables, weights)
+        scores.resize(found.size())
+        while first < found.size():
+            last = min(first + <size_t>rows, found.size())
+            self._score_some(tables, found, first, last, weights, counts, scores)
+            first = last
+
+    cdef void _score_some(
+        self, Tables tables, vector[int32_t]& found, size_t first, size_t last, vector[float]& weights,
+        vector[float]& counts, vector[double]& scores,
+    ) noexcept nogil:
+        """Score the rows from `first` to `last`; `counts` is room that may be used."""
+        cdef vector[int32_t]* places = &self.scratch.places
+        cdef vector[int32_t] docs, rows, windows
+        cdef vector[float] frequencies
+        cdef int64_t width = weights.size()
         cdef size_t i
         cdef int64_t at
         cdef int32_t place, term
@@ -311,20 +337,17 @@ cdef class Lookup:
         cdef double per_word = self.tables.k1 * self.tables.b / (self.tables.mean_length * self.tables.mean_window)
         cdef const float* of_doc
         cdef float* frequency
-        if <int64_t>places.size() < self.tables.lengths.shape[0]:
-            places.resize(2 * self.tables.lengths.shape[0], 0)
-        _weigh(tables, weights)
-        _open_windows(found, tables, windows)
+        rows.assign(found.begin() + first, found.begin() + last)
+        _open_windows(rows, tables, windows)
         for i in range(windows.size()):
             if windows[i] >= 0 and not places[0][windows[i]]:
                 docs.push_back(windows[i])
                 places[0][windows[i]] = <int32_t>docs.size()
-        counts.resize(docs.size() * self.term_count, 0)
+        counts.assign(docs.size() * self.term_count, 0)
         self._count_terms(docs, counts)
         frequencies.resize(self.term_count)
         frequency = frequencies.data()
-        scores.resize(found.size())
-        for i in range(found.size()):
+        for i in range(rows.size()):
             length = 0
             for term in range(self.term_count):
                 frequency[term] = 0
@@ -333,14 +356,14 @@ cdef class Lookup:
                     continue
                 length += weights[at] * self.tables.lengths[windows[i * width + at]]
                 place = places[0][windows[i * width + at]] - 1
-                of_doc = counts.data() + place * self.term_count
+                of_doc = counts.data() + place * <int64_t>self.term_count
                 for term in range(self.term_count):
                     frequency[term] += weights[at] * of_doc[term]
             norm = self.tables.k1 * (1 - self.tables.b) + per_word * length
             score = 0
             for term in range(self.term_count):
                 score += self.idf[term] * (self.tables.k1 + 1) * frequency[term] / (frequency[term] + norm)
-            scores[i] = score
+            scores[first + i] = score
         for i in range(docs.size()):
             places[0][docs[i]] = 0
 
@@ -387,6 +410,9 @@ cdef class Lookup:
 
 # Postings looked at for each document that is wanted, before looking it up by halves is quicker.
 cdef int _SCAN_PER_DOC = 24
+# Counts of words that are kept at a time, 4 bytes each: a text may have ten thousand words, and all items may be
+# asked for. Doubled, such a search takes 32 MiB and not 16, and is hardly quicker.
+cdef int64_t _COUNTS_AT_ONCE = 1 << 22
 
 
 cdef void _weigh(Tables tables, vector[float]& weights) noexcept nogil:
