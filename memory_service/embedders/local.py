@@ -10,6 +10,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -110,15 +111,24 @@ class LocalEmbedder(Embedder):
             return [self._encode(text)]
         words = text.split(" ")
         tokens = list(map(self._known.get, words))
-        return [self._learn(word) if its is None else its for word, its in zip(words, tokens, strict=True)]
+        if None not in tokens:
+            return cast("list[list[int]]", tokens)
+        new = list(dict.fromkeys(word for word, its in zip(words, tokens, strict=True) if its is None))
+        learnt = dict(zip(new, self._learn(new), strict=True))
+        return [learnt[word] if its is None else its for word, its in zip(words, tokens, strict=True)]
 
-    def _learn(self, word: str) -> list[int]:
-        tokens = self._encode(word)
-        if len(word) <= _KNOWN_WORD_CHARS_MAX:
-            if len(self._known) >= _KNOWN_WORDS_MAX:
-                self._known.clear()
-            self._known[word] = tokens
-        return tokens
+    def _learn(self, words: list[str]) -> list[list[int]]:
+        """Return the tokens of words, found together: for each call the interpreter's lock is given away and
+        waited for, and the event loop waits for it as well."""
+        found = [
+            encoding.ids for encoding in self._tokenizer.encode_batch_fast(words, add_special_tokens=False)
+        ]
+        for word, tokens in zip(words, found, strict=True):
+            if len(word) <= _KNOWN_WORD_CHARS_MAX:
+                if len(self._known) >= _KNOWN_WORDS_MAX:
+                    self._known.clear()
+                self._known[word] = tokens
+        return found
 
     def _encode(self, text: str) -> list[int]:
         tokens: list[int] = self._tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids
