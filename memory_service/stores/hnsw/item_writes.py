@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import msgspec
+
 from memory_service.errors import AlreadyExists, Conflict, NotFound
 from memory_service.records import (
     ChangeType,
@@ -22,7 +24,7 @@ from memory_service.stores.hnsw.history import (
     note_end,
     note_removal,
 )
-from memory_service.stores.hnsw.kept_answers import forget_told_of_item
+from memory_service.stores.hnsw.kept_answers import forget_told_of_item, forget_told_of_items
 from memory_service.stores.hnsw.ledger import Book, Ledger, Outcome, earlier, expired, finish
 from memory_service.stores.hnsw.quarantine_writes import check_held, let_go
 from memory_service.stores.hnsw.rows import (
@@ -113,11 +115,23 @@ def add_items(
 def _remove_all(
     db: Connection, ledger: Ledger, book: Book, item_ids: Sequence[str], outcome: Outcome, remover: Remover
 ) -> None:
+    found = {}
     for item_id in dict.fromkeys(item_ids):
         if (stored := _stored(db, book, item_id)) is not None:
-            outcome.removed.append(remove_item(db, ledger, book, item_id, stored, ChangeType.ITEM_DELETED))
+            found[item_id] = stored
+            ledger.change(db, book, ChangeType.ITEM_DELETED, item_id)
             note_removal(db, ledger, book, remover)
-    outcome.receipt.removed_count = len(outcome.removed)
+            book.item_count -= 1
+            book.count_vector(stored[3], -1)
+    if found:
+        # A document may have ten thousand fragments: one statement takes a third of what one for each does.
+        ledger.erase(db, book)
+        keys = msgspec.json.encode([stored[0] for stored in found.values()]).decode()
+        forget_told_of_items(db, book.uid, found)
+        db.execute("DELETE FROM item_history WHERE key IN (SELECT value FROM json_each(?))", (keys,))
+        db.execute("DELETE FROM items WHERE key IN (SELECT value FROM json_each(?))", (keys,))
+    outcome.removed += [stored[0] & POSITION_MAX for stored in found.values()]
+    outcome.receipt.removed_count = len(found)
 
 
 def _put(

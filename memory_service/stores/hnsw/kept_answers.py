@@ -7,6 +7,8 @@ that tell of it, in the same transaction. The receipt has the same answer withou
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from memory_service.clock import now_us
@@ -77,6 +79,16 @@ def find_receipt(db: Connection, uid: int, request: RequestKey) -> Receipt | Non
 def forget_told_of_item(db: Connection, uid: int, item_id: str) -> None:
     """Forget the answers that tell of an item, of which something is erased."""
     _forget_told(db, uid, _ITEM + item_id)
+
+
+def forget_told_of_items(db: Connection, uid: int, item_ids: Iterable[str]) -> None:
+    """Forget the answers that tell of any of these items."""
+    subjects = msgspec.json.encode([_ITEM + item_id for item_id in item_ids]).decode()
+    db.execute(
+        "DELETE FROM answers WHERE key IN (SELECT answer FROM told_of"
+        " WHERE uid = ? AND subject IN (SELECT value FROM json_each(?)))",
+        (uid, subjects),
+    )
 
 
 def forget_told_of_state(db: Connection, uid: int, key: str) -> None:
