@@ -173,7 +173,7 @@ _EXPORTED_ITEM = bytes([pb.ExportResponse.ITEM_FIELD_NUMBER << 3 | 2])
 
 
 def encoded_export(item: Item, *, include_embedding: bool) -> bytes:
-    """Return an ExportResponse that holds an item with its facet, encoded; the rest of the response follows."""
+    """Return an ExportResponse that holds an item with its facet, encoded; the rest of it follows."""
     more = pb.MemoryItem()
     fill_facet(more, item)
     if include_embedding and item.embedding is not None:

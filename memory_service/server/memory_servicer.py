@@ -18,7 +18,7 @@ from memory_service.domain.memories import Memories
 from memory_service.domain.ranking import ScoreWeights
 from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions, Selection
 from memory_service.errors import InvalidArgument
-from memory_service.giving_way import each, give_way
+from memory_service.giving_way import Part, each, give_way
 from memory_service.records import ItemDraft, ItemKind, OnDuplicate, RequestKey, RetrieveMode, StateWrite
 from memory_service.server.items import (
     encoded,
@@ -256,12 +256,14 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     async def Export(
         self, request: pb.ExportRequest, context: Context
     ) -> AsyncIterator[pb.ExportResponse | bytes]:
-        include = request.include_embedding
+        include, part = request.include_embedding, Part()
         async for event in self._feed.export(
             request.namespace, request.after_revision, include_embedding=include
         ):
             response = pb.ExportResponse(revision=event.revision)
             if event.item is not None:
+                # To read a large one takes as long as to encode it.
+                await part.give_way_if_long()
                 yield encoded_export(event.item, include_embedding=include) + response.SerializeToString()
             elif event.state is not None:
                 fill_state(response.state, event.state)

@@ -17,6 +17,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from faults.large_requests import Large, json_value_of, large_requests, reads_all, text_of
 from faults.pieces import Spent, TimedServer, timed_server
+from faults.scale import SOAK
 from grpc_api import METHODS, Api, json_value, outcome, path
 from memory_service.server.auditing import READS
 from memory_service.v1 import (
@@ -32,8 +33,9 @@ from memory_service.v1 import (
 )
 
 NAMESPACE = "large"
-PIECE_MS_MAX = 100
-TOTAL_MS_MAX = 1000
+PIECE_MS_MAX = 100 if SOAK else 200
+"""Beside a test on the other core the same work takes up to twice the processor's time."""
+TOTAL_MS_MAX = 1000 if SOAK else 2000
 """Of what is done to a whole namespace of many items, in pieces."""
 MANY = 20_000
 _TRIES = 3
