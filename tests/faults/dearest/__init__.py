@@ -1,0 +1,1 @@
+"""The dearest valid requests of every RPC, by service."""

@@ -1,0 +1,223 @@
+"""The dearest requests of MemoryService."""
+
+from __future__ import annotations
+
+import numpy as np
+from google.protobuf import field_mask_pb2
+
+from faults.dearest.world import (
+    BATCH,
+    FILTERS,
+    KIB,
+    LABELS,
+    METADATA,
+    MIB,
+    TEXT,
+    Dear,
+    World,
+    again,
+    data_of_numbers,
+    numbers,
+)  # fmt: skip
+from memory_service.v1 import memory_pb2 as pb
+from memory_service.v1 import state_pb2
+
+_MESSAGE = 16 * MIB - 64 * KIB
+_DIMENSION = 4096
+
+
+def _long_texts(world: World, count: int = BATCH) -> list[pb.MemoryItem]:
+    each = _MESSAGE // BATCH - 32
+    return [pb.MemoryItem(text=world.text(each)) for _ in range(count)]
+
+
+def _vectors(count: int) -> list[pb.MemoryItem]:
+    values = np.random.default_rng(7).standard_normal((count, _DIMENSION)).astype(np.float32)
+    return [pb.MemoryItem(text="x", embedding={"values": row.tolist()}) for row in values]
+
+
+def _batch(items: list[pb.MemoryItem], world: World) -> pb.BatchAddRequest:
+    return pb.BatchAddRequest(namespace=world.fresh(), items=items)
+
+
+def _vector_batches(world: World) -> list[pb.BatchAddRequest]:
+    namespace, request = world.fresh(), pb.BatchAddRequest(items=_vectors(1000))
+    request.namespace = namespace
+    return [request] * 3
+
+
+def largest_item(world: World, item_id: str = "") -> pb.MemoryItem:
+    """An item that is at its limit in all it may have."""
+    parts = [pb.Part(text=world.text(7 * KIB)) for _ in range(256)]
+    return pb.MemoryItem(
+        id=item_id, labels=LABELS, metadata=METADATA,
+        chat_message=pb.ChatMessage(role=pb.ROLE_USER, parts=parts),
+    )  # fmt: skip
+
+
+def _item_of_numbers(item_id: str = "") -> pb.MemoryItem:
+    return pb.MemoryItem(id=item_id, data=data_of_numbers(130_000), labels=LABELS, metadata=METADATA)
+
+
+def _parts_of_numbers() -> pb.MemoryItem:
+    part = pb.Part(data=data_of_numbers(650))
+    return pb.MemoryItem(chat_message=pb.ChatMessage(role=pb.ROLE_USER, parts=[part] * 256))
+
+
+def _adds(world: World, item: pb.MemoryItem, times: int = 5) -> list[pb.AddRequest]:
+    return [pb.AddRequest(namespace=world.fresh(), item=item, request_id=f"r{at}") for at in range(times)]
+
+
+def _search(world: World, **options: object) -> list[pb.RetrieveRequest]:
+    wanted = pb.RetrieveOptions(**options)  # type: ignore[arg-type]
+    return again(pb.RetrieveRequest(namespace=world.library, options=wanted))
+
+
+def _everything(world: World, **options: object) -> list[pb.RetrieveRequest]:
+    return _search(
+        world, explain=True, include_embedding=True, context_window=20,
+        weights={"lexical": 1, "vector": 1, "recency": 1, "importance": 1, "usage": 1}, **options,
+    )  # fmt: skip
+
+
+def _kept(world: World, item: pb.MemoryItem) -> str:
+    return world.fill(world.fresh(), 1, lambda _: item)
+
+
+def _updates(world: World, item: pb.MemoryItem) -> list[pb.UpdateRequest]:
+    namespace = _kept(world, pb.MemoryItem(id="x", text="x"))
+    mask = field_mask_pb2.FieldMask(paths=["*"])
+    return again(pb.UpdateRequest(namespace=namespace, item=item, update_mask=mask))
+
+
+def _page(world: World, **fields: object) -> list[pb.ListRequest]:
+    return again(pb.ListRequest(namespace=world.library, page_size=1000, **fields))  # type: ignore[arg-type]
+
+
+def _imports(world: World) -> list[list[pb.ImportRequest]]:
+    namespace = world.fresh()
+    messages = [pb.ImportRequest(namespace=namespace, items=_long_texts(world)) for _ in range(2)]
+    return [messages]
+
+
+def _state_imports(world: World) -> list[list[pb.ImportRequest]]:
+    entries = [state_pb2.StateEntry(key=f"k{at}", value=numbers(240)) for at in range(1000)]
+    request = pb.ImportRequest(namespace=world.fresh(), states=entries, on_duplicate=pb.ON_DUPLICATE_REPLACE)
+    return [[request] * 3]
+
+
+def _again_in_fresh(world: World, items: list[pb.MemoryItem], times: int) -> list[pb.BatchAddRequest]:
+    return [_batch(items, world) for _ in range(times)]
+
+
+DEAREST = {
+    "Add": [
+        Dear("256 parts", lambda w: _adds(w, largest_item(w))),
+        Dear("one word", lambda w: _adds(w, pb.MemoryItem(text="a" * TEXT)), 4),
+        Dear("many words", lambda w: _adds(w, pb.MemoryItem(text=w.most_words())), 4),
+        Dear("numbers", lambda w: _adds(w, _item_of_numbers())),
+        Dear("parts of numbers", lambda w: _adds(w, _parts_of_numbers())),
+        Dear(
+            "labels and metadata",
+            lambda w: _adds(w, pb.MemoryItem(text="x", labels=LABELS, metadata=METADATA)),
+            4,
+        ),
+    ],
+    "BatchAdd": [
+        Dear("long texts", lambda w: _again_in_fresh(w, _long_texts(w), 2)),
+        Dear(
+            "one long word each", lambda w: _again_in_fresh(w, [pb.MemoryItem(text="ab" * 8000)] * BATCH, 2)
+        ),
+        Dear("long vectors", _vector_batches),
+        Dear("large items", lambda w: _again_in_fresh(w, [largest_item(w)] * 7, 2)),
+        Dear(
+            "labels and metadata",
+            lambda w: _again_in_fresh(w, [pb.MemoryItem(text="x", labels=LABELS)] * 650, 3),
+        ),
+        Dear("numbers", lambda w: _again_in_fresh(w, [pb.MemoryItem(data=data_of_numbers(240))] * 1000, 3)),
+        Dear(
+            "a large number of numbers",
+            lambda w: _again_in_fresh(
+                w, [_item_of_numbers(), pb.MemoryItem(data=data_of_numbers(110_000))], 3
+            ),
+        ),
+    ],
+    "Import": [Dear("long texts", _imports), Dear("states", _state_imports)],
+    "Retrieve": [
+        Dear("newest, all, with neighbours", lambda w: _search(w, limit=-1, context_window=20)),
+        Dear("one word of 64 KiB", lambda w: _search(w, limit=1000, query_text="a" * TEXT)),
+        Dear("many words", lambda w: _search(w, limit=1000, query_text=w.most_words())),
+        Dear("many words, all", lambda w: _search(w, limit=-1, query_text=w.most_words(), page_size=1000)),
+        Dear("many words, all that there is", lambda w: _everything(w, limit=-1, query_text=w.most_words())),
+        Dear("stop words", lambda w: _search(w, limit=1000, query_text="the and of to " * 4600)),
+        Dear(
+            "quotations", lambda w: _search(w, limit=1000, query_text='"' + '" "'.join(w.words[:400]) + '"')
+        ),
+        Dear("spaces", lambda w: _search(w, limit=1000, query_text="a" + " " * 65_000 + "b")),
+        *(
+            Dear(
+                f"filter of {name}",
+                lambda w, text=text: _search(w, limit=1000, query_text=w.text(4000), filter=text),
+            )
+            for name, text in FILTERS.items()
+        ),
+        Dear("tokens", lambda w: _search(w, limit=-1, query_text=w.text(4000), max_tokens=1_000_000)),
+        Dear("few words at once", lambda w: _search(w, limit=1000, query_text=w.text(400)), 4),
+        Dear("usage", lambda w: _search(w, limit=1000, query_text=w.text(400), record_usage=True)),
+    ],
+    "Get": [
+        Dear("largest", lambda w: again(pb.GetRequest(namespace=_kept(w, largest_item(w, "x")), id="x")), 4),
+        Dear("numbers", lambda w: again(pb.GetRequest(namespace=_kept(w, _item_of_numbers("x")), id="x")), 4),
+        Dear(
+            "vector",
+            lambda w: again(
+                pb.GetRequest(
+                    namespace=_kept(w, pb.MemoryItem(id="x", text="x", embedding={"values": [1.0] * 4096})),
+                    id="x",
+                    include_embedding=True,
+                ),
+                20,
+            ),
+            4,
+        ),
+    ],
+    "List": [
+        Dear("page", lambda w: _page(w)),
+        Dear("vectors", lambda w: _page(w, include_embedding=True)),
+        *(
+            Dear(f"filter of {name}", lambda w, text=text: _page(w, filter=text))
+            for name, text in FILTERS.items()
+        ),
+    ],
+    "Update": [
+        Dear("largest", lambda w: _updates(w, largest_item(w, "x"))),
+        Dear("numbers", lambda w: _updates(w, _item_of_numbers("x"))),
+    ],
+    "Delete": [
+        Dear(
+            "largest",
+            lambda w: [
+                pb.DeleteRequest(namespace=_kept(w, largest_item(w, "x")), id="x", request_id="r")
+                for _ in range(3)
+            ],
+        ),
+    ],
+    "Reset": [
+        Dear("many items", lambda w: [pb.ResetRequest(namespace=w.short_items(), request_id="r")]),
+        Dear(
+            "long texts",
+            lambda w: [
+                pb.ResetRequest(namespace=w.fill(w.fresh(), 2000, lambda _: pb.MemoryItem(text=w.text(2000))))
+            ],
+        ),
+    ],
+    "Watch": [
+        Dear("from the beginning", lambda w: again(pb.WatchRequest(namespace=w.library, after_revision=0), 1))
+    ],
+    "Export": [
+        Dear(
+            "from the beginning",
+            lambda w: again(pb.ExportRequest(namespace=w.library, include_embedding=True), 2),
+        ),
+    ],
+}
