@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 
 from grpc_api import METHODS, path, struct, valid_request
 from memory_service.errors import LimitExceeded
-from memory_service.limits import Limits
+from memory_service.limits import MIB, Limits
 from memory_service.server.request_sizes import RequestSizes
 from memory_service.v1 import memory_pb2 as pb
 from wire_format import field_of
@@ -46,10 +46,10 @@ MANY: dict[str, tuple[str, Message, str]] = {
     "labels": (LIST, pb.ListRequest(labels={f"{n}": "" for n in range(4000)}), "labels"),
     "kinds": (LIST, pb.ListRequest(kinds=[1] * 20_000), "kinds[0]"),
     "empty items": (BATCH_ADD, batch(10_001), "items[9999]"),
-    "texts": (BATCH_ADD, batch(6000, text="a"), "items[4999]"),
-    "a list": (ADD, pb.AddRequest(item=item(data=struct({"l": [None] * 6000}))), "item"),
-    "an object": (ADD, pb.AddRequest(item=item(data=struct({f"{n}": 1 for n in range(3000)}))), "item"),
-    "a nest": (ADD, pb.AddRequest(item=item(data=struct({"l": [[[{"a": [1]}]]] * 1500}))), "item"),
+    "texts": (BATCH_ADD, batch(6000, text="a"), "items[4999].text"),
+    "a list": (ADD, pb.AddRequest(item=item(data=struct({"l": [None] * 6000}))), "item.data"),
+    "an object": (ADD, pb.AddRequest(item=item(data=struct({f"{n}": 1 for n in range(3000)}))), "item.data"),
+    "a nest": (ADD, pb.AddRequest(item=item(data=struct({"l": [[[{"a": [1]}]]] * 1500}))), "item.data"),
 }
 
 
@@ -62,6 +62,16 @@ def test_a_request_of_too_many_fields_is_refused_by_name_of_the_field(
 
 def test_fields_that_do_not_belong_to_the_request_count_too() -> None:
     assert refused(LIST, b"\xa8\x7d\x01" * 11_000) == "request"
+
+
+def test_a_field_that_is_too_long_is_refused_by_its_name_and_length() -> None:
+    raw = batch(3, text="x" * (2 * MIB + 1)).SerializeToString()
+    with pytest.raises(LimitExceeded) as error:
+        sizes(BATCH_ADD).held_bytes(raw)
+    told = error.value.metadata
+    assert (error.value.field, told["limit_name"]) == ("items[0].text", "field_bytes_max")
+    assert told["actual"] == str(2 * MIB + 1)
+    assert sizes(BATCH_ADD).held_bytes(batch(3, text="x" * 2 * MIB).SerializeToString()) > 6 * MIB
 
 
 def test_vectors_and_texts_take_their_bytes_and_are_no_fields_of_their_own() -> None:

@@ -22,6 +22,7 @@ _BYTES_PER_BYTE = 4
 """A request is there as sent, decoded, prepared, and in the queue of writes. Doubled, half as many fit."""
 _BYTES_PER_FIELD = 256
 """What a field takes decoded and as a Python value, about. Doubled, half as many of many fields fit."""
+_JSON = "google/protobuf/struct.proto"
 _PACKABLE = (
     FieldDescriptor.CPPTYPE_INT32,
     FieldDescriptor.CPPTYPE_INT64,
@@ -47,19 +48,28 @@ class RequestSizes:
         if len(raw) <= _UNCOUNTED_BYTES:
             return size
         most, longest = self._limits.request_fields_max, self._limits.field_bytes_max
-        count, number, entry, nbytes = self._counter.count(raw, self._root, most, longest)
+        count, path, entry, nbytes = self._counter.count(raw, self._root, most, longest)
         if nbytes:
-            raise LimitExceeded(self._path(number, entry), "field_bytes_max", longest, nbytes)
-        if number:
-            raise LimitExceeded(self._path(number, entry), "request_fields_max", most, count)
+            raise LimitExceeded(self._name(path, entry), "field_bytes_max", longest, nbytes)
+        if path:
+            raise LimitExceeded(self._name(path, entry), "request_fields_max", most, count)
         return size + _BYTES_PER_FIELD * count
 
-    def _path(self, number: int, entry: int) -> str:
-        field = self._request.fields_by_number.get(number)
-        if field is None:
-            return "request"
-        is_map = field.message_type is not None and field.message_type.GetOptions().map_entry
-        return f"{field.name}[{entry}]" if field.is_repeated and not is_map else field.name
+    def _name(self, path: tuple[int, ...], entry: int) -> str:
+        """Return a field as errors name it: up to what is no field of ours, or one value of many."""
+        names: list[str] = []
+        message: Descriptor | None = self._request
+        for number in path:
+            field = message.fields_by_number.get(number) if message is not None else None
+            if field is None:
+                break
+            message = field.message_type
+            is_map = message is not None and message.GetOptions().map_entry
+            is_list = field.is_repeated and not is_map
+            names.append(f"{field.name}[{entry}]" if is_list and not names else field.name)
+            if is_map or (names and message is not None and message.file.name == _JSON):
+                break
+        return ".".join(names) or "request"
 
 
 @lru_cache(None)

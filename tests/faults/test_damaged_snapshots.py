@@ -12,6 +12,7 @@ import shutil
 import sqlite3
 import struct
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ class Saved:
 
     def manifests(self) -> dict[int, Any]:
         """The manifests, by the uid of their namespace."""
-        with sqlite3.connect(self.data_dir / "records.db") as database:
+        with closing(sqlite3.connect(self.data_dir / "records.db")) as database:
             return {
                 uid: json.loads(text) for uid, text in database.execute("SELECT uid, manifest FROM snapshots")
             }
@@ -87,9 +88,9 @@ class Saved:
     def record(self, uid: int, manifest: Any) -> None:
         """Put a manifest in the place of a namespace's; what is no text becomes JSON."""
         text = manifest if isinstance(manifest, str) else json.dumps(manifest)
-        with sqlite3.connect(self.data_dir / "records.db") as database:
+        # Closed at once: closed later, it would take the log away from a store that is open.
+        with closing(sqlite3.connect(self.data_dir / "records.db")) as database, database:
             database.execute("UPDATE snapshots SET manifest = ? WHERE uid = ?", (text, uid))
-        database.close()
 
     def files(self, part: str) -> list[Path]:
         """The files of one kind, one for each namespace."""

@@ -16,7 +16,7 @@ from memory_service.data_key import DataKey
 from memory_service.errors import StorageFull, Unavailable
 from memory_service.stores.base import CannotOpen
 from memory_service.stores.encryption import MARKER, check_key, is_encrypted
-from memory_service.stores.hnsw.schema import FORMAT, TABLES
+from memory_service.stores.hnsw.schema import FORMAT, TABLES, TRIGGERS
 from memory_service.stores.hnsw.snapshots import checksum
 from memory_service.stores.sqlite import Connection, check_whole, open_unchanged, translated
 
@@ -26,7 +26,7 @@ MANIFEST_FORMAT = 1
 # One that is written has 1 KiB. Where this is doubled, twice as much of a file that is none is read in vain.
 _MANIFEST_BYTES_MAX = 1 << 20
 _COUNTS = "SELECT count(*), coalesce(sum(item_count), 0), coalesce(sum(revision), 0) FROM namespaces"
-_SCHEMA = "SELECT type, tbl_name, sql LIKE 'CREATE VIRTUAL%' FROM sqlite_schema"
+_SCHEMA = "SELECT type, tbl_name, sql FROM sqlite_schema"
 _MISCOUNTED = """SELECT count(*) FROM namespaces AS n
     WHERE item_count IS NOT (SELECT count(*) FROM items WHERE uid = n.uid)
     OR state_count IS NOT (SELECT count(*) FROM states WHERE uid = n.uid)"""
@@ -165,8 +165,11 @@ def _check_records(path: Path, manifest: Manifest, key: DataKey | None) -> None:
         raise NotRestorable(f"{path} cannot be read: {error.__cause__ or error}") from error
 
 
-def _is_ours(kind: str, table: str, virtual: int | None) -> bool:
+def _is_ours(kind: str, table: str, sql: str | None) -> bool:
     """Whether a database of ours has this. What only looks like a table may take for ever to be counted."""
+    if kind == "trigger":
+        return sql in TRIGGERS
+    virtual = (sql or "").upper().startswith("CREATE VIRTUAL")
     return kind in ("table", "index") and not virtual and (table in TABLES or table.startswith("sqlite_"))
 
 

@@ -186,6 +186,10 @@ _QUARANTINE = (
 _USED_ITEMS = "CREATE INDEX items_used ON items (key, use_count) WHERE use_count > 0"
 
 # What requests were answered, of which something can be erased, and what each answer tells of.
+_ANSWER_FORGOTTEN = (
+    "CREATE TRIGGER answer_forgotten AFTER DELETE ON answers"
+    " BEGIN DELETE FROM told_of WHERE answer = old.key; END"
+)
 _ANSWERS = (
     """CREATE TABLE answers (
         key INTEGER PRIMARY KEY,
@@ -203,8 +207,7 @@ _ANSWERS = (
         PRIMARY KEY (uid, subject, answer)
     ) WITHOUT ROWID""",
     "CREATE INDEX told_of_by_answer ON told_of (answer)",
-    "CREATE TRIGGER answer_forgotten AFTER DELETE ON answers"
-    " BEGIN DELETE FROM told_of WHERE answer = old.key; END",
+    _ANSWER_FORGOTTEN,
 )
 
 # What makes a database of the format before one of this format. One that is new begins with _TABLES.
@@ -218,9 +221,11 @@ _MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
 FORMAT = max(_MIGRATIONS)
 TABLES = (
     *("meta", "namespaces", "items", "states", "changes", "snapshots", "requests"),
-    *("item_history", "state_history", "removals", "quarantine"),
+    *("item_history", "state_history", "removals", "quarantine", "answers", "told_of"),
 )
 """All tables of this format and of those before it."""
+TRIGGERS = frozenset({_ANSWER_FORGOTTEN})
+"""All triggers, as SQLite keeps them."""
 
 
 def prepare(connection: Connection, before_migration: Callable[[Connection, int], None]) -> None:
