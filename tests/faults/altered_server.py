@@ -24,7 +24,7 @@ from typing import Any
 import uvloop
 from jwt import api_jwt
 
-from memory_service import clock
+from memory_service import clock, files
 from memory_service.cli import main
 from memory_service.domain.change_feed import ChangeFeed
 from memory_service.server import server
@@ -144,6 +144,8 @@ def late_commit() -> None:
             sqlite.copy_database(connection, new, lambda *_: None)
             new.replace(records)
 
+    # The server would see that its records are replaced.
+    files.InPlace.lost = lambda _: ""  # type: ignore[method-assign]
     store.connect = wrong_connect  # type: ignore[attr-defined]
     commit_queue.commit = wrong_commit  # type: ignore[attr-defined]
 
