@@ -18,6 +18,7 @@ from grpc_api import Api, Connect, eventually, json_value, outcome, refusal
 from memory_service.server.reflection import STREAMS_MAX
 from memory_service.server.server import METADATA_BYTES_MAX
 from memory_service.v1 import memory_pb2 as pb
+from memory_service.v1 import memory_pb2_grpc
 from memory_service.v1 import state_pb2 as state_pb
 from server_process import ServerProcess
 
@@ -151,6 +152,18 @@ def test_streams_of_reflection_are_bounded_and_ended_ones_make_room(
     for stream in streams:
         stream.cancel()
     eventually(lambda: outcome(lambda: next(open_stream())) is grpc.StatusCode.OK, "room for a stream")
+
+
+def test_a_compressed_message_is_refused_and_not_written(bounded: ServerProcess, namespace: str) -> None:
+    """gRPC would decompress it before anything is known of the call."""
+    with grpc.insecure_channel(bounded.address, compression=grpc.Compression.Gzip) as channel:
+        stub = memory_pb2_grpc.MemoryServiceStub(channel)
+        request = pb.AddRequest(namespace=namespace, item=pb.MemoryItem(text="x" * 10_000))
+        error = refusal(stub.Add, request)
+    assert (error.code, error.reason) == (grpc.StatusCode.UNIMPLEMENTED, "UNSUPPORTED")
+    with contextlib.closing(Api.connect(bounded.address).channel) as plain:
+        listed = memory_pb2_grpc.MemoryServiceStub(plain).List(pb.ListRequest(namespace=namespace))
+    assert list(listed.items) == []
 
 
 def test_a_namespace_holds_no_more_items_than_allowed(
