@@ -6,8 +6,39 @@ import contextlib
 import sqlite3
 from pathlib import Path
 
+
+def _without_rowid(table: str, columns: str, key: str, index: str) -> tuple[str, ...]:
+    """Make a table of states one without a rowid."""
+    names = ", ".join(column.split()[0] for column in columns.split(", "))
+    return (
+        f"ALTER TABLE {table} RENAME TO later",
+        f"CREATE TABLE {table} ({columns}, PRIMARY KEY ({key})) WITHOUT ROWID",
+        f"INSERT INTO {table} ({names}) SELECT {names} FROM later",
+        "DROP TABLE later",
+        index,
+    )
+
+
+_STATE = (
+    "create_us INTEGER NOT NULL, update_us INTEGER NOT NULL, expire_us INTEGER, description TEXT NOT NULL"
+)
+_KEY = "uid INTEGER NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL"
 # What each format added.
 _TAKE_AWAY = {
+    7: (
+        *_without_rowid(
+            "states",
+            f"{_KEY}, {_STATE}, revision INTEGER NOT NULL, value TEXT NOT NULL, provenance TEXT",
+            "uid, key",
+            "CREATE INDEX states_expiring ON states (expire_us) WHERE expire_us IS NOT NULL",
+        ),
+        *_without_rowid(
+            "state_history",
+            f"{_KEY}, replaced_us INTEGER NOT NULL, {_STATE}, value TEXT NOT NULL, provenance TEXT",
+            "uid, key, version",
+            "CREATE INDEX state_history_by_age ON state_history (replaced_us)",
+        ),
+    ),
     6: ("DROP TABLE told_of", "DROP TABLE answers"),
     5: ("DROP TABLE quarantine", "DROP INDEX items_used"),
     4: (

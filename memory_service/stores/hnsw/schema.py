@@ -210,6 +210,48 @@ _ANSWERS = (
     _ANSWER_FORGOTTEN,
 )
 
+_STATES = "uid, key, version, create_us, update_us, expire_us, description, revision, value, provenance"
+_VERSIONS = "uid, key, version, replaced_us, create_us, update_us, expire_us, description, value, provenance"
+# States in tables with a rowid. In one without, the value is a part of what is compared when a key is looked
+# for: beside a value of 1 MiB each step of a search through the tree read all of it.
+_STATES_BY_ROW = (
+    "ALTER TABLE states RENAME TO states_before",
+    """CREATE TABLE states (
+        uid INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        create_us INTEGER NOT NULL,
+        update_us INTEGER NOT NULL,
+        expire_us INTEGER,
+        description TEXT NOT NULL,
+        revision INTEGER NOT NULL,
+        value TEXT NOT NULL,
+        provenance TEXT,
+        PRIMARY KEY (uid, key)
+    )""",
+    f"INSERT INTO states ({_STATES}) SELECT {_STATES} FROM states_before ORDER BY uid, key",
+    "DROP TABLE states_before",
+    "CREATE INDEX states_expiring ON states (expire_us) WHERE expire_us IS NOT NULL",
+    "ALTER TABLE state_history RENAME TO state_history_before",
+    """CREATE TABLE state_history (
+        uid INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        replaced_us INTEGER NOT NULL,
+        create_us INTEGER NOT NULL,
+        update_us INTEGER NOT NULL,
+        expire_us INTEGER,
+        description TEXT NOT NULL,
+        value TEXT NOT NULL,
+        provenance TEXT,
+        PRIMARY KEY (uid, key, version)
+    )""",
+    f"INSERT INTO state_history ({_VERSIONS}) SELECT {_VERSIONS} FROM state_history_before"
+    " ORDER BY uid, key, version",
+    "DROP TABLE state_history_before",
+    "CREATE INDEX state_history_by_age ON state_history (replaced_us)",
+)
+
 # What makes a database of the format before one of this format. One that is new begins with _TABLES.
 _MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
     2: _FACETS,
@@ -217,6 +259,7 @@ _MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
     4: _HISTORY,
     5: (*_QUARANTINE, _USED_ITEMS),
     6: _ANSWERS,
+    7: _STATES_BY_ROW,
 }
 FORMAT = max(_MIGRATIONS)
 TABLES = (
