@@ -161,6 +161,8 @@ class FragmentSearch:
         """Return the hits that fit into a page and into the budget, and where the next page begins."""
         taken: list[FragmentHit] = []
         budget, missed, nbytes = Budget(max_tokens, place.tokens), place.missed, 0
+        # Of each document once: many fragments of one may be found, and it may be large.
+        sizes: dict[str, int] = {}
         for at, hit in enumerate(hits):
             if hit is None:
                 continue
@@ -170,7 +172,10 @@ class FragmentSearch:
                 if missed >= MISSES_MAX:
                     return taken, None
                 continue
-            nbytes += fragment_bytes(hit.fragment) + self._document_bytes(hit.document) + _RESULT_BYTES
+            document_id = hit.document.item.id
+            if document_id not in sizes:
+                sizes[document_id] = self._document_bytes(hit.document)
+            nbytes += fragment_bytes(hit.fragment) + sizes[document_id] + _RESULT_BYTES
             if taken and nbytes > self._checks.limits.page_bytes_max:
                 return taken, _Place(place.inner_token, place.passed + at, budget.used, missed)
             budget.take(texts)

@@ -146,8 +146,13 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         response = pb.SearchFragmentsResponse(
             revision=page.revision, next_page_token=page.next_page_token, degraded=_degraded(page.degraded)
         )
+        documents: dict[str, pb.Document] = {}
         for hit in page.hits:
-            _fill_result(response.results.add(), hit, explain=request.explain)
+            document = documents.get(hit.document.item.id)
+            if document is None:
+                document = documents[hit.document.item.id] = pb.Document()
+                fill_document(document, hit.document, with_preview=True)
+            _fill_result(response.results.add(), hit, document, explain=request.explain)
         return response
 
 
@@ -167,9 +172,11 @@ def _selection(request: pb.ListDocumentsRequest | pb.SearchFragmentsRequest) -> 
     )
 
 
-def _fill_result(target: pb.FragmentResult, hit: FragmentHit, *, explain: bool) -> None:
+def _fill_result(
+    target: pb.FragmentResult, hit: FragmentHit, document: pb.Document, *, explain: bool
+) -> None:
     fill_fragment(target.fragment, hit.fragment)
-    fill_document(target.document, hit.document, with_preview=True)
+    target.document.CopyFrom(document)
     target.score = hit.score
     if explain:
         target.explanation.SetInParent()
