@@ -89,6 +89,17 @@ def note_removal(db: Connection, ledger: Ledger, book: Book, remover: Remover) -
         _note(db, book, now_us(), remover.name, remover.credential_id)
 
 
+def note_removals(db: Connection, ledger: Ledger, book: Book, first: int, remover: Remover) -> None:
+    """Note who made the changes from revision `first` on, which deleted something."""
+    if ledger.keeps_history:
+        db.execute(
+            "INSERT INTO removals (key, time_us, writer, credential_id)"
+            " SELECT key, ?, ?, ? FROM changes WHERE key BETWEEN ? AND ?",
+            (now_us(), remover.name, remover.credential_id, key_of(book.uid, first),
+             key_of(book.uid, book.revision)),
+        )  # fmt: skip
+
+
 def _note(db: Connection, book: Book, time_us: int, writer: str, credential_id: str) -> None:
     db.execute(
         "INSERT INTO removals (key, time_us, writer, credential_id) VALUES (?, ?, ?, ?)",

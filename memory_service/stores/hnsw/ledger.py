@@ -5,8 +5,10 @@ All of it runs inside the transaction of the commit queue, one write at a time, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+
+import msgspec
 
 from memory_service.clock import now_us
 from memory_service.indexes.view import NamespaceView
@@ -111,6 +113,17 @@ class Ledger:
             (key_of(book.uid, book.revision), int(kind), subject),
         )
         return book.revision
+
+    def change_all(self, db: Connection, book: Book, kind: ChangeType, subjects: Sequence[str]) -> int:
+        """Log a change of each subject, in their order, and return the revision of the first."""
+        first = book.revision + 1
+        self.note(book)
+        db.execute(
+            "INSERT INTO changes (key, type, subject) SELECT ? + key, ?, value FROM json_each(?)",
+            (key_of(book.uid, first), int(kind), msgspec.json.encode(subjects).decode()),
+        )
+        book.revision += len(subjects)
+        return first
 
     def note(self, book: Book) -> None:
         """Note that a row has to be written back."""
