@@ -137,7 +137,7 @@ async def test_a_column_is_used_when_the_view_has_come_to_its_revision(tmp_path:
     assert not waiting.done()
 
     item = build_item("a", labels={"k": "new"}, metadata={"k": "new"})
-    entry = Entry(1, 2, "", NOW, None, {"k": "new"}, item.kind, {}, None, item)
+    entry = Entry(1, 2, "", NOW, None, {"k": "new"}, item.kind, b"", None, item)
 
     def effect(changed: NamespaceView) -> None:
         changed.replace(entry, keep_vector=False)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from memory_service.indexes import lexical
+from memory_service.indexes.analysis import pack_terms
 from memory_service.indexes.lexical import LexicalIndex
 
 Postings = Counter[tuple[int, int, int]]
@@ -53,7 +54,7 @@ def segments(index: LexicalIndex) -> int:
 def test_few_postings_are_merged_at_once() -> None:
     index = LexicalIndex()
     for batch in BATCHES:
-        index.add_all(batch)
+        index.add_all([pack_terms(document) for document in batch])
         index.merge_few()
     assert segments(index) < 10
     assert index.plan() is None
@@ -64,7 +65,7 @@ def test_many_are_merged_in_another_thread_while_more_come(monkeypatch: pytest.M
     monkeypatch.setattr(lexical, "_MERGE_AT_ONCE_MAX", 0)
     index = LexicalIndex()
     for batch in BATCHES[:10]:
-        index.add_all(batch)
+        index.add_all([pack_terms(document) for document in batch])
         index.merge_few()
     assert segments(index) == 10
     job = index.plan()
@@ -74,7 +75,7 @@ def test_many_are_merged_in_another_thread_while_more_come(monkeypatch: pytest.M
     # These do not become part of what is merged meanwhile, but of each other.
     monkeypatch.undo()
     for batch in BATCHES[10:]:
-        index.add_all(batch)
+        index.add_all([pack_terms(document) for document in batch])
         index.merge_few()
     assert 10 < segments(index) < 24
     job.finish(merged)
@@ -86,7 +87,7 @@ def test_a_merge_that_failed_is_planned_again(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(lexical, "_MERGE_AT_ONCE_MAX", 0)
     index = LexicalIndex()
     for batch in BATCHES[:10]:
-        index.add_all(batch)
+        index.add_all([pack_terms(document) for document in batch])
     job = index.plan()
     assert job is not None
     job.fail()

@@ -24,7 +24,7 @@ async def record(uid: int, manifest: str) -> bool:
 
 def entry(position: int) -> Entry:
     item = Item(f"item {position}", "", TextPart("tea"), create_us=0, update_us=0)
-    return Entry(position, position, "", 0, None, {}, ItemKind.PLAIN, {}, None, item)
+    return Entry(position, position, "", 0, None, {}, ItemKind.PLAIN, b"", None, item)
 
 
 async def test_uses_that_are_told_while_a_view_is_read_reach_it(tmp_path: Path) -> None:

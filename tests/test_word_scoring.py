@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from memory_service.indexes.analysis import pack_terms
 from memory_service.indexes.inner_products import inner_products, unit_rows
 from memory_service.indexes.lexical import K1, B, LexicalIndex
 from memory_service.indexes.turns import AFTER, BEFORE, WEIGHTS, Turns
@@ -39,7 +40,7 @@ class _Index:
             self.conversations.append(rng.choice([0, 1, 2, 3]))
             if (rng.random() < 0.1 and number < count - 60) or number == count - 1:
                 start = len(self.words)
-                self.words.add_all(self.documents[start:])
+                self.words.add_all([pack_terms(document) for document in self.documents[start:]])
                 self.turns.extend(self.conversations[start:])
         self.live = np.ones(count, np.bool_)
         for number in rng.sample(range(count), count // 10):

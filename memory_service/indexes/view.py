@@ -60,7 +60,8 @@ class Entry:
     expire_us: int | None
     labels: dict[LabelKey, str]
     kind: ItemKind
-    terms: dict[int, int]
+    terms: bytes
+    """As `pack_terms` packs them."""
     vector: NDArray[np.float32] | None
     item: Item
     """For the columns of other fields and of importance; it may lack its embedding."""
@@ -323,7 +324,7 @@ class NamespaceView:
             self._tables = self.lexical.tables(rows, WEIGHTS)
         return self._tables
 
-    def index_words(self, row: int, terms: dict[int, int]) -> None:
+    def index_words(self, row: int, terms: bytes) -> None:
         """Index the words of a row."""
         self.row_doc.view[row] = self.lexical.add_all([terms])[0]
         self.doc_row.append(row)

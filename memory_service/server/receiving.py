@@ -33,8 +33,6 @@ _COPIES = 3
 may be awaited for longer than a moment."""
 _TOGETHER = 64
 """Messages of a caller that are awaited and not counted. Doubled, twice as many may turn out to be large."""
-_TOGETHER_AT_FIRST = 4
-"""Of a caller that begins. Doubled, a new connection may send twice as many large ones at once."""
 _LARGE_BYTES = 1 * MIB
 """Taking over 16 MiB keeps the loop for 25 ms. Doubled, several of 2 MiB may come one after another."""
 _ARRIVES_WITHIN_S = 60.0
@@ -48,11 +46,11 @@ Sizes = Callable[[bytes], int]
 
 
 class _Turns:
-    """How many messages of a caller are awaited: the more small ones it sends the more, and after a large one
-    one at a time, as TCP opens and closes its window."""
+    """How many messages of a caller are awaited: one at first, the more small ones it sends the more, and
+    after a large one one again, as TCP opens and closes its window."""
 
     def __init__(self) -> None:
-        self._most = _TOGETHER_AT_FIRST
+        self._most = 1
         self._taken = 0
         self._waiting = deque[asyncio.Future[None]]()
 

@@ -42,7 +42,7 @@ def effect_of(outcome: Outcome, info: NamespaceInfo) -> Effect:
     return effect
 
 
-def _entry(write: ItemWrite, terms: dict[int, int], epoch: int) -> Entry:
+def _entry(write: ItemWrite, terms: bytes, epoch: int) -> Entry:
     item = write.item
     return Entry(
         item.position,

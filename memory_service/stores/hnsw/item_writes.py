@@ -68,7 +68,7 @@ def add_items(
     ledger: Ledger,
     namespace: str,
     writes: Sequence[ItemWrite],
-    terms: Sequence[dict[int, int]],
+    terms: Sequence[bytes],
     states: Sequence[StateWrite],
     removals: Sequence[str],
     on_duplicate: OnDuplicate,
@@ -85,7 +85,7 @@ def add_items(
             let_go(db, ledger, book, released)
         return before
     rule = VectorRule(book.dimension, book.model) if book else VectorRule(0, "")
-    chosen: list[tuple[ItemWrite, dict[int, int], Row | None, bool]] = []
+    chosen: list[tuple[ItemWrite, bytes, Row | None, bool]] = []
     seen: set[str] = set()
     for write, its_terms in zip(writes, terms, strict=True):
         item = write.item
@@ -148,7 +148,7 @@ def _put(
     ledger: Ledger,
     book: Book,
     write: ItemWrite,
-    terms: dict[int, int],
+    terms: bytes,
     stored: Row | None,
     waits: bool,
     outcome: Outcome,
@@ -181,7 +181,7 @@ def put_version(
     ledger: Ledger,
     book: Book,
     write: ItemWrite,
-    terms: dict[int, int],
+    terms: bytes,
     stored: Row,
     waits: bool,
 ) -> None:
@@ -243,7 +243,7 @@ def replace_item(
     ledger: Ledger,
     namespace: str,
     write: ItemWrite,
-    terms: dict[int, int],
+    terms: bytes,
     expected_revision: int | None,
     request: RequestKey | None,
 ) -> Outcome:

@@ -176,8 +176,8 @@ class Outcome:
     receipt: Receipt
     info: NamespaceInfo | None = None
     began: bool = False
-    added: list[tuple[ItemWrite, dict[int, int]]] = field(default_factory=list)
-    replaced: list[tuple[ItemWrite, dict[int, int]]] = field(default_factory=list)
+    added: list[tuple[ItemWrite, bytes]] = field(default_factory=list)
+    replaced: list[tuple[ItemWrite, bytes]] = field(default_factory=list)
     removed: list[int] = field(default_factory=list)
     filled: list[VectorFill] = field(default_factory=list)
     emptied: bool = False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from memory_service.indexes.analysis import pack_terms
 from memory_service.records import (
     Content,
     Facet,
@@ -51,7 +50,7 @@ NAMESPACE_COLUMNS = (
 )
 
 
-def _shared(write: ItemWrite, terms: dict[int, int]) -> Row:
+def _shared(write: ItemWrite, terms: bytes) -> Row:
     item = write.item
     return (
         item.revision,
@@ -65,7 +64,7 @@ def _shared(write: ItemWrite, terms: dict[int, int]) -> Row:
         None if item.facet is None else _json(item.facet).decode(),
         item.importance,
         encode_provenance(item.provenance),
-        pack_terms(terms),
+        terms,
     )
 
 
@@ -84,14 +83,14 @@ def vector_bytes(vector: Vector | None) -> bytes | None:
     return None if vector is None else np.asarray(vector, "<f4").tobytes()
 
 
-def item_row(uid: int, write: ItemWrite, terms: dict[int, int], vector_key: int) -> Row:
+def item_row(uid: int, write: ItemWrite, terms: bytes, vector_key: int) -> Row:
     """Return the values for INSERT_ITEM."""
     item = write.item
     key = key_of(uid, item.position)
     return (key, uid, item.id, *_shared(write, terms), vector_key, vector_bytes(item.embedding))
 
 
-def item_update_row(uid: int, write: ItemWrite, terms: dict[int, int], vector_key: int) -> Row:
+def item_update_row(uid: int, write: ItemWrite, terms: bytes, vector_key: int) -> Row:
     """Return the values for UPDATE_ITEM, or for UPDATE_ITEM_KEEPING_VECTOR."""
     key = key_of(uid, write.item.position)
     if write.keep_vector:

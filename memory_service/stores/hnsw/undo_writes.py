@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from memory_service.indexes.analysis import unpack_terms
 from memory_service.records import (
     UNATTRIBUTED,
     ChangeType,
@@ -203,9 +202,7 @@ def _stored(db: Connection, key: int) -> Row:
     return row
 
 
-def _restore(
-    db: Connection, ledger: Ledger, book: Book, key: int, revision: int
-) -> tuple[ItemWrite, dict[int, int]]:
+def _restore(db: Connection, ledger: Ledger, book: Book, key: int, revision: int) -> tuple[ItemWrite, bytes]:
     """Write a version that was kept over the present one, and forget the ones in between."""
     columns = ", ".join(
         "i.id" if name == "id" else f"h.{name}" for name in map(str.strip, ITEM_COLUMNS.split(","))
@@ -221,14 +218,12 @@ def _restore(
         item.embedding = np.array(item.embedding)
     before = item.provenance or UNATTRIBUTED
     item.provenance = msgspec.structs.replace(before, copy_of=before.copy_of or revision)
-    terms, counts, _ = unpack_terms([packed])
-    its_terms = dict(zip(terms.tolist(), counts.tolist(), strict=True))
     write = ItemWrite(item, "")
     # Of another model, or not embedded by then: it waits for a vector.
     waits = row[10] < vector_key(book.vector_epoch, 0)
-    put_version(db, ledger, book, write, its_terms, _stored(db, key), waits)
+    put_version(db, ledger, book, write, packed, _stored(db, key), waits)
     _forget(db, key, [revision])
-    return write, its_terms
+    return write, packed
 
 
 def _forget(db: Connection, key: int, revisions: Sequence[int]) -> None:
