@@ -306,7 +306,8 @@ def _many_documents(world: World) -> str:
 
 def _commands(world: World) -> list[knowledge_pb2.HandleMessageRequest]:
     namespace, near = world.fresh(), "xremember this remember thisx "
-    parts = [memory_pb2.Part(text=near * (65_000 // len(near))) for _ in range(30)]
+    # As much as fits a document, which it would become.
+    parts = [memory_pb2.Part(text=near * (65_000 // len(near))) for _ in range(15)]
     for at in range(5):
         said = memory_pb2.ChatMessage(role=memory_pb2.ROLE_ASSISTANT, parts=parts, message_id=f"m{at}")
         world.api.add(namespace, session_id="chat", chat_message=said)
