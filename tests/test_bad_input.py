@@ -99,6 +99,11 @@ BEYOND_TIME = Timestamp(seconds=253_402_300_800)
 A_MINUTE = Duration(seconds=60)
 
 BAD: dict[str, Bad] = {
+    # Names that not every database can hold
+    "U+0000 in a session": add("session_id", **TEXT, session_id="a\0b"),
+    "U+0000 in a value of a label": add("labels", **TEXT, labels={"key": "a\0b"}),
+    "U+0000 in a key of a label": add("labels", **TEXT, labels={"a\0b": "value"}),
+    "U+0000 in a description": save("description", description="a\0b"),
     # Vectors
     "NaN in a vector": add("embedding", **TEXT, embedding=vector(1, 0, NAN)),
     "infinity in a vector": add("embedding", **TEXT, embedding=vector(1, 0, INFINITY)),

@@ -86,6 +86,12 @@ class Checks:
         """The id of a session."""
         if len(value.encode()) > self.limits.session_id_bytes_max:
             raise InvalidArgument(field, f"has more than {self.limits.session_id_bytes_max} bytes")
+        _no_nul(field, value)
+
+    def description(self, field: str, value: str) -> None:
+        """What a state is described by."""
+        self.size(field, len(value.encode()), "state_description_bytes_max")
+        _no_nul(field, value)
 
     def state_key(self, value: str) -> None:
         """The key of a state."""
@@ -144,6 +150,7 @@ class Checks:
                 raise InvalidArgument(
                     field, f"a value has more than {self.limits.label_value_bytes_max} bytes"
                 )
+            _no_nul(field, key + value)
 
     def vector(self, field: str, vector: Vector) -> None:
         """A vector has a direction."""
@@ -262,6 +269,12 @@ class Checks:
     def _tool_names(self, field: str, tool_call_id: str, name: str) -> None:
         self.name(f"{field}.tool_call_id", tool_call_id, self.limits.name_bytes_max, required=False)
         self.name(f"{field}.name", name, self.limits.name_bytes_max, required=False)
+
+
+def _no_nul(field: str, value: str) -> None:
+    """Names are kept in columns of text, and not every database can hold U+0000 there."""
+    if "\0" in value:
+        raise InvalidArgument(field, "may not hold U+0000")
 
 
 def _depth(field: str, value: Json) -> int:

@@ -237,9 +237,7 @@ class Memories:
         self._checks.name(f"{field}.key", state.key, self._checks.limits.state_key_bytes_max)
         self._checks.size(f"{field}.value", len(state.value_json), "state_value_bytes_max")
         self._checks.size(f"{field}.value", state.nbytes, "state_encoded_bytes_max")
-        self._checks.size(
-            f"{field}.description", len((state.description or "").encode()), "state_description_bytes_max"
-        )
+        self._checks.description(f"{field}.description", state.description or "")
         self._checks.expiry(field, state.expire_us, None, state.now_us)
 
     async def _give_vectors(self, namespace: str, writes: Sequence[ItemWrite]) -> list[Degradation]:

@@ -223,7 +223,7 @@ class ResultStorage:
         if name == "key":
             self._checks.state_key(text)
         else:
-            self._checks.size(name, len(text.encode()), "state_description_bytes_max")
+            self._checks.description(name, text)
 
     # --- saving -------------------------------------------------------------------------------
 

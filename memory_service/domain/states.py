@@ -77,7 +77,7 @@ class States:
         if ttl_us is not None and ttl_us <= 0:
             raise InvalidArgument("ttl", "must be positive")
         if description is not None:
-            self._checks.size("description", len(description.encode()), "state_description_bytes_max")
+            self._checks.description("description", description)
         expire_us = None if ttl_us is None else now + ttl_us
         write = StateWrite(key, encoded, now, description, expire_us, expected_version)
         attribute_states([write])
