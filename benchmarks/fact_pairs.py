@@ -8,6 +8,7 @@ the rules make of a perfect and of a careless one; `--llm MODEL` asks a real one
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,10 +16,13 @@ from pathlib import Path
 import click
 import msgspec
 
-from memory_service.decisions import DecidedBy
-from memory_service.domain.deciding import Deciding
-from memory_service.domain.facts.comparison import Relation, compare
-from memory_service.domain.facts.comparison_by_model import compare_by_model, guarded
+from memory_service.caller import Owner
+from memory_service.deciders.base import Known, Relation, Undecided
+from memory_service.deciders.llm.comparing import guarded
+from memory_service.deciders.llm.decider import LlmDecider
+from memory_service.deciders.rules.comparison import compare
+from memory_service.deciders.rules.decider import RulesDecider
+from memory_service.deciders.rules.relevance import Words
 from memory_service.embedders.local import LocalEmbedder
 from memory_service.llms.openai import LlmSettings, OpenAILlm
 
@@ -102,14 +106,13 @@ def judge_by_answers(pairs: Iterable[Pair], relation: Relation | None = None) ->
 
 async def judge_by_model(pairs: Sequence[Pair], model: str) -> list[Judged]:
     """Ask a language model about each pair. Pairs without an answer are missing."""
-    llm = OpenAILlm(LlmSettings(model=model))
+    llm, words = OpenAILlm(LlmSettings(model=model)), Words()
     judged = []
     try:
         for pair in pairs:
-            compared = await compare_by_model(
-                Deciding(llm, DecidedBy.UNSPECIFIED), pair.new, {"known-1": pair.known}
-            )
-            for verdict in compared.verdicts.values() if compared else ():
+            decider = LlmDecider(llm, Owner("", b""), RulesDecider(words), insist=False)
+            with contextlib.suppress(Undecided):
+                (verdict,) = await decider.compare(pair.new, [Known("known-1", pair.known)], 1.0)
                 judged.append(Judged(pair, verdict.relation, verdict.reason))
     finally:
         await llm.close()

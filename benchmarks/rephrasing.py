@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from memory_service.domain.facts.rephrasing import third_person
+from memory_service.deciders.rules.rephrasing import third_person
 
 SENTENCES = Path(__file__).resolve().parents[1] / "tests" / "data" / "rephrasing.json"
 SHARE_MIN = 0.9

@@ -25,6 +25,9 @@ Json = Any
 CLIENT_MODEL = "client"
 """The embedding model of vectors that clients bring themselves."""
 
+PREVIEW_CHARS = 100
+"""Characters of a state's value that are its preview."""
+
 
 class Role(enum.StrEnum):
     """Who speaks in a chat message."""
@@ -281,6 +284,28 @@ class StateEntry:
     def expired(self, now_us: int) -> bool:
         """Whether the value has ceased to exist."""
         return self.expire_us is not None and self.expire_us <= now_us
+
+    @property
+    def preview(self) -> str:
+        """The beginning of the value as JSON."""
+        # No more than as many bytes as so many characters and one have: a value may have a million.
+        text = self.value_json[: 4 * (PREVIEW_CHARS + 1)].decode(errors="ignore")
+        return text if len(text) <= PREVIEW_CHARS else text[:PREVIEW_CHARS] + "..."
+
+
+class Contribution(msgspec.Struct, frozen=True):
+    """The share of one channel: raw_score / scale * weight; `counted` where that is not raw_score."""
+
+    channel: str
+    raw_score: float
+    weight: float
+    scale: float
+    counted: float | None = None
+
+    @property
+    def value(self) -> float:
+        """What it adds to the score."""
+        return (self.raw_score if self.counted is None else self.counted) / self.scale * self.weight
 
 
 class ChangeType(enum.IntEnum):

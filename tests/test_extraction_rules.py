@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memory_service.domain.facts.categories import Category
-from memory_service.domain.facts.extraction import extract
+from memory_service.deciders.base import Category
+from memory_service.deciders.rules.extraction import extract
 
 IDENTITY, PREFERENCE, RELATIONSHIP, PROJECT, CONTEXT = (
     Category.IDENTITY,
@@ -123,13 +123,13 @@ NO_FACTS = [
 def test_a_fact_is_found_with_its_category(said: str, category: Category) -> None:
     [candidate] = extract(said)
     assert candidate.category is category
-    assert candidate.content == said
+    assert candidate.quote == said
     assert 10 <= len(candidate.reasoning) <= 200
 
 
 @pytest.mark.parametrize("said", NO_FACTS)
 def test_what_is_no_lasting_fact_is_left_out(said: str) -> None:
-    assert extract(said) == []
+    assert list(extract(said)) == []
 
 
 def test_facts_come_sentence_by_sentence_in_order() -> None:
@@ -137,7 +137,7 @@ def test_facts_come_sentence_by_sentence_in_order() -> None:
         "Hi! My name is Dr. Ada King. I live in Bath, and I love walking.\n"
         "Can you recommend a route?\n- I'm allergic to bees\n- what about the weather?"
     )
-    assert [candidate.content for candidate in candidates] == [
+    assert [candidate.quote for candidate in candidates] == [
         "My name is Dr. Ada King.",
         "I live in Bath, and I love walking.",
         "I'm allergic to bees",
@@ -145,7 +145,7 @@ def test_facts_come_sentence_by_sentence_in_order() -> None:
 
 
 def test_code_is_not_what_the_user_says() -> None:
-    assert extract("Fix this:\n```\n# I live in Paris\nprint('My name is Bob')\n```\n") == []
+    assert list(extract("Fix this:\n```\n# I live in Paris\nprint('My name is Bob')\n```\n")) == []
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_code_is_not_what_the_user_says() -> None:
 )
 def test_a_request_counts_for_the_sentence_beside_it(said: str) -> None:
     [candidate] = extract(said)
-    assert candidate.content == "The gate code is 4711."
+    assert candidate.quote == "The gate code is 4711."
     assert candidate.category is Category.CONTEXT
     assert candidate.explicit
 
@@ -166,8 +166,8 @@ def test_a_request_to_remember_is_told() -> None:
 
 
 def test_contents_that_are_too_short_or_too_long_are_left_out() -> None:
-    assert extract("I like Go") == []
+    assert list(extract("I like Go")) == []
     longest = "I like " + "x" * 493
     assert len(longest) == 500
-    assert [candidate.content for candidate in extract(longest)] == [longest]
-    assert extract(longest + "x") == []
+    assert [candidate.quote for candidate in extract(longest)] == [longest]
+    assert list(extract(longest + "x")) == []

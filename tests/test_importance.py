@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memory_service.domain.facts.categories import Category
-from memory_service.domain.facts.importance import Importance, decay_factor, importance
+from memory_service.deciders.base import Category, Importance
+from memory_service.deciders.rules.importance import importance
+from memory_service.domain.facts.reading import decay_factor
 
 
 def amounts(rated: Importance) -> dict[str, float]:

@@ -84,7 +84,7 @@ def test_the_table_has_every_limit_of_the_code_with_its_value_and_no_other() -> 
         "stores/hnsw/kept_copy.KEPT_DAYS",
         "stores/sqlite._BUSY_MS",
         "domain/memories._UPDATE_TRIES",
-        "domain/facts/saving._REASONING_CHARS_MIN",
+        "deciders/base.REASONING_CHARS_MIN",
         "server/access/key_sets._KEPT_S",
     ],
 )

@@ -12,9 +12,9 @@ import msgspec
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from memory_service.deciders.base import Category
+from memory_service.deciders.rules.importance import importance
 from memory_service.domain.context_block import ContextBlock
-from memory_service.domain.facts.categories import Category
-from memory_service.domain.facts.importance import importance
 from memory_service.domain.facts.memory import Fact, Memory
 from memory_service.domain.facts.prompt_block import prompt_block, without_recalled
 from memory_service.domain.marks import without_angles

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.rephrasing import SHARE_MIN, cases, share_right
-from memory_service.domain.facts.categories import Category
-from memory_service.domain.facts.extraction import extract
-from memory_service.domain.facts.importance import importance
-from memory_service.domain.facts.rephrasing import third_person
-from memory_service.domain.facts.requests import without_request
-from memory_service.domain.facts.sentences import sentences
+from memory_service.deciders.base import Category
+from memory_service.deciders.rules.extraction import extract
+from memory_service.deciders.rules.importance import importance
+from memory_service.deciders.rules.rephrasing import third_person
+from memory_service.deciders.rules.requests import without_request
+from memory_service.deciders.rules.sentences import sentences
 
 
 @pytest.mark.parametrize(
@@ -188,5 +188,5 @@ _PIECES = [
 def test_any_text_can_be_rephrased_searched_and_rated(text: str) -> None:
     assert "".join(sentences(text)) == text
     third_person(text)
-    extract(text)
+    list(extract(text))
     importance(text, Category.CONTEXT, text)

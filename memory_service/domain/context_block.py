@@ -12,8 +12,8 @@ from collections.abc import Callable
 import msgspec
 
 from memory_service.domain.marks import holds
-from memory_service.domain.tokens import estimate_tokens
 from memory_service.records import StateEntry
+from memory_service.tokens import estimate_tokens
 
 _HEADING = "[Relevant Memory]\n"
 _HEADING_BEGINS = "[relevantmemory"

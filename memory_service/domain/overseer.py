@@ -10,21 +10,23 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
 from memory_service.clock import now_us
+from memory_service.deciders.base import (
+    REASON_CHARS_MAX,
+    VALUE_BYTES_SEARCHED,
+    Begin,
+    Candidate,
+    Deciding,
+    KeySearch,
+)
 from memory_service.decisions import DecidedBy, Failure, FailureReason, Usage
 from memory_service.domain.checks import Checks
 from memory_service.domain.context_block import ContextBlock
-from memory_service.domain.deciding import Deciding
 from memory_service.domain.embedding import Degradation, TextEmbedding
-from memory_service.domain.ranking import Contribution
-from memory_service.domain.relevance import VALUE_BYTES_SEARCHED, Candidate, KeySearch, Words, rank, relevant
-from memory_service.domain.relevance_question import INSTRUCTIONS, RelevantKeys, listing_of
 from memory_service.errors import InvalidArgument, Unavailable
 from memory_service.giving_way import each
-from memory_service.llms.base import Llm
-from memory_service.records import DegradationReason, StateEntry, Vector
+from memory_service.records import Contribution, DegradationReason, StateEntry
 from memory_service.stores.base import Store
 
-REASON_CHARS_MAX = 500
 _LIMIT, _LIMIT_MAX = 10, 100
 _TOKENS = 2000
 _CANDIDATES, _CANDIDATES_MAX = 50, 200
@@ -32,8 +34,6 @@ _SCANNED_AT_ONCE = 200
 # So many keys are compared by their vectors: all candidates there can be. More would make a call slow,
 # and dear where a provider embeds.
 _EMBEDDED_MAX = _CANDIDATES_MAX
-_UNKNOWN_KEYS_TOLD_MAX = 20
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 class KeyVerdict(enum.IntEnum):
@@ -94,33 +94,30 @@ class Overseer:
         store: Store,
         embedding: TextEmbedding,
         checks: Checks,
-        llm: Llm | None,
+        begin: Begin,
         entry_bytes: Callable[[StateEntry], int],
     ) -> None:
         self._store = store
         self._embedding = embedding
         self._checks = checks
-        self._llm = llm
+        self._begin = begin
         self._entry_bytes = entry_bytes
-        self._words = Words()
 
     async def check_relevance(self, query: RelevanceQuery) -> RelevantState:
-        """Return the state that a goal needs. Raises LLM_REQUIRED and LLM_UNAVAILABLE, see `Deciding`."""
+        """Return the state that a goal needs. Raises LLM_REQUIRED and LLM_UNAVAILABLE, see `Begin`."""
         limit, max_tokens, max_candidates = self._check(query)
-        deciding = Deciding(self._llm, query.decide_by, query.namespace)
+        deciding = self._begin(query.decide_by, query.namespace)
         info = await self._store.namespace(query.namespace)
         # Read before the keys: who follows the changes from here on misses none.
         answer = RelevantState(revision=info.revision if info else 0)
-        search = KeySearch(query.goal, self._words)
+        search, _ = await deciding.ask(lambda decider: decider.search(query.goal))
         async for entries in self._scan(query.namespace, query.pattern):
             await each(search.add, entries)
-        answer.key_count = len(search.candidates)
-        if not search.candidates:
+            answer.key_count += len(entries)
+        if not answer.key_count:
             answer.reason = "no key matches the pattern" if query.pattern else "there is no saved state"
             return answer
-        await each(search.weigh, search.candidates)
-        pool = search.by_words(_EMBEDDED_MAX)
-        ranked, answer.degraded = await self._rank(query.goal, pool)
+        ranked, answer.degraded = await self._rank(query.goal, search)
         chosen = await self._decide(query.goal, ranked[:max_candidates], deciding, answer)
         await self._load(query, chosen, limit, max_tokens, answer)
         answer.usage = deciding.usage
@@ -160,32 +157,34 @@ class Overseer:
             # Other calls have their turn, however many keys there are.
             await asyncio.sleep(0)
 
-    async def _rank(
-        self, goal: str, pool: Sequence[Candidate]
-    ) -> tuple[list[Candidate], Sequence[Degradation]]:
+    async def _rank(self, goal: str, search: KeySearch) -> tuple[list[Candidate], Sequence[Degradation]]:
         """Return candidates by words and by meaning, the best first, and what could not be done."""
-        nothing: list[Vector | None] = [None] * len(pool)
+        pool = await search.best(_EMBEDDED_MAX)
         # Vectors of state are not stored, so those of the namespace are no obstacle.
         trouble = self._embedding.obstacle(None)
         if trouble is not None:
-            return rank(pool, None, nothing), (trouble,)
+            return search.rank(pool), (trouble,)
         try:
-            goal_vector, *vectors = await self._embedding.vectors([goal, *(each.text for each in pool)])
+            goal_vector, *vectors = await self._embedding.vectors([goal, *map(search.text, pool)])
         except Unavailable as error:
-            return rank(pool, None, nothing), (_unavailable(error),)
-        return rank(pool, goal_vector, vectors), ()
+            return search.rank(pool), (_unavailable(error),)
+        return search.rank(pool, goal_vector, vectors), ()
 
     async def _decide(
         self, goal: str, ranked: list[Candidate], deciding: Deciding, answer: RelevantState
     ) -> list[KeyDecision]:
         """Decide on candidates; set the answer's decisions but for what is loaded. Return the relevant."""
-        if deciding.model:
-            shown, listing = listing_of(ranked)
-            data = {"goal": goal, "saved state": listing}
-            named = await deciding.ask(INSTRUCTIONS, data, RelevantKeys)
-            if named is not None:
-                return _by_model(shown, named, answer)
-        return _by_rules(ranked, answer)
+        found, by = await deciding.ask(lambda decider: decider.relevant(goal, ranked))
+        answer.decided_by, answer.reason = by, found.reason
+        answer.decisions = [
+            KeyDecision(candidate.key, verdict, by, why, candidate.score, candidate.shares)
+            for verdict, some in (
+                (KeyVerdict.RELEVANT, found.needed),
+                (KeyVerdict.NOT_RELEVANT, found.others),
+            )
+            for candidate, why in some
+        ]
+        return answer.decisions[: len(found.needed)]
 
     async def _load(
         self,
@@ -229,14 +228,7 @@ def _within(field_name: str, value: int | None, least: int, most: int, default: 
 async def live_entry(store: Store, namespace: str, key: str) -> StateEntry | None:
     """Return an entry; None where there is none, or none any more."""
     entry = (await store.load_states(namespace, [key])).get(key)
-    expired = entry is not None and entry.expire_us is not None and entry.expire_us <= now_us()
-    return None if expired else entry
-
-
-def told_reason(text: str, otherwise: str) -> str:
-    """Return a language model's reason as one line of at most 500 characters."""
-    line = _CONTROL.sub(" ", text).strip()[:REASON_CHARS_MAX]
-    return line or otherwise
+    return None if entry is None or entry.expired(now_us()) else entry
 
 
 def _unavailable(error: Unavailable) -> Degradation:
@@ -248,45 +240,3 @@ def _unavailable(error: Unavailable) -> Degradation:
 def _omit(decision: KeyDecision, why: str) -> None:
     decision.verdict = KeyVerdict.OMITTED
     decision.reason = f"{why}; needed because: {decision.reason}"[:REASON_CHARS_MAX]
-
-
-def _by_rules(ranked: Sequence[Candidate], answer: RelevantState) -> list[KeyDecision]:
-    chosen = relevant(ranked)
-    keys = {candidate.key for candidate in chosen}
-    answer.decided_by = DecidedBy.RULES
-    answer.reason = f"{len(chosen)} of {len(ranked)} keys share enough words or meaning with the goal"
-    for candidate in ranked:
-        needed = candidate.key in keys
-        verdict = KeyVerdict.RELEVANT if needed else KeyVerdict.NOT_RELEVANT
-        answer.decisions.append(_decision(candidate, verdict, DecidedBy.RULES, candidate.why(needed=needed)))
-    return [decision for decision in answer.decisions if decision.key in keys]
-
-
-def _by_model(shown: Sequence[Candidate], named: RelevantKeys, answer: RelevantState) -> list[KeyDecision]:
-    """Take a model's word for the keys that it was shown, and for no others."""
-    by_key = {candidate.key: candidate for candidate in shown}
-    needed: dict[str, Candidate] = {}
-    unknown: dict[str, None] = {}
-    for key in named.relevant_keys:
-        known = key if key in by_key else key.strip()
-        if known in by_key:
-            needed[known] = by_key[known]
-        else:
-            unknown[key] = None
-    message = "the language model named a key that it was not shown"
-    for key in list(unknown)[:_UNKNOWN_KEYS_TOLD_MAX]:
-        answer.failures.append(Failure(FailureReason.UNKNOWN_KEY, message, key))
-    answer.decided_by = DecidedBy.LLM
-    summary = f"the language model named {len(needed)} of {len(shown)} keys"
-    answer.reason = told_reason(named.reason, summary)
-    why_not = "the language model did not name it"
-    others = [candidate for candidate in shown if candidate.key not in needed]
-    answer.decisions = [
-        *(_decision(c, KeyVerdict.RELEVANT, DecidedBy.LLM, answer.reason) for c in needed.values()),
-        *(_decision(c, KeyVerdict.NOT_RELEVANT, DecidedBy.LLM, why_not) for c in others),
-    ]
-    return answer.decisions[: len(needed)]
-
-
-def _decision(candidate: Candidate, verdict: KeyVerdict, by: DecidedBy, reason: str) -> KeyDecision:
-    return KeyDecision(candidate.key, verdict, by, reason, candidate.score, candidate.shares)

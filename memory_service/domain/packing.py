@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 
 from memory_service.domain.search_text import search_text
-from memory_service.domain.tokens import estimate_tokens
 from memory_service.records import Item
+from memory_service.tokens import estimate_tokens
 
 MISSES_MAX = 32
 """After so many results that do not fit, no more are tried: what is left to find fits ever less."""

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from memory_service.clock import now_us
+from memory_service.deciders.base import Category
 from memory_service.domain.documents import DOCUMENT_TAG
-from memory_service.domain.facts.categories import Category
 from memory_service.domain.facts.memory import Status
 from memory_service.domain.ids import is_made
 from memory_service.domain.interaction_items import CONTENT_TAG, LINK_TAG, PARTY_TAG, SESSION_TAG

@@ -19,7 +19,7 @@ import numpy as np
 
 from memory_service.domain.weighted_sums import best_of, descending
 from memory_service.errors import InvalidArgument
-from memory_service.records import Hits, RetrieveMode
+from memory_service.records import Contribution, Hits, RetrieveMode
 
 LEXICAL_WEIGHT = 0.75
 VECTOR_WEIGHT = 0.25
@@ -60,21 +60,6 @@ class ScoreWeights(msgspec.Struct, frozen=True):
 
 
 DEFAULT_WEIGHTS = ScoreWeights()
-
-
-class Contribution(msgspec.Struct, frozen=True):
-    """The share of one channel: raw_score / scale * weight; `counted` where that is not raw_score."""
-
-    channel: str
-    raw_score: float
-    weight: float
-    scale: float
-    counted: float | None = None
-
-    @property
-    def value(self) -> float:
-        """What it adds to the score."""
-        return (self.raw_score if self.counted is None else self.counted) / self.scale * self.weight
 
 
 Shares = tuple[Contribution, ...]

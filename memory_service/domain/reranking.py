@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 
 from memory_service.domain.embedding import Degradation
-from memory_service.domain.ranking import Contribution, Ranked
+from memory_service.domain.ranking import Ranked
 from memory_service.domain.search_text import search_text
-from memory_service.records import DegradationReason
+from memory_service.records import Contribution, DegradationReason
 from memory_service.rerankers.base import Reranker, RerankerFailed
 from memory_service.stores.base import Store
 

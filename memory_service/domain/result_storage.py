@@ -7,22 +7,13 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
-import msgspec
-
+from memory_service.deciders.base import Begin, Deciding, ToolOutput
 from memory_service.decisions import DecidedBy, Failure, FailureReason, Usage
 from memory_service.domain.answers import Answering, Repeated, check_new, keep_answer
 from memory_service.domain.checks import Checks
-from memory_service.domain.deciding import Deciding
-from memory_service.domain.overseer import live_entry, told_reason
+from memory_service.domain.overseer import live_entry
 from memory_service.domain.states import States
-from memory_service.domain.storage_rules import Verdict, evaluate
-from memory_service.errors import (
-    Conflict,
-    InvalidArgument,
-    MemoryServiceError,
-    Unavailable,
-)
-from memory_service.llms.base import Llm
+from memory_service.errors import Conflict, InvalidArgument, MemoryServiceError
 from memory_service.records import Json, Receipt, StateEntry
 from memory_service.stores.base import Store
 
@@ -30,30 +21,9 @@ SKIPPED_TOOLS = ("getCurrentDate", "calculateTimestamp", "llm_analyze")
 """Tools whose results are never kept, unless the configuration names others."""
 
 _TOOL_NAME_BYTES_MAX = 256
-_RESULT_CHARS_SHOWN = 2000
-# Some milliseconds at most. Twice as many would be twice that.
-_INLINE_BYTES_MAX = 20_000
-_ARGUMENTS_CHARS_SHOWN = 1000
 
 _RequestName = tuple[str, str]
 """Namespace and id of a request."""
-
-_INSTRUCTIONS = """\
-You decide whether the result of a tool should be saved to memory for future use. Save only what is useful
-across multiple sessions, such as preferences, lists of people, profiles, settings or patterns. Do not save
-data for a single query, such as times, the weather, one-off numbers or the hits of a search; never save
-passwords or tokens. "result" may be cut off. Answer with save; with key, a short descriptive name in
-snake_case to keep it under; with description, one sentence that says what the value is, so that it is found
-again; and with reason, a brief explanation."""
-
-
-class StorageAnswer(msgspec.Struct):
-    """Whether to save the result, and as what."""
-
-    save: bool
-    key: str = ""
-    reason: str = ""
-    description: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,13 +73,13 @@ class ResultStorage:
         store: Store,
         states: States,
         checks: Checks,
-        llm: Llm | None,
+        begin: Begin,
         skipped_tools: Collection[str] = SKIPPED_TOOLS,
     ) -> None:
         self._store = store
         self._states = states
         self._checks = checks
-        self._llm = llm
+        self._begin = begin
         self._skipped_tools = frozenset(skipped_tools)
         self._locks: WeakValueDictionary[_RequestName, asyncio.Lock] = WeakValueDictionary()
 
@@ -118,10 +88,10 @@ class ResultStorage:
     ) -> StorageDecision:
         """Decide on a result, and save it if that is asked for and decided.
 
-        Raises LLM_REQUIRED and LLM_UNAVAILABLE, see `Deciding`, and Repeated.
+        Raises LLM_REQUIRED and LLM_UNAVAILABLE, see `Begin`, and Repeated.
         """
         encoded = self._check(asked, request)
-        deciding = Deciding(self._llm, asked.decide_by, asked.namespace)
+        deciding = self._begin(asked.decide_by, asked.namespace)
         if request is None:
             return await self._evaluate(asked, encoded, deciding, None)
         # A request that comes twice at once is decided once: the second waits for the answer.
@@ -183,47 +153,31 @@ class ResultStorage:
         if asked.is_error:
             decision.reason = "the tool failed, and the result of a failure is never kept"
             return
-        if len(encoded) <= _INLINE_BYTES_MAX:
-            verdict = evaluate(asked.tool_name, asked.result, asked.goal)
-        else:
-            # Others do not wait while rules look through a large result.
-            verdict = await asyncio.to_thread(evaluate, asked.tool_name, asked.result, asked.goal)
-        answer = await deciding.ask(_INSTRUCTIONS, _shown(asked, encoded, before), StorageAnswer)
-        if answer is not None:
-            decision.decided_by = DecidedBy.LLM
-            verdict = self._by_model(asked, answer, verdict, decision.failures)
-        decision.should_save, decision.reason = verdict.save, verdict.reason
-        if verdict.save:
-            decision.key, decision.description = asked.key or verdict.key, verdict.description
+        output = ToolOutput(
+            asked.tool_name,
+            asked.result,
+            encoded,
+            asked.goal,
+            asked.arguments,
+            asked.key,
+            before.value_json if before else None,
+            self._problem,
+        )
+        keeping, decision.decided_by = await deciding.ask(lambda decider: decider.keep(output))
+        decision.should_save, decision.reason = keeping.keep, keeping.reason
+        if keeping.keep:
+            decision.key, decision.description = asked.key or keeping.key, keeping.description
 
-    def _by_model(
-        self, asked: ToolResult, answer: StorageAnswer, rules: Verdict, failures: list[Failure]
-    ) -> Verdict:
-        """Take a model's answer; where a part of it is not allowed, that of the rules takes its place."""
-        verb = "should" if answer.save else "should not"
-        reason = told_reason(answer.reason, f"the language model says that it {verb} be kept")
-        if not answer.save:
-            return Verdict(False, reason, "", "")
-        parts = [rules.key, rules.description]
-        for at, (name, text) in enumerate((("key", answer.key), ("description", answer.description))):
-            if name == "key" and asked.key:
-                continue
-            text = " ".join(text.split()) if name == "description" else text.strip()
-            try:
-                self._check_part(name, text)
-                parts[at] = text or parts[at]
-            except MemoryServiceError as error:
-                if asked.decide_by is DecidedBy.LLM:
-                    raise Unavailable.llm(error.message) from error
-                message = f"the language model's answer was not allowed: {error.message}"
-                failures.append(Failure(FailureReason.INVALID_VALUE, message, answer.key))
-        return Verdict(True, reason, *parts)
-
-    def _check_part(self, name: str, text: str) -> None:
-        if name == "key":
-            self._checks.state_key(text)
-        else:
-            self._checks.description(name, text)
+    def _problem(self, name: str, text: str) -> str:
+        """Return what forbids a key or a description; empty: nothing."""
+        try:
+            if name == "key":
+                self._checks.state_key(text)
+            else:
+                self._checks.description(name, text)
+        except MemoryServiceError as error:
+            return error.message
+        return ""
 
     # --- saving -------------------------------------------------------------------------------
 
@@ -284,21 +238,3 @@ class ResultStorage:
         exists = reason is FailureReason.KEY_EXISTS
         message = "the key exists already" if exists else "the key was changed while it was decided on"
         decision.failures.append(Failure(reason, f"{message}; nothing was saved", decision.key))
-
-
-def _shown(asked: ToolResult, encoded: bytes, before: StateEntry | None) -> dict[str, str]:
-    """Return what a language model is told of a result."""
-    data = {"tool": asked.tool_name, "goal": asked.goal or "(not known)"}
-    if asked.arguments:
-        data["arguments"] = _beginning(msgspec.json.encode(asked.arguments), _ARGUMENTS_CHARS_SHOWN)
-    data["result"] = _beginning(encoded, _RESULT_CHARS_SHOWN)
-    if asked.key:
-        data["key that the caller chose"] = asked.key
-    if before is not None:
-        data["value that the key has now"] = _beginning(before.value_json, _ARGUMENTS_CHARS_SHOWN)
-    return data
-
-
-def _beginning(encoded: bytes, chars: int) -> str:
-    text = encoded.decode()
-    return text if len(text) <= chars else text[:chars] + "..."

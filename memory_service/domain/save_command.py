@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import enum
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from memory_service.clock import now_us
+from memory_service.deciders.base import Begin
+from memory_service.decisions import DecidedBy
 from memory_service.domain.answers import live_versions
 from memory_service.domain.checks import Checks
 from memory_service.domain.documents import Document, DocumentDraft, Fragment, document_of
@@ -26,8 +26,6 @@ COMMANDS = ("save_memory", "save this", "remember this")
 RECENT_MESSAGES = 5
 _RECENT_MESSAGES_MAX = 100
 _TRIES = 10
-# Some milliseconds with as many commands as there may be. Twice as many would be twice that.
-_INLINE_CHARS_MAX = 4000
 _SAVE_FAILED = "Sorry, I encountered an error while trying to save that information."
 
 
@@ -84,46 +82,6 @@ class Handled:
         return _FEEDBACK[self.outcome]
 
 
-def recognised(text: str, commands: Sequence[str]) -> str:
-    """Return the first of the commands that a text is, or holds; empty when there is none.
-
-    A command with a space may stand anywhere in the text, in any case. One without must be the
-    whole text, in any case, or stand in it in capitals. It never stands inside of a longer word.
-    """
-    text = " ".join(text.split())
-    folded = text.casefold()
-    for command in commands:
-        wanted = " ".join(command.split())
-        if " " in wanted:
-            found = _stands_in(folded, wanted.casefold())
-        else:
-            found = folded == wanted.casefold() or _stands_in(text, wanted.upper())
-        if found:
-            return command
-    return ""
-
-
-async def _recognised(text: str, commands: Sequence[str]) -> str:
-    """As `recognised`. Others do not wait while it looks through a long text."""
-    if len(text) <= _INLINE_CHARS_MAX:
-        return recognised(text, commands)
-    return await asyncio.to_thread(recognised, text, commands)
-
-
-def _stands_in(text: str, words: str) -> bool:
-    """Whether the words stand in a text. Scripts that put no spaces between words have no bounds."""
-    for match in re.finditer(re.escape(words), text):
-        before, after = text[max(match.start() - 1, 0) : match.start()], text[match.end() : match.end() + 1]
-        if not (_joins(before, words[0]) or _joins(words[-1], after)):
-            return True
-    return False
-
-
-def _joins(left: str, right: str) -> bool:
-    """Whether two neighbours are of one word."""
-    return all(c and (c == "_" or c.isdigit() or c.islower() or c.isupper()) for c in (left, right))
-
-
 class SaveCommand:
     """Handles messages that may be commands to save, each in one step."""
 
@@ -132,6 +90,7 @@ class SaveCommand:
         store: Store,
         knowledge: Knowledge,
         checks: Checks,
+        begin: Begin,
         *,
         commands: Sequence[str] = COMMANDS,
         max_recent_messages: int = RECENT_MESSAGES,
@@ -139,6 +98,7 @@ class SaveCommand:
         self._store = store
         self._knowledge = knowledge
         self._checks = checks
+        self._begin = begin
         self._commands = tuple(commands)
         self._max_recent_messages = max_recent_messages
 
@@ -177,8 +137,7 @@ class SaveCommand:
     async def _handle(
         self, namespace: str, spoken: Spoken, split: Split, request: RequestKey | None
     ) -> Handled:
-        commands = spoken.commands or self._commands
-        command = await _recognised(spoken.text, commands)
+        command = await self._recognised(namespace, spoken, spoken.text)
         receipt = await self._store.find_receipt(namespace, request) if request else None
         if receipt is not None:
             return await self._repeated(namespace, spoken, receipt)
@@ -196,6 +155,13 @@ class SaveCommand:
                 last = error
         raise last
 
+    async def _recognised(self, namespace: str, spoken: Spoken, text: str) -> str:
+        """Return the command that a text is, or holds; empty: none."""
+        commands = spoken.commands or self._commands
+        deciding = self._begin(DecidedBy.RULES, namespace)
+        command, _ = await deciding.ask(lambda decider: decider.command(text, commands))
+        return command
+
     async def _decide(self, namespace: str, spoken: Spoken, command: str) -> Handled:
         """Decide what to do, as things are: SAVED means to save."""
         info = await self._store.namespace(namespace)
@@ -203,7 +169,7 @@ class SaveCommand:
         message = await self._choose(namespace, spoken)
         if message is None:
             return Handled(SaveOutcome.NO_MESSAGE, revision, command)
-        if await _recognised(_text_of(message), spoken.commands or self._commands):
+        if await self._recognised(namespace, spoken, _text_of(message)):
             return Handled(SaveOutcome.INVALID_STATE, revision, command, message)
         try:
             document = await self._knowledge.document(namespace, document_id(message))

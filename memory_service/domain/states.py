@@ -15,12 +15,11 @@ from memory_service.domain.provenance import attribute_states
 from memory_service.domain.screening import Screening
 from memory_service.errors import InvalidArgument, NotFound
 from memory_service.giving_way import Part, each
-from memory_service.records import Json, Receipt, RequestKey, StateEntry, StateWrite
+from memory_service.records import PREVIEW_CHARS, Json, Receipt, RequestKey, StateEntry, StateWrite
 from memory_service.stores.base import Store
 
 _SCANNED_AT_ONCE = 500
 _SCANNED_PER_PAGE = 5000
-_PREVIEW_CHARS = 100
 _WILDCARD = re.compile(r"[*?\[]")
 
 
@@ -121,7 +120,7 @@ class States:
         scope = ("states", namespace)
         after = str(self._tokens.read(scope, page_token)[0]) if page_token else ""
         entries = await self._store.scan_states(
-            namespace, after, size + 1, now_us=now_us(), value_chars=_PREVIEW_CHARS + 1
+            namespace, after, size + 1, now_us=now_us(), value_chars=PREVIEW_CHARS + 1
         )
         more = len(entries) > size
         entries = entries[:size]
@@ -176,10 +175,3 @@ class States:
         if request is None and await self._store.namespace(namespace) is None:
             return Receipt(0)
         return await self._store.clear_states(namespace, request=request)
-
-
-def preview(entry: StateEntry) -> str:
-    """Return the beginning of a value as JSON."""
-    # No more than as many bytes as so many characters and one have: a value may have a million.
-    text = entry.value_json[: 4 * (_PREVIEW_CHARS + 1)].decode(errors="ignore")
-    return text if len(text) <= _PREVIEW_CHARS else text[:_PREVIEW_CHARS] + "..."

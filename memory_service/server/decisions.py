@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from memory_service.decisions import DecidedBy, Failure, Usage
 from memory_service.domain.embedding import Degradation
-from memory_service.domain.ranking import Contribution
 from memory_service.errors import InvalidArgument
+from memory_service.records import Contribution
 from memory_service.v1 import memory_pb2, overseer_pb2
 
 _KEY_BYTES_MAX = 512

@@ -9,7 +9,6 @@ import grpc
 from memory_service.domain.answers import Answering
 from memory_service.domain.overseer import KeyDecision, Overseer, RelevanceQuery
 from memory_service.domain.result_storage import ResultStorage, StorageDecision, ToolResult
-from memory_service.domain.tokens import estimate_tokens
 from memory_service.errors import InvalidArgument
 from memory_service.server.answers import answered
 from memory_service.server.decisions import (
@@ -22,6 +21,7 @@ from memory_service.server.decisions import (
 from memory_service.server.memory_servicer import request_key
 from memory_service.server.states import fill_state
 from memory_service.server.values import to_dict, to_json, ttl_us
+from memory_service.tokens import estimate_tokens
 from memory_service.v1 import overseer_pb2 as pb
 from memory_service.v1 import overseer_pb2_grpc
 

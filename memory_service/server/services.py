@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memory_service.config import Config
+from memory_service.deciders.choice import Deciders
 from memory_service.domain.administration import Administration
 from memory_service.domain.backfill import Backfill
 from memory_service.domain.change_feed import ChangeFeed
@@ -16,7 +17,7 @@ from memory_service.domain.facts.extracting import FactExtracting
 from memory_service.domain.facts.judging import Judging
 from memory_service.domain.facts.reading import MemoryReading
 from memory_service.domain.facts.saving import FactSaving
-from memory_service.domain.facts.settling import Locks
+from memory_service.domain.facts.settling import Parts
 from memory_service.domain.fragment_search import FragmentSearch
 from memory_service.domain.interaction_context import InteractionContext
 from memory_service.domain.interactions import Interactions
@@ -85,6 +86,7 @@ class Services:
     ) -> None:
         self._config, self._store, self._embedder, self._llm = config, store, embedder, llm
         self._reranker, self._tokens = reranker, tokens
+        self._begin = Deciders(llm).begin
         self._checks = Checks(config.limits)
         self._embedding = TextEmbedding(embedder)
         reranking = Reranking(store, reranker, config.reranker_timeout_s)
@@ -116,8 +118,8 @@ class Services:
     def _overseer(self) -> OverseerServicer:
         skipped = self._config.overseer_skip_tools
         return OverseerServicer(
-            Overseer(self._store, self._embedding, self._checks, self._llm, state_bytes),
-            ResultStorage(self._store, self._states, self._checks, self._llm, skipped),
+            Overseer(self._store, self._embedding, self._checks, self._begin, state_bytes),
+            ResultStorage(self._store, self._states, self._checks, self._begin, skipped),
         )
 
     def _interactions(self) -> InteractionServicer:
@@ -130,16 +132,17 @@ class Services:
         return InteractionServicer(interactions, context)
 
     def _user_memories(self) -> UserMemoryServicer:
-        store, checks, llm, locks = self._store, self._checks, self._llm, Locks()
+        store, checks = self._store, self._checks
         half_life_days = self._config.memory_half_life_days or None
         reading = MemoryReading(store, self._retrieval, checks, self._tokens, memory_bytes, half_life_days)
         judging = Judging(store, self._retrieval, self._embedding)
-        saving = FactSaving(store, self._memories, reading, judging, checks, llm, locks)
+        parts = Parts(store, self._memories, reading, judging, checks, self._begin)
+        saving = FactSaving(parts)
         return UserMemoryServicer(
             saving,
-            FactCorrecting(store, saving, reading, judging, checks, llm, locks),
-            FactExtracting(store, saving, reading, judging, checks, llm, locks),
-            FactConsolidating(store, saving, reading, judging, checks, llm, locks),
+            FactCorrecting(parts, saving),
+            FactExtracting(parts, saving),
+            FactConsolidating(parts, saving),
             reading,
             judging,
         )
@@ -152,6 +155,7 @@ class Services:
             store,
             knowledge,
             checks,
+            self._begin,
             commands=config.save_commands,
             max_recent_messages=config.save_recent_messages,
         )

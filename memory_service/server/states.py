@@ -6,7 +6,6 @@ import msgspec
 
 from memory_service.clock import now_us
 from memory_service.domain.change_feed import Event
-from memory_service.domain.states import preview
 from memory_service.errors import InvalidArgument
 from memory_service.records import ChangeType, StateEntry, StateWrite
 from memory_service.server.items import fill_item
@@ -28,7 +27,7 @@ def fill_state(
     if value:
         fill_value(target.value, msgspec.json.decode(entry.value_json))
     if with_preview:
-        target.preview = preview(entry)
+        target.preview = entry.preview
 
 
 def state_bytes(entry: StateEntry) -> int:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from memory_service.clock import now_us
-from memory_service.domain.facts.categories import Category
-from memory_service.domain.facts.importance import Importance
+from memory_service.deciders.base import Category, Importance
 from memory_service.domain.facts.memory import Fact, Memory, Source
 from memory_service.domain.facts.outcomes import FactDraft, OnContradiction
 from memory_service.domain.facts.reading import MemoryReading, Wanted

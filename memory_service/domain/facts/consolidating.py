@@ -3,53 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from itertools import combinations
 
 import msgspec
 
 from memory_service.clock import now_us
+from memory_service.deciders.base import Action, Category, Decider, Deciding, Known, Relation
 from memory_service.decisions import DecidedBy, Failure, FailureReason
 from memory_service.domain.answers import Answering, check_new
-from memory_service.domain.checks import Checks
-from memory_service.domain.deciding import Deciding
 from memory_service.domain.embedding import Degradation
-from memory_service.domain.facts.categories import Category
-from memory_service.domain.facts.comparison import Relation, Verdict
-from memory_service.domain.facts.comparison_reading import Reader, read_pair
-from memory_service.domain.facts.grouping import Action, Group, linked, merge, supersede
-from memory_service.domain.facts.judging import OUT_OF_REACH, Judging
+from memory_service.domain.facts.grouping import Group, best_of, linked, merge, supersede
 from memory_service.domain.facts.memory import Memory
 from memory_service.domain.facts.neighbour import Neighbour
-from memory_service.domain.facts.reading import MemoryReading, Wanted
+from memory_service.domain.facts.reading import Wanted
 from memory_service.domain.facts.saving import FactSaving
-from memory_service.domain.facts.settling import Locks
-from memory_service.domain.facts.wording import CONTENT_CHARS_MIN, REPHRASED_CHARS_MAX, invented
+from memory_service.domain.facts.settling import Parts
 from memory_service.domain.item_writing import Added
 from memory_service.errors import Conflict, InvalidArgument
-from memory_service.giving_way import each, give_way
-from memory_service.llms.base import Llm
-from memory_service.stores.base import Store
+from memory_service.giving_way import give_way
 
 _GROUPS = 50
 _TRIES = 5
 _GROUPS_MAX = 500
 # As many as may be named by their ids. Twice as many take twice as long.
 _EXAMINED_MAX = 1000
-_INSTRUCTIONS = (
-    "The statements are facts about one user, and similar to each other. Decide: `merge` if they say much "
-    "the same, and then word one fact in the third person that says all of it, with every name, number and "
-    "date; `supersede` if they contradict each other, so that only the latest can hold; `keep` if they say "
-    "different things. `reason` in a sentence."
-)
-
-
-class GroupAnswer(msgspec.Struct):
-    """The model's decision on a group."""
-
-    action: str
-    content: str = ""
-    reason: str = ""
 
 
 class Consolidated(msgspec.Struct):
@@ -75,23 +51,9 @@ class Consolidated(msgspec.Struct):
 class FactConsolidating:
     """Consolidates the memories of a namespace."""
 
-    def __init__(
-        self,
-        store: Store,
-        saving: FactSaving,
-        reading: MemoryReading,
-        judging: Judging,
-        checks: Checks,
-        llm: Llm | None,
-        locks: Locks,
-    ) -> None:
-        self._store = store
+    def __init__(self, parts: Parts, saving: FactSaving) -> None:
+        self._parts = parts
         self._saving = saving
-        self._reading = reading
-        self._judging = judging
-        self._checks = checks
-        self._llm = llm
-        self._locks = locks
 
     async def consolidate(
         self,
@@ -107,21 +69,22 @@ class FactConsolidating:
     ) -> Consolidated:
         """Group similar memories, and merge or end them; all groups in one write. Raises Repeated."""
         self._check(namespace, memory_ids, similarity_threshold, limit, request)
-        done = Consolidated([], Deciding(self._llm, decide_by, namespace), reason="compared in pairs")
-        await check_new(self._store, namespace, request)
-        memories = await self._reading.all(namespace, Wanted(categories=categories))
+        done = Consolidated([], self._parts.begin(decide_by, namespace), reason="compared in pairs")
+        await check_new(self._parts.store, namespace, request)
+        memories = await self._parts.reading.all(namespace, Wanted(categories=categories))
         if memory_ids:
             wanted = frozenset(memory_ids)
             memories = [m for m in memories if m.id in wanted]
         examined = self._examined(memories, done)
-        groups = await self._groups(namespace, examined, memories, similarity_threshold, done)
+        least = self._parts.judging.threshold if similarity_threshold is None else similarity_threshold
+        groups = await self._groups(namespace, examined, memories, least, done)
         most = limit or _GROUPS
         done.more, done.groups = len(groups) > most or len(examined) < len(memories), groups[:most]
         for group in done.groups:
             await give_way()
-            await self._decide(group, done.deciding, similarity_threshold)
+            await self._decide(group, done.deciding, least)
         if dry_run:
-            done.revision = await self._reading.revision(namespace)
+            done.revision = await self._parts.reading.revision(namespace)
             for group in done.groups:
                 await self._as_would_be(namespace, group)
             return done
@@ -136,10 +99,10 @@ class FactConsolidating:
         limit: int | None,
         request: Answering[Consolidated] | None,
     ) -> None:
-        self._checks.namespace(namespace)
+        self._parts.checks.namespace(namespace)
         if request is not None:
-            self._checks.request_id(request.key.id)
-        self._checks.size("memory_ids", len(memory_ids), "batch_items_max")
+            self._parts.checks.request_id(request.key.id)
+        self._parts.checks.size("memory_ids", len(memory_ids), "batch_items_max")
         if threshold is not None and not 0 < threshold <= 1:
             raise InvalidArgument("similarity_threshold", "must be above 0 and at most 1")
         if limit is not None and not 1 <= limit <= _GROUPS_MAX:
@@ -165,7 +128,7 @@ class FactConsolidating:
         namespace: str,
         examined: Sequence[Memory],
         memories: Sequence[Memory],
-        threshold: float | None,
+        least: float,
         done: Consolidated,
     ) -> list[Group]:
         """Return groups of similar memories of one category and trust, the most similar first.
@@ -174,76 +137,39 @@ class FactConsolidating:
         """
         by_id = {memory.id: memory for memory in memories}
         links: list[tuple[float, str, str]] = []
-        reader = Reader()
         for memory in examined:
             await give_way()
-            near, done.degraded = await self._judging.neighbours(namespace, memory.content, at_us=now_us())
+            near, done.degraded = await self._parts.judging.neighbours(
+                namespace, memory.content, at_us=now_us()
+            )
             near = [n for n in near if _may_join(memory, by_id.get(n.memory.id))]
-            alike = await each(partial(self._alike, memory, threshold, reader), near)
-            links += [
-                (n.similarity or 0.0, memory.id, n.memory.id)
-                for n, is_alike in zip(near, alike, strict=True)
-                if is_alike
-            ]
+            alike = await self._alike(memory, near, least, done.deciding.rules)
+            links += [(n.similarity or 0.0, memory.id, n.memory.id) for n in alike]
         links.sort(reverse=True)
         return linked(links, by_id)
 
-    def _alike(self, memory: Memory, threshold: float | None, reader: Reader, neighbour: Neighbour) -> bool:
-        least = self._judging.threshold if threshold is None else threshold
-        if neighbour.similarity is not None and neighbour.similarity >= least:
-            return True
-        verdict = self._judging.compare(memory.content, neighbour, threshold, reader)
-        return verdict.relation is not Relation.DIFFERENT
+    async def _alike(
+        self, memory: Memory, near: Sequence[Neighbour], least: float, rules: Decider
+    ) -> list[Neighbour]:
+        """Return the neighbours that may be put together with a memory."""
+        close = [n for n in near if (n.similarity or -1.0) >= least]
+        others = [n for n in near if n not in close]
+        verdicts = await rules.compare(memory.content, [n.known for n in others], least)
+        different = Relation.DIFFERENT
+        return close + [n for n, v in zip(others, verdicts, strict=True) if v.relation is not different]
 
     # --- decisions ------------------------------------------------------------------------------
 
-    async def _decide(self, group: Group, deciding: Deciding, threshold: float | None) -> None:
-        pairs, reader = list(combinations(group.sources, 2)), Reader()
-        verdicts = await each(
-            lambda pair: self._judging.compare(
-                pair[0].content, Neighbour(pair[1], group.similarity or None), threshold, reader
-            ),
-            pairs,
-        )
-        relations = {(one.id, other.id): v for (one, other), v in zip(pairs, verdicts, strict=True)}
-        answer = await self._asked(group, deciding, relations)
-        contradiction = next((v for v in relations.values() if v.relation is Relation.CONTRADICTION), None)
-        if answer is not None:
-            group.decided_by, group.reason = DecidedBy.LLM, answer.reason
-            if answer.action == "merge":
-                merge(group, answer.content, deciding.model)
-            elif answer.action == "supersede":
-                supersede(group, relations, whole_pair=True)
-        elif contradiction is not None:
-            group.reason = contradiction.reason
-            supersede(group, relations)
-        elif all(verdict.relation is Relation.DUPLICATE for verdict in relations.values()):
-            group.reason = "they say the same"
-            merge(group, max((m.content for m in group.sources), key=len), "")
-        else:
-            group.reason = next(v.reason for v in relations.values() if v.relation is Relation.DIFFERENT)
-
-    @staticmethod
-    async def _asked(
-        group: Group, deciding: Deciding, relations: dict[tuple[str, str], Verdict]
-    ) -> GroupAnswer | None:
-        """Return what the model decides, if that can be done; None: rules have to decide."""
-        if any(failure.reason in OUT_OF_REACH for failure in deciding.failures):
-            return None
-        answer = await deciding.ask(
-            _INSTRUCTIONS, {m.id: m.content for m in group.sources}, GroupAnswer, output_tokens_max=500
-        )
-        if answer is None:
-            return None
-        answer.action, answer.content = answer.action.strip().lower(), " ".join(answer.content.split())
-        problem = _problem(answer, [m.content for m in group.sources])
-        if not problem and answer.action == "supersede" and len(group.sources) > 2:
-            contrary = any(v.relation is Relation.CONTRADICTION for v in relations.values())
-            problem = "" if contrary else "does not tell which of them contradict each other"
-        if not problem:
-            return answer
-        deciding.failures.append(Failure(FailureReason.INVALID_VALUE, problem, group.sources[0].id))
-        return None
+    async def _decide(self, group: Group, deciding: Deciding, least: float) -> None:
+        facts = [Known(m.id, m.content, group.similarity or None) for m in group.sources]
+        settled, by = await deciding.ask(lambda decider: decider.settle(facts, least))
+        group.decided_by, group.reason = by, settled.reason
+        if settled.action is Action.MERGE:
+            category = best_of(group).fact.category
+            rated, _ = await deciding.ask(lambda decider: decider.rate(settled.content, category, "", False))
+            merge(group, settled.content, deciding.model if by is DecidedBy.LLM else "", rated)
+        elif settled.action is Action.SUPERSEDE:
+            supersede(group, settled.contrary)
 
     # --- writing --------------------------------------------------------------------------------
 
@@ -251,10 +177,10 @@ class FactConsolidating:
         self, namespace: str, done: Consolidated, request: Answering[Consolidated] | None
     ) -> None:
         """Write what was decided, but for the groups that were changed by another call meanwhile."""
-        async with self._locks.hold(namespace):
+        async with self._parts.lock(namespace):
             for _ in range(_TRIES):
                 # Also here: the first call may have been under way when this one came.
-                await check_new(self._store, namespace, request)
+                await check_new(self._parts.store, namespace, request)
                 acted = await self._unchanged(namespace, done)
                 if not acted:
                     await self._saving.without_writing(namespace, done, request)
@@ -288,7 +214,7 @@ class FactConsolidating:
         """Return the groups to act on; what is to become of the changed ones is only told."""
         acted = [g for g in done.groups if g.action is not Action.KEEP]
         ids = [m.id for group in acted for m in group.sources]
-        current = {m.id: m.revision for m in await self._reading.by_ids(namespace, ids)}
+        current = {m.id: m.revision for m in await self._parts.reading.by_ids(namespace, ids)}
         unchanged = []
         for group in acted:
             changed = next((m.id for m in group.sources if current.get(m.id) != m.revision), None)
@@ -310,30 +236,8 @@ class FactConsolidating:
             group.memory.id, group.memory.fact.version = "", 0
 
 
-def _problem(answer: GroupAnswer, sources: Sequence[str]) -> str:
-    """Return what is wrong with an answer of the model; empty: nothing that can be told."""
-    if answer.action in ("keep", "supersede"):
-        return ""
-    if answer.action != "merge":
-        return f"unknown action {answer.action[:40]!r}"
-    if not CONTENT_CHARS_MIN <= len(answer.content) <= REPHRASED_CHARS_MAX:
-        return f"the merged text has {len(answer.content)} characters"
-    together = ". ".join(sources)
-    if problem := invented(answer.content, together, together):
-        return f"the merged text {problem}"
-    if problem := invented(together, answer.content, answer.content):
-        return f"what is merged {problem}"
-    if any(_negated(answer.content, source) != _negated(source, answer.content) for source in sources):
-        return "the merged text says the contrary of one of them"
-    return ""
-
-
 def _may_join(memory: Memory, other: Memory | None) -> bool:
     """Whether two memories may be put together, if they are alike."""
     if other is None or other.id == memory.id or other.trust != memory.trust:
         return False
     return other.fact.category == memory.fact.category
-
-
-def _negated(text: str, other: str) -> bool:
-    return read_pair(text, other)[0].negations % 2 == 1

@@ -8,24 +8,18 @@ from collections.abc import Sequence
 import msgspec
 
 from memory_service.clock import now_us
+from memory_service.deciders.base import EXPLICIT_REQUEST, Adjustment, Deciding, Importance
 from memory_service.decisions import DecidedBy
 from memory_service.domain.answers import Answering, check_new
-from memory_service.domain.checks import Checks
-from memory_service.domain.deciding import Deciding
-from memory_service.domain.facts.importance import EXPLICIT_REQUEST, Adjustment, Importance, importance
-from memory_service.domain.facts.judging import Judging
 from memory_service.domain.facts.memory import Memory, Status
 from memory_service.domain.facts.outcomes import Outcome, Planned, Saved
-from memory_service.domain.facts.reading import KINDS, MemoryReading
-from memory_service.domain.facts.saving import FactSaving, check_content, check_reasoning
-from memory_service.domain.facts.settling import Locks, settle
-from memory_service.domain.facts.wording import reworded
+from memory_service.domain.facts.reading import KINDS
+from memory_service.domain.facts.saving import FactSaving, check_content, check_reasoning, reworded
+from memory_service.domain.facts.settling import Parts
 from memory_service.domain.item_writing import Added
 from memory_service.domain.retrieval import Selection
 from memory_service.errors import Conflict, InvalidArgument
-from memory_service.llms.base import Llm
 from memory_service.records import Receipt, RequestKey
-from memory_service.stores.base import Store
 
 CORRECTABLE = frozenset(
     (
@@ -59,23 +53,9 @@ class Correction(msgspec.Struct):
 class FactCorrecting:
     """Changes memories that are stored."""
 
-    def __init__(
-        self,
-        store: Store,
-        saving: FactSaving,
-        reading: MemoryReading,
-        judging: Judging,
-        checks: Checks,
-        llm: Llm | None,
-        locks: Locks,
-    ) -> None:
-        self._store = store
+    def __init__(self, parts: Parts, saving: FactSaving) -> None:
+        self._parts = parts
         self._saving = saving
-        self._reading = reading
-        self._judging = judging
-        self._checks = checks
-        self._llm = llm
-        self._locks = locks
 
     # --- correcting -----------------------------------------------------------------------------
 
@@ -84,14 +64,14 @@ class FactCorrecting:
     ) -> Saved:
         """Correct a memory. Raises NotFound, Conflict, Repeated."""
         self._check(namespace, correction, request)
-        deciding = Deciding(self._llm, decide_by, namespace)
-        await check_new(self._store, namespace, request)
+        deciding = self._parts.begin(decide_by, namespace)
+        await check_new(self._parts.store, namespace, request)
         content, rephrased_by = correction.memory.content, DecidedBy.UNSPECIFIED
         if "content" in correction.fields and not correction.keep_wording:
             content, rephrased_by = await reworded(content, deciding)
 
         async def plan() -> Planned:
-            await check_new(self._store, namespace, request)
+            await check_new(self._parts.store, namespace, request)
             return await self._plan(namespace, correction, content, deciding)
 
         async def write(planned: Planned) -> Saved:
@@ -99,10 +79,10 @@ class FactCorrecting:
             return await self._write(namespace, planned, request)
 
         slow = bool(deciding.model) and "content" in correction.fields
-        return await settle(self._store, self._locks, namespace, plan, write, slow=slow)
+        return await self._parts.settle(namespace, plan, write, slow=slow)
 
     def _check(self, namespace: str, correction: Correction, request: Answering[Saved] | None) -> None:
-        checks, new, fields = self._checks, correction.memory, correction.fields
+        checks, new, fields = self._parts.checks, correction.memory, correction.fields
         checks.namespace(namespace)
         if request is not None:
             checks.request_id(request.key.id)
@@ -125,11 +105,11 @@ class FactCorrecting:
     async def _plan(
         self, namespace: str, correction: Correction, content: str, deciding: Deciding
     ) -> Planned:
-        current = await self._reading.get(namespace, correction.memory.id)
+        current = await self._parts.reading.get(namespace, correction.memory.id)
         _check_version(current, correction.expected_version)
         saved = Saved(Outcome.SAVED, "corrected", decided_by=DecidedBy.UNSPECIFIED)
         if "content" in correction.fields and content != current.content:
-            judgement = await self._judging.judge(
+            judgement = await self._parts.judging.judge(
                 namespace, content, deciding, at_us=now_us(), trust=current.trust, leave_out=[current.id]
             )
             saved.decided_by = DecidedBy.LLM if judgement.by_model else DecidedBy.RULES
@@ -137,7 +117,7 @@ class FactCorrecting:
                 saved.outcome, saved.existing = Outcome.DUPLICATE, judgement.duplicate
                 saved.reason, saved.memory = judgement.reason, current
                 return Planned(saved)
-        saved.memory = _corrected(current, correction, content)
+        saved.memory = await _corrected(current, correction, content, deciding)
         return Planned(saved, [current])
 
     async def _write(self, namespace: str, planned: Planned, request: Answering[Saved] | None) -> Saved:
@@ -166,14 +146,14 @@ class FactCorrecting:
         request: RequestKey | None,
     ) -> Receipt:
         """Remove a memory, and with its history what it superseded. Raises NotFound, Conflict."""
-        self._checks.namespace(namespace)
-        self._checks.item_id(memory_id)
+        self._parts.checks.namespace(namespace)
+        self._parts.checks.item_id(memory_id)
         if request is not None:
-            self._checks.request_id(request.id)
-        async with self._locks.hold(namespace):
+            self._parts.checks.request_id(request.id)
+        async with self._parts.lock(namespace):
             for _ in range(_TRIES):
                 # Also here: the first call may have been under way when this one came.
-                receipt = await self._store.find_receipt(namespace, request) if request else None
+                receipt = await self._parts.store.find_receipt(namespace, request) if request else None
                 if receipt is not None:
                     return receipt
                 removed = await self._removed(namespace, memory_id, expected_version, include_history)
@@ -189,11 +169,11 @@ class FactCorrecting:
         self, namespace: str, memory_id: str, expected_version: int | None, include_history: bool
     ) -> set[str]:
         """Return the ids of what goes with a memory. Raises NotFound, Conflict."""
-        if await self._reading.unreadable(namespace, memory_id):
+        if await self._parts.reading.unreadable(namespace, memory_id):
             if expected_version is not None:
                 raise Conflict.memory_version(memory_id, expected_version, 0)
             return {memory_id}
-        memory = await self._reading.get(namespace, memory_id)
+        memory = await self._parts.reading.get(namespace, memory_id)
         _check_version(memory, expected_version)
         return await self._history(namespace, memory) if include_history else {memory_id}
 
@@ -207,7 +187,7 @@ class FactCorrecting:
                 continue
             found.add(current.id)
             before = [*current.fact.supersedes, *current.fact.source.memory_ids]
-            waiting += await self._reading.by_ids(namespace, before)
+            waiting += await self._parts.reading.by_ids(namespace, before)
         return found
 
     async def _orphans(self, namespace: str, removed: set[str]) -> list[Memory]:
@@ -215,10 +195,10 @@ class FactCorrecting:
         orphans: list[Memory] = []
         for memory_id in removed:
             selection = Selection(kinds=KINDS, tags=(("superseded_by", memory_id),))
-            positions = await self._store.scan(namespace, selection.to_filter(), -1, newest=False)
-            items = await self._store.load_items(namespace, positions)
+            positions = await self._parts.store.scan(namespace, selection.to_filter(), -1, newest=False)
+            items = await self._parts.store.load_items(namespace, positions)
             ids = [item.id for item in items if item is not None and item.id not in removed]
-            orphans += [m.changed(superseded_by="") for m in await self._reading.by_ids(namespace, ids)]
+            orphans += [m.changed(superseded_by="") for m in await self._parts.reading.by_ids(namespace, ids)]
         return orphans
 
 
@@ -227,7 +207,7 @@ def _check_version(memory: Memory, expected: int | None) -> None:
         raise Conflict.memory_version(memory.id, expected, memory.fact.version)
 
 
-def _corrected(current: Memory, correction: Correction, content: str) -> Memory:
+async def _corrected(current: Memory, correction: Correction, content: str, deciding: Deciding) -> Memory:
     """Return the next version of a memory with the new values."""
     new, fields = correction.memory, correction.fields
     changes: dict[str, object] = {}
@@ -246,7 +226,7 @@ def _corrected(current: Memory, correction: Correction, content: str) -> Memory:
         raise InvalidArgument("memory.valid_until_time", "must lie after valid_from_time")
     if changed.content != current.content:
         fact.original_content = "" if content == new.content else new.content
-    fact.importance = _rated(current, changed, correction)
+    fact.importance = await _rated(current, changed, correction, deciding)
     if "labels" in fields:
         changed.labels = new.labels
     if "metadata" in fields:
@@ -265,13 +245,15 @@ def _resettled(changed: Memory) -> Memory:
     return changed.settled(now_us())
 
 
-def _rated(current: Memory, changed: Memory, correction: Correction) -> Importance:
+async def _rated(current: Memory, changed: Memory, correction: Correction, deciding: Deciding) -> Importance:
     """Return the importance of a corrected memory. What the user asked to be remembered stays asked for."""
     rated, before = current.fact.importance, current.fact.importance
     if {"content", "category"} & correction.fields:
         fact = changed.fact
         asked_for = any(boost.name == EXPLICIT_REQUEST for boost in before.boosts)
-        rated = importance(changed.content, fact.category, fact.source.quote, asked_for)
+        rated, _ = await deciding.ask(
+            lambda decider: decider.rate(changed.content, fact.category, fact.source.quote, asked_for)
+        )
         by_hand = any(a.name == _BY_HAND for a in (*before.boosts, *before.reductions))
         if by_hand and changed.content == current.content:
             rated = _by_hand(rated, before.score)

@@ -8,28 +8,22 @@ from functools import partial
 import msgspec
 
 from memory_service.clock import now_us
+from memory_service.deciders.base import CONTENT_CHARS_MAX, CONTENT_CHARS_MIN, Deciding
 from memory_service.decisions import DecidedBy
 from memory_service.domain.answers import Answering, check_new
-from memory_service.domain.checks import Checks
-from memory_service.domain.deciding import Deciding
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.facts.finding import FACTS_MAX, Extraction, Found, Said, Search, find_facts
-from memory_service.domain.facts.judging import Judging
 from memory_service.domain.facts.memory import Memory
 from memory_service.domain.facts.neighbour import Pending
 from memory_service.domain.facts.outcomes import Outcome, Planned, Saved
-from memory_service.domain.facts.reading import MemoryReading
 from memory_service.domain.facts.saving import FactSaving
-from memory_service.domain.facts.settling import Locks, settle
-from memory_service.domain.facts.wording import CONTENT_CHARS_MAX, CONTENT_CHARS_MIN
+from memory_service.domain.facts.settling import Parts
 from memory_service.domain.item_writing import Added
 from memory_service.domain.retrieval import Selection
 from memory_service.domain.search_text import search_text
 from memory_service.errors import InvalidArgument
 from memory_service.giving_way import each, give_way
-from memory_service.llms.base import Llm
 from memory_service.records import ChatMessage, Item, Role
-from memory_service.stores.base import Store
 
 _ITEMS = 100
 # An item may have 2 MiB, and what does not fit is loaded for nothing. Twice as many take twice the memory.
@@ -56,23 +50,9 @@ Plans = list[tuple[Found, Planned]]
 class FactExtracting:
     """Extracts facts from messages or from a session."""
 
-    def __init__(
-        self,
-        store: Store,
-        saving: FactSaving,
-        reading: MemoryReading,
-        judging: Judging,
-        checks: Checks,
-        llm: Llm | None,
-        locks: Locks,
-    ) -> None:
-        self._store = store
+    def __init__(self, parts: Parts, saving: FactSaving) -> None:
+        self._parts = parts
         self._saving = saving
-        self._reading = reading
-        self._judging = judging
-        self._checks = checks
-        self._llm = llm
-        self._locks = locks
 
     async def extract(
         self, namespace: str, asked: Extraction, decide_by: DecidedBy, request: Answering[Extracted] | None
@@ -82,10 +62,10 @@ class FactExtracting:
         What is not to be written is no request that is remembered.
         """
         self._check(namespace, asked, request)
-        deciding = Deciding(self._llm, decide_by, namespace)
+        deciding = self._parts.begin(decide_by, namespace)
         extracted = Extracted([], DecidedBy.RULES, "", deciding)
         request = None if asked.dry_run else request
-        await check_new(self._store, namespace, request)
+        await check_new(self._parts.store, namespace, request)
         said = await self._said(namespace, asked, extracted)
         search = await find_facts(said, asked, deciding)
         found, extracted.decided_by = search.found, DecidedBy.LLM if search.by_model else DecidedBy.RULES
@@ -94,17 +74,17 @@ class FactExtracting:
 
         async def plan() -> Plans:
             # Also here: the first call may have been under way when this one came.
-            await check_new(self._store, namespace, request)
+            await check_new(self._parts.store, namespace, request)
             return await self._plan(namespace, found, asked, deciding)
 
         async def write(plans: Plans) -> Extracted:
             await self._write(namespace, plans, asked, request, extracted)
             return extracted
 
-        return await settle(self._store, self._locks, namespace, plan, write, slow=bool(deciding.model))
+        return await self._parts.settle(namespace, plan, write, slow=bool(deciding.model))
 
     def _check(self, namespace: str, asked: Extraction, request: Answering[Extracted] | None) -> None:
-        checks = self._checks
+        checks = self._parts.checks
         checks.namespace(namespace)
         if request is not None:
             checks.request_id(request.key.id)
@@ -132,7 +112,7 @@ class FactExtracting:
             return list(asked.said)
         limit = asked.limit or _ITEMS
         wanted = Selection(asked.session_id).to_filter(asked.after_revision + 1)
-        positions = await self._store.scan(namespace, wanted, limit + 1, newest=False)
+        positions = await self._parts.store.scan(namespace, wanted, limit + 1, newest=False)
         extracted.more = len(positions) > limit
         positions = positions[:limit]
         extracted.examined_revision = positions[-1] if positions else asked.after_revision
@@ -144,11 +124,11 @@ class FactExtracting:
 
     async def _lines(self, namespace: str, positions: Sequence[int]) -> tuple[list[Said], bool]:
         """Return what items say, and whether that is all: together it is no more than messages may have."""
-        most = self._checks.limits.extracted_text_bytes_max
+        most = self._parts.checks.limits.extracted_text_bytes_max
         lines: list[Said] = []
         nbytes = 0
         for start in range(0, len(positions), _LOADED_AT_ONCE):
-            items = await self._store.load_items(namespace, positions[start : start + _LOADED_AT_ONCE])
+            items = await self._parts.store.load_items(namespace, positions[start : start + _LOADED_AT_ONCE])
             for line in await each(partial(_said_in, most), [item for item in items if item is not None]):
                 nbytes += len(line.text.encode())
                 if lines and nbytes > most:
@@ -164,11 +144,11 @@ class FactExtracting:
         """Judge each fact, the ones before it included."""
         recalled = set(asked.recalled_ids)
         plans: Plans = []
-        pending = Pending(await self._judging.vectors(namespace, [fact.content for fact in found]))
+        pending = Pending(await self._parts.judging.vectors(namespace, [fact.content for fact in found]))
         ended: set[str] = set()
         for fact in found:
             await give_way()
-            if problem := fact.rejected or _length_problem(fact.content):
+            if problem := _length_problem(fact.content) or fact.rejected:
                 plans.append((fact, Planned(Saved(Outcome.REJECTED, problem))))
                 continue
             planned = await self._saving.plan(
@@ -205,7 +185,7 @@ class FactExtracting:
         pending = set(by_id) if asked.dry_run else set()
         for fact, planned in plans:
             if asked.dry_run or planned.saved.memory is None:
-                await self._as_would_be(namespace, fact, planned, pending)
+                await self._as_would_be(namespace, fact, planned, pending, extracted.deciding)
                 await give_way()
         if not new or asked.dry_run:
             await self._saving.without_writing(namespace, extracted, request)
@@ -216,7 +196,9 @@ class FactExtracting:
 
         await self._saving.write_all(namespace, new, ended, extracted, request, finish)
 
-    async def _as_would_be(self, namespace: str, fact: Found, planned: Planned, pending: set[str]) -> None:
+    async def _as_would_be(
+        self, namespace: str, fact: Found, planned: Planned, pending: set[str], deciding: Deciding
+    ) -> None:
         """Tell of a fact that was not written: the memory that it would be has no id, what would end is as
         it is. `pending` are the ids of memories that are not written either.
         """
@@ -224,7 +206,7 @@ class FactExtracting:
         if saved.memory is None:
             now = now_us()
             begins = now if fact.draft.valid_from_us is None else fact.draft.valid_from_us
-            saved.memory = FactSaving.new_memory(fact.draft, fact.content, now, begins)
+            saved.memory = await self._saving.new_memory(fact.draft, fact.content, now, begins, deciding)
             await self._saving.attribute(namespace, saved.memory)
         saved.memory.id, saved.memory.fact.version = "", 0
         if saved.memory.fact.superseded_by in pending:

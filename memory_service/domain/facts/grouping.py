@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
 from memory_service.clock import now_us
+from memory_service.deciders.base import Action, Importance
 from memory_service.decisions import DecidedBy
-from memory_service.domain.facts.comparison import Relation, Verdict
-from memory_service.domain.facts.importance import importance
 from memory_service.domain.facts.memory import Fact, Memory, Origin, Source, Status
 from memory_service.domain.ids import new_id
 
 _GROUP_MEMORIES_MAX = 8
-
-
-class Action(enum.IntEnum):
-    """What is done to a group; the numbers equal the proto's."""
-
-    MERGE = 1
-    SUPERSEDE = 2
-    KEEP = 3
 
 
 class Group(msgspec.Struct):
@@ -38,15 +28,13 @@ class Group(msgspec.Struct):
     reason: str = ""
 
 
-def supersede(group: Group, relations: dict[tuple[str, str], Verdict], *, whole_pair: bool = False) -> None:
-    """End what the one that began last contradicts; of a pair, with `whole_pair`, the other one."""
-    whole_pair = whole_pair and len(group.sources) == 2
+def supersede(group: Group, contrary: Collection[frozenset[str]]) -> None:
+    """End what the one that began last contradicts; `contrary` are the pairs of ids that do so."""
     ordered = sorted(group.sources, key=lambda m: (m.fact.valid_from_us, m.revision))
     last = ordered[-1]
     ended = []
     for memory in ordered[:-1]:
-        verdict = relations.get((memory.id, last.id)) or relations.get((last.id, memory.id))
-        if whole_pair or (verdict is not None and verdict.relation is Relation.CONTRADICTION):
+        if frozenset((memory.id, last.id)) in contrary:
             begins = max(last.fact.valid_from_us, memory.fact.valid_from_us + 1)
             ended.append(
                 memory.changed(status=Status.SUPERSEDED, valid_until_us=begins, superseded_by=last.id)
@@ -58,12 +46,15 @@ def supersede(group: Group, relations: dict[tuple[str, str], Verdict], *, whole_
         group.changed = [group.memory, *ended]
 
 
-def merge(group: Group, content: str, model: str) -> None:
-    """Put one memory in the place of all."""
-    sources, now = group.sources, now_us()
-    best = max(sources, key=lambda m: m.fact.importance.score)
+def best_of(group: Group) -> Memory:
+    """Return the memory of a group that is rated highest."""
+    return max(group.sources, key=lambda m: m.fact.importance.score)
+
+
+def merge(group: Group, content: str, model: str, rated: Importance) -> None:
+    """Put one memory in the place of all, as important as it is rated, or as the best of them."""
+    sources, now, best = group.sources, now_us(), best_of(group)
     source = Source(Origin.CONSOLIDATED, memory_ids=[m.id for m in sources], model=model)
-    rated = importance(content, best.fact.category, "", False)
     if rated.score < best.fact.importance.score:
         rated = best.fact.importance
     fact = Fact(

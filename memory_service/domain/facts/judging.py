@@ -6,25 +6,16 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from memory_service.decisions import FailureReason
-from memory_service.domain.deciding import Deciding
+from memory_service.deciders.base import Deciding, Relation
+from memory_service.decisions import DecidedBy
 from memory_service.domain.embedding import Degradation, TextEmbedding
-from memory_service.domain.facts.comparison import Relation, Verdict, compare
-from memory_service.domain.facts.comparison_by_model import KNOWN_MAX, compare_by_model
-from memory_service.domain.facts.comparison_reading import Reader
 from memory_service.domain.facts.memory import Memory, memory_of
 from memory_service.domain.facts.neighbour import NEIGHBOURS, Neighbour, Pending
 from memory_service.domain.facts.reading import Wanted
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions
 from memory_service.errors import Unavailable
-from memory_service.giving_way import each
 from memory_service.records import RetrieveMode, Vector
 from memory_service.stores.base import Store
-
-OUT_OF_REACH = (FailureReason.LLM_UNAVAILABLE, FailureReason.LLM_TIMEOUT, FailureReason.LLM_PAUSED)
-"""After one of these the model is not asked again in the same call."""
-# The share of common words that takes the place of the cosine where there are no vectors.
-_COMMON_WORDS_MIN = 0.8
 
 
 class Judgement(msgspec.Struct):
@@ -79,9 +70,9 @@ class Judging:
         near += pending.near(content) if pending else []
         near = [n for n in near if n.memory.id not in leave_out]
         near.sort(key=lambda n: -1.0 if n.similarity is None else n.similarity, reverse=True)
-        reader = pending.reader if pending else Reader()
-        verdicts = await each(lambda n: self.compare(content, n, reader=reader), near)
-        by_model = await self._ask(content, near, verdicts, deciding)
+        known = [n.known for n in near]
+        verdicts, by = await deciding.ask(lambda decider: decider.compare(content, known, self.threshold))
+        by_model = by is DecidedBy.LLM
         judgement = Judgement(similarity=near[0].similarity if near else None, by_model=by_model)
         judgement.degraded = degraded
         for neighbour, verdict in zip(near, verdicts, strict=True):
@@ -99,15 +90,6 @@ class Judging:
                 judgement.reason = verdict.reason
             others.append(memory)
         return judgement
-
-    def compare(
-        self, content: str, neighbour: Neighbour, threshold: float | None = None, reader: Reader | None = None
-    ) -> Verdict:
-        """Return what rules say of a fact and a known memory."""
-        least = self.threshold if threshold is None else threshold
-        if neighbour.similarity is None:
-            least = _COMMON_WORDS_MIN
-        return compare(content, neighbour.memory.content, neighbour.similarity, least, reader)
 
     async def neighbours(
         self, namespace: str, content: str, *, at_us: int
@@ -133,30 +115,3 @@ class Judging:
             return dict(zip(contents, await self._embedding.vectors(contents), strict=True))
         except Unavailable:
             return {}
-
-    async def _ask(
-        self, content: str, near: Sequence[Neighbour], verdicts: list[Verdict], deciding: Deciding
-    ) -> bool:
-        """Have the model decide on the nearest, where there is one; return whether it did.
-
-        It is not asked about a fact that is known word for word, nor after it failed to answer in time:
-        a call waits for it once, not once for each fact.
-        """
-        asked = near[:KNOWN_MAX]
-        if not asked or not deciding.model or any(f.reason in OUT_OF_REACH for f in deciding.failures):
-            return False
-        if any(_same_words(content, n.memory.content) for n in near):
-            return False
-        known = {n.memory.id: n.memory.content for n in asked}
-        compared = await compare_by_model(deciding, content, known)
-        if compared is None:
-            return False
-        deciding.failures += [f for f in compared.failures if f not in deciding.failures]
-        for at, neighbour in enumerate(asked):
-            verdicts[at] = compared.verdicts.get(neighbour.memory.id, verdicts[at])
-        return bool(compared.verdicts)
-
-
-def _same_words(one: str, other: str) -> bool:
-    # Without vectors, and with all words to be shared, nothing else is a duplicate.
-    return compare(one, other, None, 1.0).relation is Relation.DUPLICATE

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from memory_service.deciders.base import Category, Importance
 from memory_service.decisions import DecidedBy
-from memory_service.domain.facts.categories import Category
-from memory_service.domain.facts.importance import Importance
 from memory_service.records import (
     UNATTRIBUTED,
     Facet,

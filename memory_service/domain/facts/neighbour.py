@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
-from memory_service.domain.facts.comparison_reading import Reader
+from memory_service.deciders.base import Known
 from memory_service.domain.facts.memory import Memory
 from memory_service.records import Vector
 
@@ -23,6 +23,11 @@ class Neighbour(msgspec.Struct):
     memory: Memory
     similarity: float | None
 
+    @property
+    def known(self) -> Known:
+        """What deciders compare with."""
+        return Known(self.memory.id, self.memory.content, self.similarity)
+
 
 class Pending:
     """What a call is about to save: of many, a fact is compared with the few that are the most like it.
@@ -31,8 +36,6 @@ class Pending:
     """
 
     def __init__(self, vectors: Mapping[str, Vector | None]) -> None:
-        self.reader = Reader()
-        """Has read what was compared so far."""
         self._vectors = vectors
         self._memories: list[Memory] = []
         self._with_word: defaultdict[str, list[int]] = defaultdict(list)

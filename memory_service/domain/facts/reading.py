@@ -7,21 +7,20 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from memory_service.clock import now_us
+from memory_service.deciders.base import Category
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation
-from memory_service.domain.facts.categories import Category
-from memory_service.domain.facts.importance import decay_factor
 from memory_service.domain.facts.memory import Memory, memory_of
 from memory_service.domain.facts.prompt_block import FRAME, bullet, prompt_block
 from memory_service.domain.packing import Budget
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.ranking import Shares
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
-from memory_service.domain.tokens import estimate_tokens
 from memory_service.errors import InvalidArgument, NotFound
 from memory_service.giving_way import each
 from memory_service.records import ItemKind, RetrieveMode, SourceKind
 from memory_service.stores.base import Store
+from memory_service.tokens import estimate_tokens
 
 KINDS = frozenset({ItemKind.USER_MEMORY})
 PRELOADED = (Category.IDENTITY, Category.PREFERENCE, Category.RELATIONSHIP)
@@ -364,3 +363,10 @@ def _pack(found: MemoryPage, limit: int, max_tokens: int | None) -> None:
     found.memories = [found.memories[at] for at in kept]
     found.scores = [found.scores[at] for at in kept]
     found.shares = [found.shares[at] for at in kept]
+
+
+def decay_factor(age_days: float, half_life_days: float | None) -> float:
+    """Return what age leaves of an importance, 0 to 1: half after each half-life. None: there is no decay."""
+    if half_life_days is None:
+        return 1.0
+    return float(0.5 ** (max(0.0, age_days) / half_life_days))

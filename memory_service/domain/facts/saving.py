@@ -6,28 +6,24 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Protocol, TypeVar
 
 from memory_service.clock import now_us
+from memory_service.deciders.base import (
+    CONTENT_CHARS_MAX,
+    CONTENT_CHARS_MIN,
+    REASON_CHARS_MAX,
+    REASONING_CHARS_MAX,
+    REASONING_CHARS_MIN,
+    Deciding,
+)
 from memory_service.decisions import DecidedBy
 from memory_service.domain.answers import Answering, Repeated, check_new, keep_answer
-from memory_service.domain.checks import Checks
-from memory_service.domain.deciding import Deciding
-from memory_service.domain.facts.comparison import REASON_CHARS_MAX
-from memory_service.domain.facts.importance import importance
-from memory_service.domain.facts.judging import Judging
 from memory_service.domain.facts.memory import Fact, Memory, draft_of
 from memory_service.domain.facts.neighbour import Pending
 from memory_service.domain.facts.outcomes import FactDraft, OnContradiction, Outcome, Planned, Saved
-from memory_service.domain.facts.reading import MemoryReading
-from memory_service.domain.facts.settling import Locks, settle
-from memory_service.domain.facts.wording import CONTENT_CHARS_MAX, CONTENT_CHARS_MIN, reworded
+from memory_service.domain.facts.settling import Parts
 from memory_service.domain.ids import new_id
 from memory_service.domain.item_writing import Added, Complete
-from memory_service.domain.memories import Memories
 from memory_service.errors import InvalidArgument
-from memory_service.llms.base import Llm
 from memory_service.records import OnDuplicate, RequestKey
-from memory_service.stores.base import Store
-
-_REASONING_CHARS_MIN, REASONING_CHARS_MAX = 10, 200
 
 
 class Done(Protocol):
@@ -42,23 +38,8 @@ D = TypeVar("D", bound=Done)
 class FactSaving:
     """Saves, corrects and deletes memories. What is compared and what is written is one step."""
 
-    def __init__(
-        self,
-        store: Store,
-        memories: Memories,
-        reading: MemoryReading,
-        judging: Judging,
-        checks: Checks,
-        llm: Llm | None,
-        locks: Locks,
-    ) -> None:
-        self._store = store
-        self._memories = memories
-        self._reading = reading
-        self._judging = judging
-        self._checks = checks
-        self._llm = llm
-        self._locks = locks
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
 
     # --- saving ---------------------------------------------------------------------------------
 
@@ -70,15 +51,15 @@ class FactSaving:
         Raises LLM_REQUIRED, LLM_UNAVAILABLE if insisted on, and Repeated.
         """
         self._check(namespace, draft, request)
-        deciding = Deciding(self._llm, decide_by, namespace)
-        await check_new(self._store, namespace, request)
+        deciding = self._parts.begin(decide_by, namespace)
+        await check_new(self._parts.store, namespace, request)
         content, rephrased_by = draft.content, DecidedBy.UNSPECIFIED
         if not draft.keep_wording:
             content, rephrased_by = await reworded(draft.content, deciding)
 
         async def plan() -> Planned:
             # Also here: the first call may have been under way when the second one came.
-            await check_new(self._store, namespace, request)
+            await check_new(self._parts.store, namespace, request)
             return await self.plan(namespace, draft, content, deciding)
 
         async def write(planned: Planned) -> Saved:
@@ -86,26 +67,26 @@ class FactSaving:
             return await self._write(namespace, planned, request)
 
         slow = bool(deciding.model)
-        return await settle(self._store, self._locks, namespace, plan, write, slow=slow)
+        return await self._parts.settle(namespace, plan, write, slow=slow)
 
     def _check(self, namespace: str, draft: FactDraft, request: Answering[Saved] | None) -> None:
-        self._checks.namespace(namespace)
+        self._parts.checks.namespace(namespace)
         if request is not None:
-            self._checks.request_id(request.key.id)
+            self._parts.checks.request_id(request.key.id)
         check_content("content", draft.content)
         check_reasoning("reasoning", draft.reasoning)
         source = draft.source
-        self._checks.size("source.quote", len(source.quote.encode()), "quote_bytes_max")
-        self._checks.size("source.item_ids", len(source.item_ids), "source_ids_max")
+        self._parts.checks.size("source.quote", len(source.quote.encode()), "quote_bytes_max")
+        self._parts.checks.size("source.item_ids", len(source.item_ids), "source_ids_max")
         for at, item_id in enumerate(source.item_ids):
-            self._checks.item_id(item_id, f"source.item_ids[{at}]")
-        self._checks.name(
-            "source.actor", source.actor, self._checks.limits.session_id_bytes_max, required=False
+            self._parts.checks.item_id(item_id, f"source.item_ids[{at}]")
+        self._parts.checks.name(
+            "source.actor", source.actor, self._parts.checks.limits.session_id_bytes_max, required=False
         )
-        self._checks.session_id(draft.session_id, "source.session_id")
-        self._checks.labels("labels", draft.labels)
+        self._parts.checks.session_id(draft.session_id, "source.session_id")
+        self._parts.checks.labels("labels", draft.labels)
         if draft.metadata is not None:
-            self._checks.metadata("metadata", draft.metadata)
+            self._parts.checks.metadata("metadata", draft.metadata)
         if draft.ttl_us is not None and draft.ttl_us <= 0:
             raise InvalidArgument("ttl", "must be positive")
 
@@ -122,9 +103,9 @@ class FactSaving:
         """Judge a fact, and return what is to be written for it; see `Judging.judge`."""
         now = now_us()
         begins = now if draft.valid_from_us is None else draft.valid_from_us
-        new = self.new_memory(draft, content, now, begins)
+        new = await self.new_memory(draft, content, now, begins, deciding)
         await self.attribute(namespace, new)
-        judgement = await self._judging.judge(
+        judgement = await self._parts.judging.judge(
             namespace, content, deciding,
             at_us=max(begins, now), trust=new.trust, pending=pending, leave_out=leave_out, recalled=recalled,
         )  # fmt: skip
@@ -144,13 +125,15 @@ class FactSaving:
 
     async def attribute(self, namespace: str, new: Memory) -> None:
         """Tell of a memory that is not written yet the provenance that it would have."""
-        new.provenance = await self._memories.provenance_of(namespace, draft_of(new))
+        new.provenance = await self._parts.memories.provenance_of(namespace, draft_of(new))
 
     @staticmethod
-    def new_memory(draft: FactDraft, content: str, now: int, begins: int) -> Memory:
+    async def new_memory(draft: FactDraft, content: str, now: int, begins: int, deciding: Deciding) -> Memory:
         """Return the memory that a fact would be."""
         said = f"{draft.source.quote}\n{draft.content}"
-        rated = importance(content, draft.category, said, draft.explicit_request)
+        rated, _ = await deciding.ask(
+            lambda decider: decider.rate(content, draft.category, said, draft.explicit_request)
+        )
         fact = Fact(
             draft.category,
             draft.reasoning,
@@ -214,9 +197,9 @@ class FactSaving:
         def at(revision: int) -> None:
             result.revision = revision
 
-        at(await self._reading.revision(namespace))
+        at(await self._parts.reading.revision(namespace))
         if request is not None:
-            await keep_answer(self._store, namespace, request, result, at)
+            await keep_answer(self._parts.store, namespace, request, result, at)
         return result
 
     async def write_all(
@@ -279,7 +262,7 @@ class FactSaving:
             if complete is not None:
                 complete(added)
 
-        added = await self._memories.add(
+        added = await self._parts.memories.add(
             namespace,
             drafts,
             fields=[f"memories[{at}]" for at in range(len(drafts))],
@@ -294,6 +277,13 @@ class FactSaving:
         return added
 
 
+async def reworded(content: str, deciding: Deciding) -> tuple[str, DecidedBy]:
+    """Return a fact in the third person, and who put it there; UNSPECIFIED: it was so already."""
+    worded, by = await deciding.ask(lambda decider: decider.word(content))
+    unchanged = by is DecidedBy.RULES and worded == content
+    return worded, DecidedBy.UNSPECIFIED if unchanged else by
+
+
 def check_content(field: str, content: str) -> None:
     """Check the length of a fact."""
     if not len(content.strip()) >= CONTENT_CHARS_MIN or len(content) > CONTENT_CHARS_MAX:
@@ -302,5 +292,5 @@ def check_content(field: str, content: str) -> None:
 
 def check_reasoning(field: str, reasoning: str) -> None:
     """Check the length of a reasoning."""
-    if not len(reasoning.strip()) >= _REASONING_CHARS_MIN or len(reasoning) > REASONING_CHARS_MAX:
-        raise InvalidArgument(field, f"must have {_REASONING_CHARS_MIN} to {REASONING_CHARS_MAX} characters")
+    if not len(reasoning.strip()) >= REASONING_CHARS_MIN or len(reasoning) > REASONING_CHARS_MAX:
+        raise InvalidArgument(field, f"must have {REASONING_CHARS_MIN} to {REASONING_CHARS_MAX} characters")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memory_service.domain.facts.categories import Category
-from memory_service.domain.facts.kinship import RELATION
-from memory_service.domain.facts.word_lists import phrases
+from memory_service.deciders.base import Category
+from memory_service.deciders.rules.kinship import RELATION
+from memory_service.deciders.rules.word_lists import phrases
 
 _START = r"""
 (?:^|[,;:()]\s*|\s[-–—]\s

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memory_service.domain.relevance import Candidate
-from memory_service.domain.tokens import estimate_tokens
+from memory_service.deciders.base import Candidate
+from memory_service.tokens import estimate_tokens
 
 _LISTING_TOKENS_MAX = 4000
+_UNKNOWN_KEYS_TOLD_MAX = 20
 # Characters of previews and of descriptions that a language model is shown: as many as there is room for.
 _SHOWN_CHARS = ((100, 300), (40, 100), (0, 40))
 
@@ -52,3 +53,17 @@ def _line(candidate: Candidate, preview_chars: int, description_chars: int) -> s
     if preview_chars:
         shown["value begins"] = candidate.preview[:preview_chars]
     return json.dumps({name: text for name, text in shown.items() if text}, ensure_ascii=False)
+
+
+def named(answer: RelevantKeys, shown: Sequence[Candidate]) -> tuple[dict[str, Candidate], list[str]]:
+    """Return the candidates that a model names, by key, and what it names of which it was not shown any."""
+    by_key = {candidate.key: candidate for candidate in shown}
+    needed: dict[str, Candidate] = {}
+    unknown: dict[str, None] = {}
+    for key in answer.relevant_keys:
+        known = key if key in by_key else key.strip()
+        if known in by_key:
+            needed[known] = by_key[known]
+        else:
+            unknown[key] = None
+    return needed, list(unknown)[:_UNKNOWN_KEYS_TOLD_MAX]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memory_service.domain.facts.word_lists import words
+from memory_service.deciders.rules.word_lists import words
 
 MODALS = words(
     """

@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from memory_service.domain.facts import verbs
-from memory_service.domain.facts.kinship import is_relation, name_after, relation_at
-from memory_service.domain.facts.requests import without_request
-from memory_service.domain.facts.sentences import KEPT, sentences
-from memory_service.domain.facts.word_lists import words
+from memory_service.deciders.rules import verbs
+from memory_service.deciders.rules.kinship import is_relation, name_after, relation_at
+from memory_service.deciders.rules.requests import without_request
+from memory_service.deciders.rules.sentences import KEPT, sentences
+from memory_service.deciders.rules.word_lists import words
 
 _FIRST_PERSON = re.compile(r"\b(?:I|my|me|mine|myself|im|ive|we|our|ours|us|ourselves)\b", re.IGNORECASE)
 _WORD = re.compile(

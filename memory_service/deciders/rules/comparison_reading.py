@@ -7,7 +7,7 @@ import unicodedata
 
 import msgspec
 
-from memory_service.domain.facts.comparison_words import (
+from memory_service.deciders.rules.comparison_words import (
     CLAUSES,
     DATED,
     ENDED,
@@ -26,7 +26,7 @@ from memory_service.domain.facts.comparison_words import (
     STRONG,
     SYNONYMS,
 )
-from memory_service.domain.facts.sentences import follows_mark
+from memory_service.deciders.rules.sentences import follows_mark
 
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "–": "-", "—": " - "})
 # An address, a version, a time or a name such as "next.js" is one word.

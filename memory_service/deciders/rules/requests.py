@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memory_service.domain.facts.word_lists import phrases
+from memory_service.deciders.rules.word_lists import phrases
 
 _LEAD = r"""
 (?:(?:hey|hi|ok|okay|so|oh|also|and|well|btw|by the way)[,!]? )*

@@ -6,8 +6,8 @@ import re
 
 import msgspec
 
-from memory_service.domain.facts.comparison_reading import Reading, stem
-from memory_service.domain.facts.comparison_words import (
+from memory_service.deciders.rules.comparison_reading import Reading, stem
+from memory_service.deciders.rules.comparison_words import (
     EVENTS,
     MARITAL,
     MONTHS,

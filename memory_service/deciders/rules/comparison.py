@@ -8,37 +8,25 @@ ends one, while two texts that say the same do little harm.
 
 from __future__ import annotations
 
-import enum
 from collections import Counter
 from collections.abc import Iterable
 
-import msgspec
+from memory_service.deciders.base import REASON_CHARS_MAX, Relation, Verdict
+from memory_service.deciders.rules.comparison_attributes import clash
+from memory_service.deciders.rules.comparison_reading import (
+    SYNONYMS_BY_STEM,
+    Reader,
+    Reading,
+    read_pair,
+    stem,
+)
+from memory_service.deciders.rules.comparison_words import DATES, IRREGULAR, NEGATION, OPPOSITES
+from memory_service.deciders.rules.kinship import is_relation
 
-from memory_service.domain.facts.comparison_attributes import clash
-from memory_service.domain.facts.comparison_reading import SYNONYMS_BY_STEM, Reader, Reading, read_pair, stem
-from memory_service.domain.facts.comparison_words import DATES, IRREGULAR, NEGATION, OPPOSITES
-from memory_service.domain.facts.kinship import is_relation
-
-REASON_CHARS_MAX = 500
 _SHOWN_WORDS_MAX = 6
 # A few times as much as a memory may have. Twice as much would take twice as long to compare.
 _COMPARED_CHARS_MAX = 2000
 _TOO_LONG = f"one of them has more than {_COMPARED_CHARS_MAX} characters"
-
-
-class Relation(enum.Enum):
-    """How a new fact stands to a known one."""
-
-    DUPLICATE = "duplicate"
-    CONTRADICTION = "contradiction"
-    DIFFERENT = "different"
-
-
-class Verdict(msgspec.Struct, frozen=True):
-    """A relation and why, for a human; at most 500 characters."""
-
-    relation: Relation
-    reason: str
 
 
 def compare(

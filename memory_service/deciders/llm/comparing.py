@@ -1,4 +1,4 @@
-"""Whether facts say the same, exclude each other, or neither: decided by a language model.
+"""How a language model is asked whether facts say the same, exclude each other, or neither.
 
 A model knows more words than rules do, and overlooks a "not" or a number now and then. So what it
 takes for a duplicate is one only if the rules find no difference that changes a meaning.
@@ -10,20 +10,14 @@ from collections.abc import Mapping
 
 import msgspec
 
+from memory_service.deciders.base import REASON_CHARS_MAX, Relation, Verdict
+from memory_service.deciders.rules.comparison import compare, hard_difference
 from memory_service.decisions import Failure, FailureReason
-from memory_service.domain.deciding import Deciding
-from memory_service.domain.facts.comparison import (
-    REASON_CHARS_MAX,
-    Relation,
-    Verdict,
-    compare,
-    hard_difference,
-)
 
 KNOWN_MAX = 8
 """Known facts that one question compares with."""
 
-_INSTRUCTIONS = """\
+INSTRUCTIONS = """\
 You compare a new fact about a user with facts that are already known. The data "new_fact" is the new \
 fact. The data "known_facts" is a JSON object with the known facts by id.
 
@@ -58,47 +52,26 @@ class FactComparison(msgspec.Struct):
     facts: list[ComparedFact]
 
 
-class ComparedByModel(msgspec.Struct):
-    """Verdicts by id of the known fact; an id that the model left out is missing.
-
-    `failures` tell what in its answer was of no use.
-    """
-
-    verdicts: dict[str, Verdict]
-    failures: list[Failure]
+def tokens_max(count: int) -> int:
+    """Return how long an answer about so many facts may be, in tokens."""
+    return 100 + _TOKENS_PER_FACT * count
 
 
-async def compare_by_model(deciding: Deciding, new: str, known: Mapping[str, str]) -> ComparedByModel | None:
-    """Ask the model how a new fact stands to known ones, at most KNOWN_MAX; None: rules have to decide.
-
-    Raises LLM_UNAVAILABLE where the caller insists on the model and it fails.
-    """
-    if len(known) > KNOWN_MAX:
-        raise ValueError(f"at most {KNOWN_MAX} facts are compared at once")
-    if not known:
-        return ComparedByModel({}, [])
-    answer = await deciding.ask(
-        _INSTRUCTIONS,
-        {"new_fact": new, "known_facts": msgspec.json.encode(dict(known)).decode()},
-        FactComparison,
-        output_tokens_max=100 + _TOKENS_PER_FACT * len(known),
-    )
-    return None if answer is None else _checked(answer, new, known)
-
-
-def _checked(answer: FactComparison, new: str, known: Mapping[str, str]) -> ComparedByModel:
-    compared = ComparedByModel({}, [])
+def checked(
+    answer: FactComparison, new: str, known: Mapping[str, str]
+) -> tuple[dict[str, Verdict], list[Failure]]:
+    """Return the verdicts by id, without those of ids that were left out, and what is no use of an answer."""
+    verdicts: dict[str, Verdict] = {}
+    failures: list[Failure] = []
     for fact in answer.facts:
         if fact.id not in known:
             message = "the language model compared with a fact that it was not given"
-            compared.failures.append(Failure(FailureReason.UNKNOWN_KEY, message, fact.id[:_KEY_CHARS_MAX]))
+            failures.append(Failure(FailureReason.UNKNOWN_KEY, message, fact.id[:_KEY_CHARS_MAX]))
             continue
         verdict = guarded(fact.relation, fact.reason, new, known[fact.id])
-        earlier = compared.verdicts.setdefault(fact.id, verdict)
-        if earlier.relation is not verdict.relation:
-            reason = "the language model gave two answers"
-            compared.verdicts[fact.id] = Verdict(Relation.DIFFERENT, reason)
-    return compared
+        if verdicts.setdefault(fact.id, verdict).relation is not verdict.relation:
+            verdicts[fact.id] = Verdict(Relation.DIFFERENT, "the language model gave two answers")
+    return verdicts, failures
 
 
 def guarded(relation: Relation, reason: str, new: str, known: str) -> Verdict:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass
 
-from memory_service.domain.relevance import CAMEL_BOUNDARY
+from memory_service.deciders.base import Keeping
+from memory_service.deciders.rules.relevance import CAMEL_BOUNDARY
 from memory_service.records import Json
 
 _LASTING = frozenset(
@@ -77,21 +77,11 @@ _GOAL_CHARS_SEEN = 2000
 _ITEMS_SEEN, _NAMES_SEEN, _DEPTH_SEEN = 20, 200, 4
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What is to become of a result. `key` and `description` hold also where it is not to be kept."""
-
-    save: bool
-    reason: str
-    key: str
-    description: str
-
-
-def evaluate(tool_name: str, result: Json, goal: str) -> Verdict:
+def evaluate(tool_name: str, result: Json, goal: str) -> Keeping:
     """Decide on a result by the tool's name, the goal and the result's shape."""
     goal = " ".join(goal.split())[:_GOAL_CHARS_SEEN]
     save, reason = _decide(tool_name, result, goal)
-    return Verdict(save, reason, key_for(tool_name, goal), description_for(tool_name, goal))
+    return Keeping(save, reason, key_for(tool_name, goal), description_for(tool_name, goal))
 
 
 def _decide(tool_name: str, result: Json, goal: str) -> tuple[bool, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from memory_service.domain.facts.word_lists import words
+from memory_service.deciders.rules.word_lists import words
 
 _ONE = words(
     """

@@ -12,14 +12,13 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import Stemmer
 
-from memory_service.domain.ranking import Contribution
-from memory_service.domain.states import preview
-from memory_service.records import StateEntry, Vector
+from memory_service.deciders.base import VALUE_BYTES_SEARCHED, Candidate, KeySearch, Relevance
+from memory_service.giving_way import each
+from memory_service.records import Contribution, StateEntry, Vector
 
 LEXICAL_WEIGHT = 0.7
 VECTOR_WEIGHT = 0.3
@@ -32,8 +31,6 @@ _IN_VALUE = 0.5
 _RARITY_MIN = 0.6
 # So much of that is left for a word that names no subject.
 _GENERAL_SHARE = 0.3
-# The beginning of a value that is searched: a value may have a million characters.
-VALUE_BYTES_SEARCHED = 2048
 _WORDS_TOLD_MAX = 5
 _WORD_CHARS_TOLD_MAX = 60
 _CACHED_STEMS_MAX = 50_000
@@ -160,64 +157,24 @@ def joined_words(text: str) -> set[str]:
     return {one + other for one, other in itertools.pairwise(split_words(text))}
 
 
-@dataclass(slots=True)
-class Candidate:
-    """A key that may be relevant, with all that is shown of it and found in it."""
+class WordSearch(KeySearch):
+    """A search for the keys that fit a goal by their words, stemmed, and by vectors."""
 
-    key: str
-    description: str
-    preview: str
-    update_us: int
-    found: dict[str, float]
-    """What each stem of the goal that was found tells, 0 to 1, before rarity counts."""
-    lexical: float = 0.0
-    vector: float = 0.0
-    shares: tuple[Contribution, ...] = ()
-    words: tuple[str, ...] = ()
-    """The words of the goal that were found, the one that tells most first."""
-
-    @property
-    def score(self) -> float:
-        """How well the key fits the goal, 0 to 1."""
-        return min(sum(share.value for share in self.shares), 1.0)
-
-    def why(self, *, needed: bool) -> str:
-        """Return why rules find the key needed or not, for a human."""
-        told = ", ".join(f'"{word[:_WORD_CHARS_TOLD_MAX]}"' for word in self.words[:_WORDS_TOLD_MAX])
-        if needed:
-            return f"it has {told} of the goal" if told else "its meaning is close to the goal's"
-        if not told:
-            return "it has no word of the goal, and its meaning is not close"
-        return f"it has {told} of the goal, which is too little, or less than other keys have"
-
-    @property
-    def text(self) -> str:
-        """What is embedded for the key."""
-        return f"{' '.join(split_words(self.key))}: {self.description} {self.preview}"
-
-
-@dataclass
-class KeySearch:
-    """A search for the keys that fit a goal: `add` every key, `weigh` every candidate, ask for the best."""
-
-    goal: str
-    words: Words
-    candidates: list[Candidate] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        said = sorted(telling_words(self.goal)) + sorted(joined_words(self.goal))
-        self._wanted = {self.words.stem(word): word for word in reversed(said)}
+    def __init__(self, goal: str, words: Words) -> None:
+        self._words = words
+        self._candidates: list[Candidate] = []
+        said = sorted(telling_words(goal)) + sorted(joined_words(goal))
+        self._wanted = {words.stem(word): word for word in reversed(said)}
         """Words of the goal as it has them, by their stems."""
-        things = self.words.thing
+        things = words.thing
         self._things = {things[stem]: stem for stem in self._wanted if stem in things}
         self._keys_with: Counter[str] = Counter()
 
     def add(self, entry: StateEntry) -> None:
-        """Take a key into the search."""
         found = self._found(entry)
         self._keys_with.update(found.keys())
-        self.candidates.append(
-            Candidate(entry.key, entry.description, preview(entry), entry.update_us, found)
+        self._candidates.append(
+            Candidate(entry.key, entry.description, entry.preview, entry.update_us, found)
         )
 
     def _found(self, entry: StateEntry) -> dict[str, float]:
@@ -228,11 +185,11 @@ class KeySearch:
             (entry.description, _IN_DESCRIPTION),
             (entry.key, _IN_KEY),
         ):
-            for stem in self.words.of(text):
+            for stem in self._words.of(text):
                 wanted, share = self._match(stem)
                 if wanted:
                     found[wanted] = max(strength * share, found.get(wanted, 0.0))
-        for stem in map(self.words.stem, joined_words(entry.key)):
+        for stem in map(self._words.stem, joined_words(entry.key)):
             if stem in self._wanted:
                 found[stem] = _IN_KEY
         return found
@@ -240,30 +197,44 @@ class KeySearch:
     def _match(self, stem: str) -> tuple[str, float]:
         """Return the word of the goal that a stem stands for, and how much of it; "" for none."""
         if stem in self._wanted:
-            return stem, _GENERAL_SHARE if stem in self.words.general else 1.0
-        return self._things.get(self.words.thing.get(stem, ""), ""), _SYNONYM_SHARE
+            return stem, _GENERAL_SHARE if stem in self._words.general else 1.0
+        return self._things.get(self._words.thing.get(stem, ""), ""), _SYNONYM_SHARE
 
-    def by_words(self, limit: int) -> list[Candidate]:
-        """Return the best by words alone, of weighed candidates; where no word is found, the newest."""
-        self.candidates.sort(key=lambda candidate: (-candidate.lexical, -candidate.update_us, candidate.key))
-        return self.candidates[:limit]
+    async def best(self, limit: int) -> list[Candidate]:
+        await each(self._weigh, self._candidates)
+        self._candidates.sort(key=lambda candidate: (-candidate.lexical, -candidate.update_us, candidate.key))
+        return self._candidates[:limit]
 
-    def weigh(self, candidate: Candidate) -> None:
+    def text(self, candidate: Candidate) -> str:
+        return f"{' '.join(split_words(candidate.key))}: {candidate.description} {candidate.preview}"
+
+    def rank(
+        self,
+        candidates: Sequence[Candidate],
+        goal: Vector | None = None,
+        vectors: Sequence[Vector | None] = (),
+    ) -> list[Candidate]:
+        for at, candidate in enumerate(candidates):
+            candidate.vector = max(_cosine(goal, vectors[at]), 0.0) if goal is not None else 0.0
+            candidate.shares = _shares(candidate, goal is not None)
+        return sorted(candidates, key=lambda c: (-c.score, -c.update_us, c.key))
+
+    def _weigh(self, candidate: Candidate) -> None:
         """Set what the words tell, once all keys are known: as if each were a chance of its own that the
         key is needed.
         """
         rest = 1.0
         told = []
         for stem, strength in candidate.found.items():
-            rarity = max(1 - (self._keys_with[stem] - 1) / len(self.candidates), _RARITY_MIN)
+            rarity = max(1 - (self._keys_with[stem] - 1) / len(self._candidates), _RARITY_MIN)
             rest *= 1 - strength * rarity
             told.append((strength * rarity, self._wanted[stem]))
         candidate.lexical = 1 - rest
         candidate.words = tuple(word for _, word in sorted(told, reverse=True))
 
 
-def relevant(ranked: Sequence[Candidate]) -> list[Candidate]:
-    """Return those of ranked candidates that the goal needs.
+def relevant(ranked: Sequence[Candidate]) -> Relevance:
+    """Return those of ranked candidates that the goal needs, and the others.
 
     One that is clearly behind another and has no word of the goal that the other has not is left out:
     the goal means the other.
@@ -274,21 +245,32 @@ def relevant(ranked: Sequence[Candidate]) -> list[Candidate]:
         means_the_same = not candidate.found and candidate.vector >= _RELEVANT_VECTOR_FROM
         if means_the_same or (near and not any(_better(other, candidate) for other in chosen)):
             chosen.append(candidate)
-    return chosen
+    keys = {candidate.key for candidate in chosen}
+    return Relevance(
+        [(candidate, _why_needed(candidate)) for candidate in chosen],
+        [(candidate, _why_not(candidate)) for candidate in ranked if candidate.key not in keys],
+        f"{len(chosen)} of {len(ranked)} keys share enough words or meaning with the goal",
+    )
+
+
+def _why_needed(candidate: Candidate) -> str:
+    told = _told(candidate)
+    return f"it has {told} of the goal" if told else "its meaning is close to the goal's"
+
+
+def _why_not(candidate: Candidate) -> str:
+    told = _told(candidate)
+    if not told:
+        return "it has no word of the goal, and its meaning is not close"
+    return f"it has {told} of the goal, which is too little, or less than other keys have"
+
+
+def _told(candidate: Candidate) -> str:
+    return ", ".join(f'"{word[:_WORD_CHARS_TOLD_MAX]}"' for word in candidate.words[:_WORDS_TOLD_MAX])
 
 
 def _better(one: Candidate, other: Candidate) -> bool:
     return other.score < _CLEARLY_BEHIND * one.score and other.found.keys() <= one.found.keys()
-
-
-def rank(
-    candidates: Sequence[Candidate], goal: Vector | None, vectors: Sequence[Vector | None]
-) -> list[Candidate]:
-    """Return candidates by score, the best first; without a goal's vector, words count alone."""
-    for at, candidate in enumerate(candidates):
-        candidate.vector = max(_cosine(goal, vectors[at]), 0.0) if goal is not None else 0.0
-        candidate.shares = _shares(candidate, goal is not None)
-    return sorted(candidates, key=lambda c: (-c.score, -c.update_us, c.key))
 
 
 def _cosine(one: Vector, other: Vector | None) -> float:

@@ -1,4 +1,4 @@
-"""Putting a fact into the third person: by the language model, or by rules."""
+"""How a language model is asked for a fact in the third person, and what its wording must not be."""
 
 from __future__ import annotations
 
@@ -6,17 +6,12 @@ import re
 
 import msgspec
 
-from memory_service.decisions import DecidedBy, Failure, FailureReason
-from memory_service.domain.deciding import Deciding
-from memory_service.domain.facts.comparison import hard_difference
-from memory_service.domain.facts.comparison_reading import Reader
-from memory_service.domain.facts.rephrasing import third_person
+from memory_service.deciders.base import CONTENT_CHARS_MIN, REPHRASED_CHARS_MAX
+from memory_service.deciders.rules.comparison import hard_difference
+from memory_service.deciders.rules.comparison_reading import Reader
 
-CONTENT_CHARS_MIN = 10
-CONTENT_CHARS_MAX = 500
-REPHRASED_CHARS_MAX = 700
 _FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'd|I'll|my|me|mine|myself)\b")
-_INSTRUCTIONS = (
+INSTRUCTIONS = (
     'Rephrase the statement as a fact about the user in the third person, beginning with "User" where '
     "that is natural. Keep every name, number, date and negation. Add nothing. Keep quotations. Leave out "
     'phrases that only ask to remember it. Examples: "I am a software engineer" becomes "User is a software '
@@ -30,22 +25,7 @@ class Rephrased(msgspec.Struct):
     content: str
 
 
-async def reworded(content: str, deciding: Deciding) -> tuple[str, DecidedBy]:
-    """Return a fact in the third person, and who put it there; UNSPECIFIED: it was so already."""
-    by_rules = third_person(content).strip()
-    if by_rules == content:
-        return content, DecidedBy.UNSPECIFIED
-    answer = await deciding.ask(_INSTRUCTIONS, {"statement": content}, Rephrased, output_tokens_max=300)
-    if answer is not None:
-        worded = " ".join(answer.content.split())
-        problem = _problem(content, worded, by_rules)
-        if not problem:
-            return worded, DecidedBy.LLM
-        deciding.failures.append(Failure(FailureReason.INVALID_VALUE, f"the model's wording {problem}"))
-    return by_rules, DecidedBy.RULES
-
-
-def _problem(said: str, worded: str, by_rules: str) -> str:
+def problem(said: str, worded: str, by_rules: str) -> str:
     """Return what is wrong with a wording; empty: nothing that can be told."""
     if not CONTENT_CHARS_MIN <= len(worded) <= REPHRASED_CHARS_MAX:
         return f"has {len(worded)} characters"

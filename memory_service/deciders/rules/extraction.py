@@ -6,33 +6,22 @@ Few wrong facts matter more than many facts: what asks, supposes or tells of the
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-import msgspec
-
-from memory_service.domain.facts import verbs
-from memory_service.domain.facts.categories import Category
-from memory_service.domain.facts.extraction_patterns import RULES
-from memory_service.domain.facts.importance import temporary_words, vague_words
-from memory_service.domain.facts.requests import without_request
-from memory_service.domain.facts.sentences import KEPT, sentences
-from memory_service.domain.facts.word_lists import phrases
-
-CONTENT_CHARS_MIN = 10
-CONTENT_CHARS_MAX = 500
-_REASONING_CHARS_MAX = 200
-
-
-class Candidate(msgspec.Struct, frozen=True):
-    """A sentence that says something about the user."""
-
-    content: str
-    """The sentence as it was said."""
-    category: Category
-    reasoning: str
-    """Why it is worth remembering, in 10 to 200 characters."""
-    explicit: bool = False
-    """The user asked for it to be remembered."""
-
+from memory_service.deciders.base import (
+    CONTENT_CHARS_MAX,
+    CONTENT_CHARS_MIN,
+    REASONING_CHARS_MAX,
+    Category,
+    FoundFact,
+)
+from memory_service.deciders.rules import verbs
+from memory_service.deciders.rules.extraction_patterns import RULES
+from memory_service.deciders.rules.importance import temporary_words, vague_words
+from memory_service.deciders.rules.rephrasing import third_person
+from memory_service.deciders.rules.requests import without_request
+from memory_service.deciders.rules.sentences import KEPT, sentences
+from memory_service.deciders.rules.word_lists import phrases
 
 _OF_THE_SPEAKER = phrases(r"\b(?:I|I?m|my|we|our|me)\b")
 _WORD_END = re.compile(r"[\w'’-]*")
@@ -59,12 +48,25 @@ _ASKED = phrases(
 )
 
 
-def extract(text: str) -> list[Candidate]:
-    """Return what a user said about themselves in one message, in the order in which it was said."""
+# What goes before a statement without being a part of it.
+_INTERJECTIONS = re.compile(
+    r"^\W*(?:(?:yes|yeah|yep|no|nope|ok|okay|sure|well|oh|hi|hello|hey|thanks|thank you|so|and|but|also|btw"
+    r"|by the way|actually)\b[,.!:;]*\s+)+(?=(?:I|my|we|our)\b)",
+    re.IGNORECASE,
+)
+
+
+def extract(text: str, line: int = 0) -> Iterator[FoundFact]:
+    """Yield what a user said about themselves in one message, in the order in which it was said."""
     said = [part.strip().lstrip("-*•> \t") for part in sentences(_without_code(text))]
     asked_for = _asked_for(said)
-    candidates = [_candidate(sentence, at in asked_for) for at, sentence in enumerate(said)]
-    return [candidate for candidate in candidates if candidate is not None]
+    for at, sentence in enumerate(said):
+        category, reasoning, explicit = _judged(sentence, at in asked_for)
+        if category is not None:
+            content = third_person(_INTERJECTIONS.sub("", sentence)).strip().rstrip(".! ")
+            yield FoundFact(
+                line, content, category, reasoning[:REASONING_CHARS_MAX], sentence, explicit=explicit
+            )
 
 
 def _without_code(text: str) -> str:
@@ -83,24 +85,25 @@ def _asked_for(said: list[str]) -> set[int]:
     return places
 
 
-def _candidate(sentence: str, asked_for: bool) -> Candidate | None:
+def _judged(sentence: str, asked_for: bool) -> tuple[Category | None, str, bool]:
+    """Return what a sentence says of the user and why it is worth remembering; None: it is not.
+
+    Last comes whether the user asked for it to be remembered.
+    """
     if len(sentence) > CONTENT_CHARS_MAX or _BARE_REQUEST.match(sentence):
-        return None
+        return None, "", False
     said, requested = without_request(sentence)
     explicit = requested or asked_for
     if len(said) < CONTENT_CHARS_MIN or _ASKED.search(said):
-        return None
+        return None, "", explicit
     plain = KEPT.sub(lambda match: "…" * len(match.group()), said)
     if not explicit and (_SUPPOSED.search(plain) or vague_words(said) or temporary_words(said)):
-        return None
+        return None, "", explicit
     category, reasoning = _category(plain)
-    if category is None and not explicit:
-        return None
-    if category is None:
-        category, reasoning = Category.CONTEXT, "The user asked for this to be remembered"
-    elif explicit:
-        reasoning = f"The user asked for this to be remembered. {reasoning}"
-    return Candidate(sentence, category, reasoning[:_REASONING_CHARS_MAX], explicit)
+    if not explicit:
+        return category, reasoning, explicit
+    asked = "The user asked for this to be remembered"
+    return (category, f"{asked}. {reasoning}", True) if category else (Category.CONTEXT, asked, True)
 
 
 def _category(plain: str) -> tuple[Category | None, str]:

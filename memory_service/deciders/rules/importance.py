@@ -4,37 +4,22 @@ from __future__ import annotations
 
 import re
 
-import msgspec
+from memory_service.deciders.base import EXPLICIT_REQUEST, Adjustment, Category, Importance
+from memory_service.deciders.rules.sentences import KEPT, follows_mark, sentences
+from memory_service.deciders.rules.word_lists import phrases, words
 
-from memory_service.domain.facts.categories import Category
-from memory_service.domain.facts.sentences import KEPT, follows_mark, sentences
-from memory_service.domain.facts.word_lists import phrases, words
-
-
-class Adjustment(msgspec.Struct, frozen=True):
-    """One boost (`amount` above 0) or reduction (below 0); `reason` has the words that it was found by."""
-
-    name: str
-    amount: float
-    reason: str = ""
-
-
-class Importance(msgspec.Struct, frozen=True):
-    """A score and how it came about."""
-
-    base: float
-    boosts: tuple[Adjustment, ...]
-    reductions: tuple[Adjustment, ...]
-    score: float
-    """The sum of the rest, and not below 0."""
-
-
-EXPLICIT_REQUEST = "explicit_request"
 SPECIFIC_DETAILS = "specific_details"
 LONG_TERM_GOAL = "long_term_goal"
 VAGUE = "vague"
 TEMPORARY = "temporary"
 
+_BASES = {
+    Category.IDENTITY: 10.0,
+    Category.PREFERENCE: 9.0,
+    Category.RELATIONSHIP: 8.0,
+    Category.PROJECT: 7.0,
+    Category.CONTEXT: 5.0,
+}
 _AMOUNTS = {EXPLICIT_REQUEST: 2.0, SPECIFIC_DETAILS: 1.0, LONG_TERM_GOAL: 1.0, VAGUE: -2.0, TEMPORARY: -2.0}
 
 _EXPLICIT = phrases(
@@ -110,7 +95,7 @@ def importance(content: str, category: Category, quote: str = "", explicit: bool
         TEMPORARY: temporary_words(content),
     }
     adjustments = [Adjustment(name, _AMOUNTS[name], reason) for name, reason in found.items() if reason]
-    base = category.base_importance
+    base = _BASES[category]
     score = max(0.0, base + sum(adjustment.amount for adjustment in adjustments))
     return Importance(
         base,
@@ -140,13 +125,6 @@ def specific_details(text: str) -> list[str]:
         numbers = {match.start(): match.group() for match in _NUMBER.finditer(sentence)}
         details += [word for _, word in sorted((_names(sentence) | numbers).items())]
     return list(dict.fromkeys(details))
-
-
-def decay_factor(age_days: float, half_life_days: float | None) -> float:
-    """Return what age leaves of an importance, 0 to 1: half after each half-life. None: there is no decay."""
-    if half_life_days is None:
-        return 1.0
-    return float(0.5 ** (max(0.0, age_days) / half_life_days))
 
 
 def _names(sentence: str) -> dict[int, str]:

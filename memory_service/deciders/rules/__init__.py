@@ -1,0 +1,1 @@
+"""Decides by rules: English grammar, lists of words, and what vectors tell."""
