@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,26 +11,19 @@ import click
 from memory_service.cli import output
 from memory_service.cli.options import (
     client_command,
+    labels_option,
     min_trust_option,
+    mode_option,
     option,
     session_option,
     sources_option,
 )
-from memory_service.cli.parameters import Duration, JsonObject, Label
+from memory_service.cli.parameters import Duration, JsonObject
 from memory_service.cli.rendering import moment, one_line
 from memory_service.cli.session import CommandError, Session
 
 if TYPE_CHECKING:
     from memory_client import Document, FragmentResult
-
-_LABELS = option(
-    "--label",
-    "labels",
-    type=Label(),
-    multiple=True,
-    help="Label as key=value; give it several times for several labels.",
-)
-_MODES = click.Choice(["hybrid", "vector", "lexical"])
 
 
 @click.group()
@@ -43,9 +35,9 @@ def documents() -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @option("--title", help="Title of the document. The name of FILE if not given.")
 @option("--source", help="What the text comes from, such as a URL. The path of FILE if not given.")
-@option("--id", "document_id", default="", help="Id of the document. Made by the server if not given.")
+@option("--id", default="", help="Id of the document. Made by the server if not given.")
 @session_option
-@_LABELS
+@labels_option
 @option("--metadata", type=JsonObject(), help="JSON object to keep with the document.")
 @option("--ttl", type=Duration(), help="How long it lives, as in 30s, 15m, 12h, 7d. For ever if not given.")
 @option("--max-characters", type=int, help="The most characters of a fragment. The server's if not given.")
@@ -57,36 +49,14 @@ def documents() -> None:
 @option("--replace", is_flag=True, help="Take the place of the document that has this id, if there is one.")
 @option("--expected-version", type=int, help="With --replace: only if this is the document's version.")
 @client_command
-def add(
-    session: Session,
-    file: str,
-    title: str | None,
-    source: str | None,
-    document_id: str,
-    session_id: str,
-    labels: tuple[tuple[str, str], ...],
-    metadata: dict[str, Any] | None,
-    ttl: timedelta | None,
-    max_characters: int | None,
-    overlap_characters: int | None,
-    replace: bool,
-    expected_version: int | None,
-) -> None:
+def add(session: Session, file: str, title: str | None, source: str | None, **asked: Any) -> None:
     """Keep the text of FILE, in UTF-8, as a document and print its id. A FILE of "-" is stdin."""
     is_stdin = file == "-"
     document = session.client.add_document(
         _text(file),
         title=("" if is_stdin else Path(file).name) if title is None else title,
         source=("" if is_stdin else file) if source is None else source,
-        id=document_id,
-        session_id=session_id,
-        labels=dict(labels),
-        metadata=metadata,
-        ttl=ttl,
-        max_characters=max_characters,
-        overlap_characters=overlap_characters,
-        replace=replace,
-        expected_version=expected_version,
+        **asked,
     )
     session.tell(document, document.id)
     session.note(document.degraded)
@@ -104,31 +74,17 @@ def _text(file: str) -> str:
 @documents.command("list")
 @option("--limit", default=100, help="The most documents wanted; -1 for all.")
 @session_option
-@_LABELS
+@labels_option
 @option("--newest-first", is_flag=True, help="Begin with the newest document.")
 @min_trust_option
 @sources_option
 @client_command
-def list_documents(
-    session: Session,
-    limit: int,
-    session_id: str,
-    labels: tuple[tuple[str, str], ...],
-    newest_first: bool,
-    min_trust: float | None,
-    sources: tuple[str, ...],
-) -> None:
+def list_documents(session: Session, limit: int, **asked: Any) -> None:
     """Print the documents in the order in which they were added.
 
     Columns: id, time, version, fragments, size, title or else the beginning of the text.
     """
-    found = session.client.list_documents(
-        session_id=session_id,
-        labels=dict(labels),
-        newest_first=newest_first,
-        min_trust=min_trust,
-        sources=sources,
-    )
+    found = session.client.list_documents(**asked)
     for document in itertools.islice(found, limit if limit >= 0 else None):
         session.tell(document, _document_row(document))
 
@@ -160,39 +116,18 @@ def get(session: Session, document_id: str, fragments: bool) -> None:
 @option("--limit", default=5, help="The most fragments wanted; -1 for all.")
 @option("--document", "document_ids", multiple=True, help="Only of the document of this id; repeatable.")
 @session_option
-@_LABELS
-@option("--mode", type=_MODES, help="By what the query is answered. Words and vectors if not given.")
+@labels_option
+@mode_option
 @option("--min-score", type=float, help="Only fragments that score at least this.")
 @min_trust_option
 @sources_option
 @client_command
-def search(
-    session: Session,
-    query: str,
-    limit: int,
-    document_ids: tuple[str, ...],
-    session_id: str,
-    labels: tuple[tuple[str, str], ...],
-    mode: str | None,
-    min_score: float | None,
-    min_trust: float | None,
-    sources: tuple[str, ...],
-) -> None:
+def search(session: Session, **asked: Any) -> None:
     """Print the fragments that fit QUERY best, the best first.
 
     Columns: score, id of the document, its title, offsets, text.
     """
-    results = session.client.search_fragments(
-        query,
-        limit=limit,
-        document_ids=document_ids,
-        session_id=session_id,
-        labels=dict(labels),
-        mode=mode,
-        min_score=min_score,
-        min_trust=min_trust,
-        sources=sources,
-    )
+    results = session.client.search_fragments(**asked)
     for result in results:
         session.tell(result, _fragment_row(result))
     session.note(results.degraded)

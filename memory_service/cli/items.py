@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import click
@@ -13,24 +13,17 @@ from memory_service.cli import output, rendering
 from memory_service.cli.options import (
     SOURCE_KINDS,
     client_command,
+    labels_option,
     min_trust_option,
     option,
     session_option,
     sources_option,
 )
-from memory_service.cli.parameters import Duration, JsonObject, Label, Moment, Weight
+from memory_service.cli.parameters import Duration, JsonObject, Moment, Weight
 from memory_service.cli.session import CommandError, Session
 
-_LABELS = option(
-    "--label",
-    "labels",
-    type=Label(),
-    multiple=True,
-    help="Label as key=value; give it several times for several labels.",
-)
 _FILTER = option(
     "--filter",
-    "expression",
     default="",
     help="""Expression that holds for the items, such as 'labels.topic = "travel" AND role = user'.""",
 )
@@ -43,12 +36,12 @@ _MODES = click.Choice(["hybrid", "vector", "lexical"])
 @option("--role", type=_ROLES, help="Keep the text as a chat message of this role.")
 @option("--name", help="Name of the one who speaks; with --role.")
 @session_option
-@_LABELS
+@labels_option
 @option("--metadata", type=JsonObject(), help="JSON object to keep with the item.")
 @option(
     "--ttl", type=Duration(), help="How long the item lives, as in 30s, 15m, 12h, 7d. For ever if not given."
 )
-@option("--id", "item_id", default="", help="Id of the item. Made by the server if not given.")
+@option("--id", default="", help="Id of the item. Made by the server if not given.")
 @option("--importance", type=float, help="How important it is, 0 to 1, for searches that weigh it.")
 @option(
     "--source",
@@ -65,16 +58,11 @@ def add(
     text: str,
     role: str | None,
     name: str | None,
-    session_id: str,
-    labels: tuple[tuple[str, str], ...],
-    metadata: dict[str, Any] | None,
-    ttl: timedelta | None,
-    item_id: str,
-    importance: float | None,
     source: str | None,
     source_uri: str,
     parent_ids: tuple[str, ...],
     trust: float | None,
+    **asked: Any,
 ) -> None:
     """Keep TEXT and print its id. A TEXT of "-" is read from stdin."""
     from memory_client import Provenance, chat_message
@@ -87,13 +75,8 @@ def add(
     )
     item = session.client.add(
         chat_message(role, text, name=name) if role else text,
-        session_id=session_id,
-        labels=dict(labels),
-        metadata=metadata,
-        ttl=ttl,
-        id=item_id,
-        importance=importance,
         provenance=None if said == Provenance(source="unspecified") else said,
+        **asked,
     )
     session.tell(item, item.id)
     session.note(item.degraded)
@@ -103,7 +86,7 @@ def add(
 @click.argument("query", required=False)
 @option("--limit", default=10, help="The most items wanted; -1 for all.")
 @session_option
-@_LABELS
+@labels_option
 @_FILTER
 @min_trust_option
 @sources_option
@@ -131,23 +114,11 @@ def add(
 @client_command
 def retrieve(
     session: Session,
-    query: str | None,
-    limit: int,
-    session_id: str,
-    labels: tuple[tuple[str, str], ...],
-    expression: str,
-    min_trust: float | None,
-    sources: tuple[str, ...],
-    mode: str | None,
-    min_score: float | None,
-    explain: bool,
-    now: datetime | None,
     weights: tuple[tuple[str, float], ...],
     half_life: timedelta | None,
     context_window: int,
     max_tokens: int | None,
-    rerank: bool,
-    record_usage: bool,
+    **asked: Any,
 ) -> None:
     """Print the best items for QUERY, the best first.
 
@@ -159,22 +130,7 @@ def retrieve(
     is_weighed = bool(weights) or half_life is not None
     scoring = ScoreWeights(**dict(weights), recency_half_life=half_life) if is_weighed else None
     results = session.client.retrieve(
-        query,
-        limit=limit,
-        session_id=session_id,
-        labels=dict(labels),
-        filter=expression,
-        min_trust=min_trust,
-        sources=sources,
-        mode=mode,
-        min_score=min_score,
-        explain=explain,
-        now=now,
-        weights=scoring,
-        context_window=context_window,
-        max_tokens=max_tokens,
-        rerank=rerank,
-        record_usage=record_usage,
+        weights=scoring, context_window=context_window, max_tokens=max_tokens, **asked
     )
     for number, result in enumerate(results):
         parted = "\n" if number and context_window else ""
@@ -187,31 +143,15 @@ def retrieve(
 @click.command("list")
 @option("--limit", default=100, help="The most items wanted; -1 for all.")
 @session_option
-@_LABELS
+@labels_option
 @_FILTER
 @min_trust_option
 @sources_option
 @option("--newest-first", is_flag=True, help="Begin with the newest item.")
 @client_command
-def list_items(
-    session: Session,
-    limit: int,
-    session_id: str,
-    labels: tuple[tuple[str, str], ...],
-    expression: str,
-    min_trust: float | None,
-    sources: tuple[str, ...],
-    newest_first: bool,
-) -> None:
+def list_items(session: Session, limit: int, **asked: Any) -> None:
     """Print the items in the order in which they were added: id, time, speaker, text."""
-    items = session.client.list_items(
-        session_id=session_id,
-        labels=dict(labels),
-        filter=expression,
-        min_trust=min_trust,
-        sources=sources,
-        newest_first=newest_first,
-    )
+    items = session.client.list_items(**asked)
     for item in itertools.islice(items, limit if limit >= 0 else None):
         session.tell(item, rendering.item_row(item))
 

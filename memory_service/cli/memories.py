@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,20 +12,20 @@ from memory_service.cli import output
 from memory_service.cli.memory_rendering import as_json, as_markdown, memory_row, outcome_rows
 from memory_service.cli.options import (
     client_command,
+    labels_option,
     min_trust_option,
+    mode_option,
     option,
     session_option,
     sources_option,
 )
-from memory_service.cli.parameters import Duration, JsonObject, Label, Moment
+from memory_service.cli.parameters import Duration, JsonObject, Moment
 from memory_service.cli.session import CommandError, Session
 
 if TYPE_CHECKING:
     from memory_client import ChatMessage, Extraction, SavedMemory
 
 _CATEGORY = click.Choice(["identity", "preference", "relationship", "project", "context"])
-_MODES = click.Choice(["hybrid", "vector", "lexical"])
-
 
 _CATEGORIES = option(
     "--category",
@@ -35,16 +34,12 @@ _CATEGORIES = option(
     multiple=True,
     help="Only memories of this category; give it several times for several categories.",
 )
-_LABELS = option(
-    "--label",
-    "labels",
-    type=Label(),
-    multiple=True,
-    help="Label as key=value; give it several times for several labels.",
-)
-_HISTORY = option("--history", is_flag=True, help="Also memories that hold no more.")
+_HISTORY = option("--history", "include_history", is_flag=True, help="Also memories that hold no more.")
 _AS_OF = option(
-    "--as-of", type=Moment(), help="Memories that held at this time. Those that hold now if not given."
+    "--as-of",
+    "as_of_time",
+    type=Moment(),
+    help="Memories that held at this time. Those that hold now if not given.",
 )
 _MIN_IMPORTANCE = option("--min-importance", type=float, help="Only memories at least this important by now.")
 _DECIDE_BY = option(
@@ -74,47 +69,21 @@ def memories() -> None:
 @option("--actor", default="", help="Who saves it, such as an agent's name.")
 @option("--explicit-request", is_flag=True, help="The user asked for it: it is more important.")
 @_ON_CONTRADICTION
-@option("--valid-from", type=Moment(), help="When the fact began to hold. Now if not given.")
+@option(
+    "--valid-from", "valid_from_time", type=Moment(), help="When the fact began to hold. Now if not given."
+)
 @option("--ttl", type=Duration(), help="How long it lives, as in 30s, 15m, 12h, 7d. For ever if not given.")
-@_LABELS
+@labels_option
 @option("--metadata", type=JsonObject(), help="JSON object to keep with the memory.")
 @option("--keep-wording", is_flag=True, help="Save CONTENT as it is, not in the third person.")
 @_DECIDE_BY
 @client_command
-def save(
-    session: Session,
-    content: str,
-    category: str,
-    reasoning: str,
-    session_id: str,
-    quote: str,
-    actor: str,
-    explicit_request: bool,
-    on_contradiction: str,
-    valid_from: datetime | None,
-    ttl: timedelta | None,
-    labels: tuple[tuple[str, str], ...],
-    metadata: dict[str, Any] | None,
-    keep_wording: bool,
-    decide_by: str | None,
-) -> None:
+def save(session: Session, session_id: str, quote: str, actor: str, **asked: Any) -> None:
     """Save the fact CONTENT, unless it is known; print what became of it, id and content."""
     from memory_client import MemorySource
 
-    saved = session.client.save_memory(
-        content,
-        category,
-        reasoning,
-        source=MemorySource(session_id=session_id, quote=quote, actor=actor),
-        explicit_request=explicit_request,
-        on_contradiction=on_contradiction,
-        valid_from_time=valid_from,
-        ttl=ttl,
-        labels=dict(labels),
-        metadata=metadata,
-        keep_wording=keep_wording,
-        decide_by=decide_by,
-    )
+    source = MemorySource(session_id=session_id, quote=quote, actor=actor)
+    saved = session.client.save_memory(source=source, **asked)
     session.tell(saved, outcome_rows(saved))
     _note(session, saved)
 
@@ -135,45 +104,18 @@ def _note(session: Session, answer: SavedMemory | Extraction) -> None:
 @_HISTORY
 @_MIN_IMPORTANCE
 @session_option
-@_LABELS
-@option("--mode", type=_MODES, help="By what the query is answered. Words and vectors if not given.")
+@labels_option
+@mode_option
 @option("--min-score", type=float, help="Only memories that score at least this.")
 @min_trust_option
 @sources_option
 @client_command
-def search(
-    session: Session,
-    query: str,
-    limit: int,
-    categories: tuple[str, ...],
-    as_of: datetime | None,
-    history: bool,
-    min_importance: float | None,
-    session_id: str,
-    labels: tuple[tuple[str, str], ...],
-    mode: str | None,
-    min_score: float | None,
-    min_trust: float | None,
-    sources: tuple[str, ...],
-) -> None:
+def search(session: Session, **asked: Any) -> None:
     """Print the memories that fit QUERY best, the best first.
 
     Columns: score, id, from when and until when it holds, category, importance, content.
     """
-    results = session.client.search_memories(
-        query,
-        limit=limit,
-        categories=categories,
-        as_of_time=as_of,
-        include_history=history,
-        min_importance=min_importance,
-        session_id=session_id,
-        labels=dict(labels),
-        mode=mode,
-        min_score=min_score,
-        min_trust=min_trust,
-        sources=sources,
-    )
+    results = session.client.search_memories(**asked)
     for result in results:
         session.tell(result, memory_row(result.memory, f"{result.score:7.4f}  "))
     session.note(results.degraded)
@@ -186,39 +128,17 @@ def search(
 @_HISTORY
 @_MIN_IMPORTANCE
 @session_option
-@_LABELS
+@labels_option
 @option("--newest-first", is_flag=True, help="Begin with the newest memory.")
 @min_trust_option
 @sources_option
 @client_command
-def list_memories(
-    session: Session,
-    limit: int,
-    categories: tuple[str, ...],
-    as_of: datetime | None,
-    history: bool,
-    min_importance: float | None,
-    session_id: str,
-    labels: tuple[tuple[str, str], ...],
-    newest_first: bool,
-    min_trust: float | None,
-    sources: tuple[str, ...],
-) -> None:
+def list_memories(session: Session, limit: int, **asked: Any) -> None:
     """Print the memories in the order in which they were saved.
 
     Columns: id, from when and until when it holds, category, importance, content.
     """
-    found = session.client.list_memories(
-        categories=categories,
-        as_of_time=as_of,
-        include_history=history,
-        min_importance=min_importance,
-        session_id=session_id,
-        labels=dict(labels),
-        newest_first=newest_first,
-        min_trust=min_trust,
-        sources=sources,
-    )
+    found = session.client.list_memories(**asked)
     for memory in itertools.islice(found, limit if limit >= 0 else None):
         session.tell(memory, memory_row(memory))
 
@@ -242,35 +162,16 @@ def delete(session: Session, memory_id: str, history: bool, expected_version: in
 @option("--limit", default=100, help="The most memories wanted.")
 @_MIN_IMPORTANCE
 @_AS_OF
-@_LABELS
+@labels_option
 @min_trust_option
 @sources_option
 @client_command
-def preload(
-    session: Session,
-    max_tokens: int,
-    categories: tuple[str, ...],
-    limit: int,
-    min_importance: float | None,
-    as_of: datetime | None,
-    labels: tuple[tuple[str, str], ...],
-    min_trust: float | None,
-    sources: tuple[str, ...],
-) -> None:
+def preload(session: Session, **asked: Any) -> None:
     """Print the most important memories as a block for a system prompt.
 
     Without --category: identity, preference and relationship.
     """
-    found = session.client.get_preloaded_memories(
-        max_tokens=max_tokens,
-        categories=categories,
-        limit=limit,
-        min_importance=min_importance,
-        as_of_time=as_of,
-        labels=dict(labels),
-        min_trust=min_trust,
-        sources=sources,
-    )
+    found = session.client.get_preloaded_memories(**asked)
     session.tell(found, found.text)
     if found.omitted_count:
         output.note(f"note: {found.omitted_count} memories were left out")
@@ -281,50 +182,30 @@ def preload(
 @session_option
 @option("--after-revision", default=0, help="Only items of the session later than this; without a FILE.")
 @option("--limit", type=int, help="The most items of the session, 100 if not given; without a FILE.")
-@option("--recalled", multiple=True, help="Id of a memory that was put into the conversation; repeatable.")
+@option(
+    "--recalled",
+    "recalled_memory_ids",
+    multiple=True,
+    help="Id of a memory that was put into the conversation; repeatable.",
+)
 @_CATEGORIES
 @option("--dry-run", is_flag=True, help="Tell what would be saved, and write nothing.")
 @_ON_CONTRADICTION
 @_DECIDE_BY
 @option("--actor", default="", help="Who has the memories saved, such as an agent's name.")
-@_LABELS
+@labels_option
 @client_command
-def extract(
-    session: Session,
-    file: str | None,
-    session_id: str,
-    after_revision: int,
-    limit: int | None,
-    recalled: tuple[str, ...],
-    categories: tuple[str, ...],
-    dry_run: bool,
-    on_contradiction: str,
-    decide_by: str | None,
-    actor: str,
-    labels: tuple[tuple[str, str], ...],
-) -> None:
+def extract(session: Session, file: str | None, **asked: Any) -> None:
     """Find facts about the user in the messages of FILE, or in the items of --session, and save them.
 
     FILE is JSON or JSONL in OpenAI's format, "-" is stdin; it is not stored. Columns: what became of
     each fact, id, content.
     """
-    if file is None and not session_id:
+    if file is None and not asked["session_id"]:
         raise click.UsageError("give a FILE or a --session")
-    if file is not None and (after_revision or limit is not None):
+    if file is not None and (asked["after_revision"] or asked["limit"] is not None):
         raise click.UsageError("--after-revision and --limit are for a --session without a FILE")
-    found = session.client.extract_memories(
-        _messages(file) if file else (),
-        session_id=session_id,
-        after_revision=after_revision,
-        limit=limit,
-        recalled_memory_ids=recalled,
-        categories=categories,
-        dry_run=dry_run,
-        on_contradiction=on_contradiction,
-        decide_by=decide_by,
-        actor=actor,
-        labels=dict(labels),
-    )
+    found = session.client.extract_memories(_messages(file) if file else (), **asked)
     if session.as_json:
         session.tell(found, "")
     for result in () if session.as_json else found.results:

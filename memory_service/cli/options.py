@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from memory_service.cli.connection import CONNECTION_ARGUMENTS, connection_settings
+from memory_service.cli.parameters import Label
 from memory_service.cli.session import Session, reported_errors
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -110,3 +111,16 @@ sources_option = option(
     help="Only what comes from there; give it several times for several.",
 )
 min_trust_option = option("--min-trust", type=float, help="Only what is trusted at least this much, 0 to 1.")
+labels_option = option(
+    "--label",
+    "labels",
+    type=Label(),
+    multiple=True,
+    callback=lambda context, parameter, labels: dict(labels),
+    help="Label as key=value; give it several times for several labels.",
+)
+mode_option = option(
+    "--mode",
+    type=click.Choice(["hybrid", "vector", "lexical"]),
+    help="By what the query is answered. Words and vectors if not given.",
+)
