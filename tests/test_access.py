@@ -22,8 +22,9 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from credentials import BY_NAME, ROLES, Client, Issuer, KeyMaker, connect, jwt_flags, keys_in
 from grpc_api import METHODS, eventually, json_value, outcome, path, valid_request
+from memory_service.caller import Role
 from memory_service.cli import main
-from memory_service.server.access.permissions import PERMISSIONS, Reach
+from memory_service.server.methods import SERVED, Audit, Reach
 from memory_service.v1 import memory_pb2
 from server_process import ServerProcess
 
@@ -180,8 +181,22 @@ def served(client: Client) -> set[str]:
     return found
 
 
-def test_the_table_of_permissions_has_every_method_that_is_served_and_no_other(guarded: Guarded) -> None:
-    assert set(PERMISSIONS) == served(guarded.root) == {path(method) for method in METHODS}
+def test_the_table_of_methods_has_every_one_that_is_served_and_no_other(guarded: Guarded) -> None:
+    assert set(SERVED) == served(guarded.root) == {path(method) for method in METHODS}
+
+
+@every_rpc
+def test_what_the_audit_log_has_of_a_method_goes_with_the_roles_that_it_needs(
+    method: MethodDescriptor,
+) -> None:
+    known = SERVED[path(method)]
+    roles = known.roles - {Role.READ}
+    if known.audit is Audit.READ:
+        assert roles <= {Role.ADMIN}
+    elif known.audit is Audit.AHEAD:
+        assert roles & {Role.FORGET, Role.ADMIN}
+    else:
+        assert Role.WRITE in roles
 
 
 def namespace_fields(message: Descriptor, before: str = "", seen: tuple[str, ...] = ()) -> set[str]:
@@ -196,7 +211,7 @@ def namespace_fields(message: Descriptor, before: str = "", seen: tuple[str, ...
 
 @every_rpc
 def test_the_table_looks_at_every_field_that_names_a_namespace(method: MethodDescriptor) -> None:
-    looked_at = {"namespace"} if PERMISSIONS[path(method)].reach is Reach.NAMESPACE else set()
+    looked_at = {"namespace"} if SERVED[path(method)].reach is Reach.NAMESPACE else set()
     assert namespace_fields(method.input_type) == looked_at
 
 
@@ -265,7 +280,7 @@ def test_a_credential_comes_in_one_form_only(guarded: Guarded, metadata: Any) ->
 def test_every_missing_role_refuses_an_rpc_and_nothing_else_is_needed(
     guarded: Guarded, method: MethodDescriptor
 ) -> None:
-    needed = {role.value for role in PERMISSIONS[path(method)].roles}
+    needed = {role.value for role in SERVED[path(method)].roles}
     for role in sorted(needed):
         client = guarded.holding(roles=[each for each in ROLES if each != role])
         refusals = {
@@ -340,7 +355,7 @@ def test_naming_interactions_is_reading(guarded: Guarded, filled: str) -> None:
 
 
 def test_methods_on_the_whole_server_need_a_credential_for_all_of_it(guarded: Guarded) -> None:
-    whole = [method for method in METHODS if PERMISSIONS[path(method)].reach is Reach.SERVER]
+    whole = [method for method in METHODS if SERVED[path(method)].reach is Reach.SERVER]
     assert {method.name for method in whole} == {"Flush", "Backup"}
     client = guarded.holding(["theirs", "a*"])
     for method in whole:

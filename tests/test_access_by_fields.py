@@ -5,7 +5,7 @@ from __future__ import annotations
 from google.protobuf.descriptor import Descriptor
 
 from grpc_api import METHODS, path
-from memory_service.server.access.permissions import PERMISSIONS
+from memory_service.server.methods import SERVED
 
 # What a request holds of names and is not looked up for its writer: what is written, the server's own fields,
 # and the thing itself that a method is about.
@@ -30,7 +30,7 @@ def test_what_a_writer_names_of_what_is_stored_needs_read_wherever_it_stands() -
     # The provenance of a document is the server's: what a caller puts there is not looked at.
     output_only = {"AddDocument": {"parent_ids"}}
     for method in METHODS:
-        permission = PERMISSIONS[path(method)]
+        permission = SERVED[path(method)]
         if {role.value for role in permission.roles} & {"read", "admin"}:
             continue
         named = named_things(method.input_type) - output_only.get(method.name, set())

@@ -26,14 +26,14 @@ from memory_service.domain.filter_language import FilterLanguage
 from memory_service.errors import InvalidArgument
 from memory_service.limits import Limits
 from memory_service.predicates import FieldName
-from memory_service.server.access.permissions import PERMISSIONS, Reach
+from memory_service.server.methods import SERVED, Reach
 from memory_service.stores.hnsw.long_searches import LONG_POSTINGS
 from memory_service.v1 import memory_pb2
 from server_process import ServerProcess
 
 CANARY = "xylocanary"
 """A word in everything that the attacked tenant writes, and in nothing that others send."""
-_ROLES = {m: PERMISSIONS[path(m)].roles for m in METHODS if PERMISSIONS[path(m)].reach is Reach.NAMESPACE}
+_ROLES = {m: SERVED[path(m)].roles for m in METHODS if SERVED[path(m)].reach is Reach.NAMESPACE}
 READING = [method for method, roles in _ROLES.items() if roles == {Role.READ}]
 CHANGING = sorted(
     (method for method, roles in _ROLES.items() if roles != {Role.READ}),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
@@ -25,76 +25,7 @@ from memory_service.credentials.key_differences import KeyDifference, difference
 from memory_service.errors import MemoryServiceError, Overloaded, StorageFull
 from memory_service.server.audited_fields import ID_CHARS_MAX, IDS_MAX, ids_of, parameters_of
 from memory_service.server.errors import code_of
-
-READS = frozenset(
-    {
-        "CheckRelevance",
-        "Export",
-        "Get",
-        "GetDocument",
-        "GetInfo",
-        "GetNamespaceStats",
-        "GetPreloadedMemories",
-        "List",
-        "ListDocuments",
-        "ListMemories",
-        "ListNamespaces",
-        "ListQuarantined",
-        "ListStateKeys",
-        "LoadState",
-        "Retrieve",
-        "RetrieveLastInteractions",
-        "RetrieveRelevantContext",
-        "SearchFragments",
-        "SearchMemories",
-        "SearchState",
-        "Watch",
-    }
-)
-"""Methods that change nothing: kept with `--audit-reads`, or where they are refused."""
-_WRITING_IF: Mapping[str, Callable[[Any], bool]] = {
-    "Retrieve": lambda request: request.options.record_usage,
-}
-"""Which requests of READS write all the same: those are treated as calls of WRITES."""
-WRITES = frozenset(
-    {
-        "Add",
-        "AddDocument",
-        "BatchAdd",
-        "ConsolidateMemories",
-        "EvaluateForStorage",
-        "ExtractMemories",
-        "HandleMessage",
-        "Import",
-        "SaveMemory",
-        "SaveState",
-        "StoreInteraction",
-        "StoreReflection",
-        "StoreResponse",
-        "Update",
-        "UpdateMemory",
-    }
-)
-"""Methods that write: kept with their outcome. Every method that is in no set is written ahead."""
-WRITTEN_AHEAD = frozenset(
-    {
-        "Backup",
-        "ClearState",
-        "Delete",
-        "DeleteDocument",
-        "DeleteMemory",
-        "DeleteNamespace",
-        "DeleteState",
-        "Flush",
-        "Reembed",
-        "Reset",
-        "ReviewQuarantined",
-        "UndoWrites",
-    }
-)
-"""Methods that remove or administer: on disk before their effect, and again with their outcome."""
-_WRITING_IN_PARTS = frozenset({"ConsolidateMemories", "ExtractMemories", "Import"})
-"""Which of WRITES may have done a part of it when the disk is full."""
+from memory_service.server.methods import Audit, audit_of, may_write, writes
 
 # How a call ends whose caller has left.
 _LEFT = (asyncio.CancelledError, GeneratorExit)
@@ -130,7 +61,7 @@ class _Call:
 
     def __init__(self, method: str, number: int, context: Context) -> None:
         self.method, self.number, self.peer = method, number, context.peer()
-        self.reads = _name(method) in READS
+        self.reads = audit_of(method) is Audit.READ
         self.namespace = ""
         self.ids: dict[str, None] = {}
         self.id_count = 0
@@ -142,9 +73,7 @@ class _Call:
 
     def take_request(self, request: Message) -> None:
         """Note what a request is about, what it wants done, and whether it writes."""
-        writes = _WRITING_IF.get(_name(self.method))
-        if writes is not None:
-            self.reads = not writes(request)
+        self.reads = not writes(self.method, request)
         self.parameters = parameters_of(request)
         self.take(request)
 
@@ -224,7 +153,7 @@ class Auditing:
     # --- inside the guard: calls that are let in ----------------------------------------------
 
     def _recording(self, method: str, handler: Handler) -> Handler:
-        if _name(method) in READS and not self._reads:
+        if audit_of(method) is Audit.READ and not self._reads:
             return self._recording_writes(method, handler)
         if handler.unary_unary:
             return handler._replace(unary_unary=self._unary(method, handler.unary_unary))
@@ -233,13 +162,12 @@ class Auditing:
         return handler._replace(stream_unary=self._upload(method, handler.stream_unary))
 
     def _recording_writes(self, method: str, handler: Handler) -> Handler:
-        writes = _WRITING_IF.get(_name(method))
-        if writes is None:
+        if not may_write(method):
             return handler
         call, recorded = handler.unary_unary, self._unary(method, handler.unary_unary)
 
         def answer(request: Message, context: Context) -> Awaitable[Any]:
-            return (recorded if writes(request) else call)(request, context)  # type: ignore[no-any-return]
+            return (recorded if writes(method, request) else call)(request, context)  # type: ignore[no-any-return]
 
         return handler._replace(unary_unary=answer)
 
@@ -311,8 +239,7 @@ class Auditing:
         """Let a call in. Raises StorageFull and Unavailable where it would go unnoticed, and Overloaded."""
         if told.reads:
             return
-        name = _name(told.method)
-        if self._log.failing or (name not in WRITES and name not in _WRITING_IF):
+        if self._log.failing or audit_of(told.method) is Audit.AHEAD:
             await self._log.write_ahead(told.entry("intent"))
         elif self._log.full:
             raise Overloaded("queued_audit_entries_max", QUEUED_ENTRIES_MAX)
@@ -330,9 +257,8 @@ class Auditing:
 
     def _met_full_disk(self, told: _Call, error: BaseException) -> bool:
         """Whether a write was refused for a disk that was full before it began: so nothing of it was done."""
-        name = _name(told.method)
         always_tight = told.began_tight and self._log.tight
-        return always_tight and isinstance(error, StorageFull) and name in WRITES - _WRITING_IN_PARTS
+        return always_tight and isinstance(error, StorageFull) and audit_of(told.method) is Audit.WRITE
 
     def _ended(self, told: _Call) -> None:
         self._keep(told, told.entry("call", "allowed", "OK"))
@@ -378,7 +304,7 @@ class Auditing:
         if _KEPT.get() or code is grpc.StatusCode.OK:
             return
         unasked = code not in _DENIED and not self._reads
-        if unasked and _name(method) in READS and _name(method) not in _WRITING_IF:
+        if unasked and not may_write(method):
             return
         told = _Call(method, next(self._numbers), context)
         # Of somebody whom no credential names nothing is believed, nor is it worth the work.
@@ -388,10 +314,6 @@ class Auditing:
                 told.take_request(_request_type(method).FromString(request[0]))
         if not (unasked and told.reads):
             self._log.append_spared(told.entry("call", "denied" if code in _DENIED else "failed", code.name))
-
-
-def _name(method: str) -> str:
-    return method.rpartition("/")[2]
 
 
 def _status_of(context: Context, error: BaseException) -> grpc.StatusCode:

@@ -31,12 +31,12 @@ from memory_service.giving_way import begin, enter, give_way, leave
 from memory_service.limits import Limits
 from memory_service.runtime.byte_budget import Held
 from memory_service.server.access.access import Access
-from memory_service.server.access.permissions import Permission
 from memory_service.server.admission import Admission
-from memory_service.server.auditing import READS, Auditing, Wrap, note_request
+from memory_service.server.auditing import Auditing, Wrap, note_request
 from memory_service.server.call_rates import CallRates
 from memory_service.server.errors import abort_of, expected
 from memory_service.server.inlet import Inlet
+from memory_service.server.methods import Audit, Method, audit_of
 from memory_service.server.receiving import Receiving
 from memory_service.server.refusals import Refusals
 from memory_service.server.request_sizes import RequestSizes
@@ -139,7 +139,7 @@ class CallGuard:
         access, rates = self._access, self._rates
         permission = access.permission(method) if access is not None else None
         # What has been written cannot be refused any more. Its answer is about as large as its request was.
-        answers_anyway = method.rpartition("/")[2] not in READS
+        answers_anyway = audit_of(method) is not Audit.READ
 
         async def respond(_requests: Any, context: Context) -> Any:
             if access is not None and not access.knows(permission, context):
@@ -417,7 +417,7 @@ async def _decoded(raw: AsyncIterator[bytes], decode: Decoder) -> AsyncIterator[
         yield request
 
 
-async def _enter(access: Access, permission: Permission | None, method: str, context: Context) -> None:
+async def _enter(access: Access, permission: Method | None, method: str, context: Context) -> None:
     try:
         await access.enter(permission, context)
     except Exception as error:

@@ -34,8 +34,9 @@ from memory_service.server.health_port import HealthPort, health_port
 from memory_service.server.inlet import Inlet
 from memory_service.server.intake import intake_server
 from memory_service.server.logs import log_of_loop
+from memory_service.server.methods import SERVICES
 from memory_service.server.reflection import Reflection
-from memory_service.server.services import SERVICES, Services
+from memory_service.server.services import Services
 from memory_service.server.soundness import watching_soundness
 from memory_service.server.transport import bind, check_transport
 from memory_service.stores.base import Store

@@ -60,16 +60,6 @@ from memory_service.v1 import (
     user_memory_pb2_grpc,
 )
 
-SERVICES = (
-    "memory_service.v1.MemoryService",
-    "memory_service.v1.StateService",
-    "memory_service.v1.AdminService",
-    "memory_service.v1.OverseerService",
-    "memory_service.v1.InteractionService",
-    "memory_service.v1.UserMemoryService",
-    "memory_service.v1.KnowledgeService",
-)
-
 
 class Services:
     """The services of one server, over one store."""
@@ -99,7 +89,7 @@ class Services:
         self.backfill = Backfill(store, self._embedding, config.embedder_pause_s)
 
     def register(self, server: Any) -> None:
-        """Register every one of SERVICES with a server, or with what stands in its place."""
+        """Register every service with a server, or with what stands in its place."""
         page_bytes_max = self._config.limits.page_bytes_max
         feed = ChangeFeed(self._store, self._checks)
         memories = MemoryServicer(self._memories, self._retrieval, feed, page_bytes_max)

@@ -32,7 +32,7 @@ from grpc_api import (
     refusal,
     valid_request,
 )
-from memory_service.server.access.permissions import PERMISSIONS, Reach
+from memory_service.server.methods import SERVED, Reach
 from memory_service.v1 import admin_pb2
 from server_process import ServerProcess
 from wire_format import field_of
@@ -291,7 +291,7 @@ def test_every_answer_to_any_call_was_foreseen_and_what_is_refused_writes_nothin
     @seed(hypothesis_seed(f"fuzz/{store}/{method.name}"))
     # A backup for each of hundreds of examples would fill the disk.
     @settings(
-        max_examples=rounds(30, 30 if PERMISSIONS[path(method)].reach is Reach.SERVER else 500),
+        max_examples=rounds(30, 30 if SERVED[path(method)].reach is Reach.SERVER else 500),
         database=None,
         deadline=None,
         print_blob=False,

@@ -19,7 +19,7 @@ from faults.large_requests import Large, json_value_of, large_requests, reads_al
 from faults.pieces import Spent, TimedServer, timed_server
 from faults.scale import SOAK
 from grpc_api import METHODS, Api, json_value, outcome, path
-from memory_service.server.auditing import READS
+from memory_service.server.methods import Audit, audit_of
 from memory_service.v1 import (
     admin_pb2,
     interaction_pb2,
@@ -165,7 +165,7 @@ def test_no_request_keeps_the_event_loop_for_long_in_one_piece(
     long: list[tuple[float, str, str]] = []
     requests = [
         *large_requests(method, NAMESPACE),
-        *([reads_all(method, NAMESPACE)] if method.name in READS else []),
+        *([reads_all(method, NAMESPACE)] if audit_of(path(method)) is Audit.READ else []),
     ]
     for large in requests:
         spent = least(timed, partial(sent, api, method, large))

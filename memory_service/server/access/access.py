@@ -17,7 +17,7 @@ from memory_service.clock import latest_s
 from memory_service.errors import PermissionDenied, Unauthenticated
 from memory_service.server.access.authenticator import Authenticator, Verified
 from memory_service.server.access.certificates import certificate_subject
-from memory_service.server.access.permissions import PERMISSIONS, Permission, Reach, may_enter
+from memory_service.server.methods import SERVED, Method, Reach
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -54,7 +54,7 @@ class Access:
         # What has expired by then stays so, however the machine's clock is set.
         self._latest_s = latest_s()
 
-    def knows(self, permission: Permission | None, context: Context) -> bool:
+    def knows(self, permission: Method | None, context: Context) -> bool:
         """Let a call in at once whose token was verified before; False: `enter` has to decide.
 
         Nearly every call comes this way, so it is no coroutine, and looks at the machine's clock alone.
@@ -68,22 +68,22 @@ class Access:
         if verified.expires_s <= self._latest_s or verified.expires_s <= time.time():
             return False
         caller = verified.caller
-        if not may_enter(permission, caller.roles, caller.namespaces):
+        if not permission.may_enter(caller.roles, caller.namespaces):
             return False
         set_caller(caller)
         return True
 
-    def permission(self, method: str) -> Permission | None:
+    def permission(self, method: str) -> Method | None:
         """Return what a method needs; None: nobody may call it."""
-        return PERMISSIONS.get(method)
+        return SERVED.get(method)
 
-    async def enter(self, permission: Permission | None, context: Context) -> None:
+    async def enter(self, permission: Method | None, context: Context) -> None:
         """Note who makes a call of a method, before anything else is done with it.
 
         Raises Unauthenticated, and PermissionDenied where the credential is not good for the method at all.
         """
         caller = await self.identify(context)
-        if permission is None or not may_enter(permission, caller.roles, caller.namespaces):
+        if permission is None or not permission.may_enter(caller.roles, caller.namespaces):
             raise PermissionDenied
 
     async def identify(self, context: Context) -> Caller:
@@ -99,7 +99,7 @@ class Access:
 
     def authorising(self, method: str, decode: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
         """Return a decoder for a method's requests that refuses those which the caller may not make."""
-        permission = PERMISSIONS.get(method)
+        permission = SERVED.get(method)
         if permission is None:
             return _refuse
         in_namespace = permission.reach is Reach.NAMESPACE
@@ -117,7 +117,7 @@ class Access:
         After the first message one may leave the namespace out, and nothing else: what a message holds is
         checked in each of them.
         """
-        permission = PERMISSIONS.get(method)
+        permission = SERVED.get(method)
         if permission is None:
             return lambda: _refuse
         of_namespaces = permission.reach is Reach.NAMESPACE
@@ -220,7 +220,7 @@ def _refuse(raw: bytes) -> Any:
     raise PermissionDenied
 
 
-def _check(permission: Permission, request: Any, *, in_namespace: bool) -> None:
+def _check(permission: Method, request: Any, *, in_namespace: bool) -> None:
     """Refuse a request that the caller may not make, by what it holds. Runs for every call."""
     caller = present_caller()
     if in_namespace:

@@ -1,0 +1,179 @@
+"""The methods that are served: what each needs, and how the audit log keeps it.
+
+One that is not here is refused to everybody, and written ahead. A method needs every role of what it does:
+one that gives back what was there before reads, too, and one that may remove what somebody else wrote
+forgets. Nothing in a request takes a need away; it can only add one.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memory_service.caller import EVERYWHERE, Role
+
+
+class Reach(enum.Enum):
+    """What of the server a method touches, and so which namespaces the credential has to be good for."""
+
+    NAMESPACE = "the one that the field `namespace` names"
+    OWN = "none in the request: the answer tells of the caller's own only"
+    SERVER = "all of them"
+    NONE = "none"
+
+
+class Audit(enum.Enum):
+    """What the audit log has of a method."""
+
+    READ = "it changes nothing: kept with `--audit-reads`, or where it is refused"
+    WRITE = "kept with its outcome"
+    WRITE_IN_PARTS = "the same; when the disk is full, it may have done a part"
+    AHEAD = "it removes or administers: on disk before its effect, and again with its outcome"
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """What a method needs: all of these roles, for what it reaches, and what a request adds."""
+
+    audit: Audit
+    roles: frozenset[Role]
+    reach: Reach = Reach.NAMESPACE
+    added: Callable[[Any], frozenset[Role]] | None = None
+
+    def may_enter(self, roles: frozenset[Role], namespaces: tuple[str, ...]) -> bool:
+        """Whether a credential is good for it, as far as that can be told without the request."""
+        return self.roles <= roles and (self.reach is not Reach.SERVER or EVERYWHERE in namespaces)
+
+
+_NOTHING_MORE = frozenset[Role]()
+_READ_MORE = frozenset({Role.READ})
+_WRITE_MORE = frozenset({Role.WRITE})
+
+
+def _recording_usage(request: Any) -> frozenset[Role]:
+    # A count of uses is stored, and changes what others find.
+    return _WRITE_MORE if request.options.record_usage else _NOTHING_MORE
+
+
+def _naming_parents(request: Any) -> frozenset[Role]:
+    # The answer tells whether there is such an item, and how far it is trusted.
+    items = request.items if hasattr(request, "items") else (request.item,)
+    return _READ_MORE if any(item.provenance.parent_ids for item in items) else _NOTHING_MORE
+
+
+def _naming_interactions(request: Any) -> frozenset[Role]:
+    # They are its parents.
+    return _READ_MORE if request.interaction_ids else _NOTHING_MORE
+
+
+def _method(audit: Audit, *roles: Role, reach: Reach = Reach.NAMESPACE) -> Method:
+    return Method(audit, frozenset(roles), reach)
+
+
+_READ = _method(Audit.READ, Role.READ)
+_WRITE = _method(Audit.WRITE, Role.WRITE)
+_READ_WRITE = _method(Audit.WRITE, Role.READ, Role.WRITE)
+_FORGET = _method(Audit.AHEAD, Role.FORGET)
+_ADD = Method(Audit.WRITE, _WRITE_MORE, added=_naming_parents)
+
+_BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
+    "MemoryService": {
+        "Add": _ADD,
+        "BatchAdd": _ADD,
+        "Import": Method(Audit.WRITE_IN_PARTS, _WRITE_MORE, added=_naming_parents),
+        "Retrieve": Method(Audit.READ, _READ_MORE, added=_recording_usage),
+        "Get": _READ,
+        "List": _READ,
+        # It answers with the whole item, of which the request may have named one field.
+        "Update": _READ_WRITE,
+        "Delete": _FORGET,
+        "Reset": _FORGET,
+        "Watch": _READ,
+        "Export": _READ,
+    },
+    "StateService": {
+        "SaveState": _WRITE,
+        "LoadState": _READ,
+        "ListStateKeys": _READ,
+        "SearchState": _READ,
+        "DeleteState": _FORGET,
+        "ClearState": _FORGET,
+    },
+    "AdminService": {
+        "GetInfo": _method(Audit.READ, reach=Reach.NONE),
+        "ListNamespaces": _method(Audit.READ, Role.READ, reach=Reach.OWN),
+        "GetNamespaceStats": _READ,
+        "DeleteNamespace": _method(Audit.AHEAD, Role.FORGET, Role.ADMIN),
+        "UndoWrites": _method(Audit.AHEAD, Role.FORGET, Role.ADMIN),
+        "ListQuarantined": _method(Audit.READ, Role.READ, Role.ADMIN),
+        # What is released may end what others wrote; what is deleted is forgotten.
+        "ReviewQuarantined": _method(Audit.AHEAD, Role.WRITE, Role.FORGET, Role.ADMIN),
+        "Flush": _method(Audit.AHEAD, Role.ADMIN, reach=Reach.SERVER),
+        "Backup": _method(Audit.AHEAD, Role.ADMIN, reach=Reach.SERVER),
+        "Reembed": _method(Audit.AHEAD, Role.ADMIN),
+    },
+    "OverseerService": {
+        "CheckRelevance": _READ,
+        # It looks at the state that is there, and may save.
+        "EvaluateForStorage": _READ_WRITE,
+    },
+    "InteractionService": {
+        "StoreInteraction": _WRITE,
+        # It answers with the message that was answered.
+        "StoreResponse": _READ_WRITE,
+        "StoreReflection": Method(Audit.WRITE, _WRITE_MORE, added=_naming_interactions),
+        "RetrieveRelevantContext": _READ,
+        "RetrieveLastInteractions": _READ,
+    },
+    "UserMemoryService": {
+        # It answers with the memory that decided.
+        "SaveMemory": _READ_WRITE,
+        "SearchMemories": _READ,
+        "ListMemories": _READ,
+        "UpdateMemory": _READ_WRITE,
+        "DeleteMemory": _FORGET,
+        "GetPreloadedMemories": _READ,
+        # It reads the conversation and writes what it finds there.
+        "ExtractMemories": _method(Audit.WRITE_IN_PARTS, Role.READ, Role.WRITE),
+        # It reads, merges and ends memories that others wrote.
+        "ConsolidateMemories": _method(Audit.WRITE_IN_PARTS, Role.READ, Role.WRITE, Role.FORGET),
+    },
+    "KnowledgeService": {
+        # It reads the last messages and saves one.
+        "HandleMessage": _READ_WRITE,
+        "AddDocument": _WRITE,
+        "GetDocument": _READ,
+        "ListDocuments": _READ,
+        "DeleteDocument": _FORGET,
+        "SearchFragments": _READ,
+    },
+}
+
+SERVICES = tuple(f"memory_service.v1.{service}" for service in _BY_SERVICE)
+SERVED: Mapping[str, Method] = {
+    f"/memory_service.v1.{service}/{name}": method
+    for service, methods in _BY_SERVICE.items()
+    for name, method in methods.items()
+}
+"""Every method by its path on the wire."""
+
+
+def audit_of(path: str) -> Audit:
+    """Return what the audit log has of a method, also of one that is not served."""
+    method = SERVED.get(path)
+    return Audit.AHEAD if method is None else method.audit
+
+
+def may_write(path: str) -> bool:
+    """Whether some request of a method changes something."""
+    return audit_of(path) is not Audit.READ or SERVED[path].added is not None
+
+
+def writes(path: str, request: Any) -> bool:
+    """Whether a request changes something: of a method that reads, if it needs to write for it."""
+    if audit_of(path) is not Audit.READ:
+        return True
+    added = SERVED[path].added
+    return added is not None and Role.WRITE in added(request)
