@@ -20,8 +20,9 @@ from memory_service.limits import Limits
 from memory_service.llms.base import Llm
 from memory_service.records import WritesBy
 from memory_service.rerankers.base import Reranker
+from memory_service.server.decisions import degradations
 from memory_service.server.items import fill_facet, fill_item
-from memory_service.server.memory_servicer import request_key, to_degraded
+from memory_service.server.requests import request_key
 from memory_service.server.values import fill_duration, fill_time, to_us
 from memory_service.v1 import admin_pb2 as pb
 from memory_service.v1 import admin_pb2_grpc
@@ -155,7 +156,7 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
             return pb.ReviewQuarantinedResponse(
                 item_count=len(added.items),
                 revision=added.receipt.revision,
-                degraded=to_degraded(added.degraded),
+                degraded=degradations(added.degraded),
             )
         if request.decision != pb.QUARANTINE_DECISION_DELETE:
             raise InvalidArgument("decision", "must be to release or to delete")

@@ -16,17 +16,15 @@ from memory_service.domain.interaction_items import (
 )
 from memory_service.domain.interactions import Interaction, Interactions, Kept, Original, Saying
 from memory_service.domain.retrieval import Selection
-from memory_service.errors import InvalidArgument
-from memory_service.records import Item, RetrieveMode
+from memory_service.records import Item
 from memory_service.server.decisions import degradations, fill_explanation
-from memory_service.server.memory_servicer import request_key
 from memory_service.server.provenance import fill_provenance, to_trust
+from memory_service.server.requests import optional, request_key, to_mode
 from memory_service.server.values import fill_struct, fill_time, to_dict, to_labels, to_us, ttl_us
 from memory_service.v1 import interaction_pb2 as pb
 from memory_service.v1 import interaction_pb2_grpc
 
 Context = grpc.aio.ServicerContext[Any, Any]
-_MODES = {int(mode): mode for mode in RetrieveMode}
 
 
 class InteractionServicer(interaction_pb2_grpc.InteractionServiceServicer):
@@ -90,7 +88,7 @@ class InteractionServicer(interaction_pb2_grpc.InteractionServiceServicer):
             request.namespace,
             _selection(request),
             request.sender,
-            limit=_optional(request, "limit"),
+            limit=optional(request, "limit"),
             page_size=request.page_size,
             page_token=request.page_token,
         )
@@ -103,10 +101,6 @@ class InteractionServicer(interaction_pb2_grpc.InteractionServiceServicer):
             for item in pair.responses:
                 _fill_item(added.responses.add(), item)
         return response
-
-
-def _optional(request: Any, field: str) -> Any:
-    return getattr(request, field) if request.HasField(field) else None
 
 
 def _time_us(request: Any, field: str) -> int | None:
@@ -150,19 +144,17 @@ def _selection(
 
 
 def _context_options(request: pb.RetrieveRelevantContextRequest) -> ContextOptions:
-    mode = _MODES.get(request.mode)
-    if mode is None:
-        raise InvalidArgument("mode", f"has no value {request.mode}")
+    mode = to_mode("mode", request.mode)
     return ContextOptions(
         request.query,
         _selection(request),
-        _optional(request, "interaction_limit"),
-        _optional(request, "reflection_limit"),
+        optional(request, "interaction_limit"),
+        optional(request, "reflection_limit"),
         request.sender,
         list(request.exclude_ids),
-        _optional(request, "min_score"),
+        optional(request, "min_score"),
         mode,
-        _optional(request, "max_tokens"),
+        optional(request, "max_tokens"),
         request.explain,
     )
 

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import grpc
-from google.protobuf.message import Message
 
-from memory_service.domain.embedding import Degradation
 from memory_service.domain.fragment_search import FragmentHit, FragmentQuery, FragmentSearch
 from memory_service.domain.knowledge import Knowledge
 from memory_service.domain.retrieval import Selection
 from memory_service.domain.save_command import SaveCommand, Spoken
 from memory_service.errors import InvalidArgument
-from memory_service.records import RetrieveMode
+from memory_service.server.decisions import degradations, fill_explanation
 from memory_service.server.documents import fill_document, fill_fragment, to_document_draft, to_split
 from memory_service.server.items import fill_item
-from memory_service.server.memory_servicer import request_key
 from memory_service.server.provenance import to_trust
+from memory_service.server.requests import optional, request_key, to_mode
 from memory_service.server.values import to_dict, to_labels, to_us
 from memory_service.v1 import knowledge_pb2 as pb
-from memory_service.v1 import knowledge_pb2_grpc, memory_pb2
+from memory_service.v1 import knowledge_pb2_grpc
 
 Context = grpc.aio.ServicerContext[Any, Any]
-_MODES = {int(mode): mode for mode in RetrieveMode}
 
 
 class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
@@ -44,11 +40,11 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             request.message_id,
             request.agent_name,
             tuple(request.commands),
-            _optional(request, "max_recent_messages"),
+            optional(request, "max_recent_messages"),
             to_labels("labels", request.labels),
             to_dict("metadata", request.metadata) if request.HasField("metadata") else None,
-            _optional(request.split, "max_characters"),
-            _optional(request.split, "overlap_characters"),
+            optional(request.split, "max_characters"),
+            optional(request.split, "overlap_characters"),
         )
         key = await request_key(request.request_id, request)
         handled = await self._save_command.handle(request.namespace, spoken, key)
@@ -57,7 +53,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             feedback=handled.feedback,
             command=handled.command,
             revision=handled.revision,
-            degraded=_degraded(handled.degraded),
+            degraded=degradations(handled.degraded),
         )
         if handled.message is not None:
             fill_item(response.message, handled.message)
@@ -75,11 +71,11 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             to_document_draft("document", request.document),
             to_split(request.split, self._knowledge.split),
             replace=request.replace,
-            expected_version=_optional(request, "expected_version"),
+            expected_version=optional(request, "expected_version"),
             request=await request_key(request.request_id, request),
         )
         response = pb.AddDocumentResponse(
-            revision=written.receipt.revision, degraded=_degraded(written.degraded)
+            revision=written.receipt.revision, degraded=degradations(written.degraded)
         )
         fill_document(response.document, written.document)
         return response
@@ -119,7 +115,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         count, revision = await self._knowledge.delete(
             request.namespace,
             request.id,
-            expected_version=_optional(request, "expected_version"),
+            expected_version=optional(request, "expected_version"),
             request=await request_key(request.request_id, request),
         )
         return pb.DeleteDocumentResponse(removed_fragment_count=count, revision=revision)
@@ -127,24 +123,22 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
     async def SearchFragments(
         self, request: pb.SearchFragmentsRequest, context: Context
     ) -> pb.SearchFragmentsResponse:
-        mode = _MODES.get(request.mode)
-        if mode is None:
-            raise InvalidArgument("mode", f"has no value {request.mode}")
+        mode = to_mode("mode", request.mode)
         query = FragmentQuery(
             request.query,
             _selection(request),
-            _optional(request, "limit"),
+            optional(request, "limit"),
             tuple(request.document_ids),
-            request.min_score if request.HasField("min_score") else None,
+            optional(request, "min_score"),
             mode,
-            _optional(request, "max_tokens"),
+            optional(request, "max_tokens"),
             request.explain,
             request.page_size,
             request.page_token,
         )
         page = await self._search.search(request.namespace, query)
         response = pb.SearchFragmentsResponse(
-            revision=page.revision, next_page_token=page.next_page_token, degraded=_degraded(page.degraded)
+            revision=page.revision, next_page_token=page.next_page_token, degraded=degradations(page.degraded)
         )
         documents: dict[str, pb.Document] = {}
         for hit in page.hits:
@@ -154,10 +148,6 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
                 fill_document(document, hit.document, with_preview=True)
             _fill_result(response.results.add(), hit, document, explain=request.explain)
         return response
-
-
-def _optional(request: Message, field: str) -> int | None:
-    return getattr(request, field) if request.HasField(field) else None
 
 
 def _selection(request: pb.ListDocumentsRequest | pb.SearchFragmentsRequest) -> Selection:
@@ -179,16 +169,4 @@ def _fill_result(
     target.document.CopyFrom(document)
     target.score = hit.score
     if explain:
-        target.explanation.SetInParent()
-    for share in hit.shares or ():
-        target.explanation.contributions.add(
-            channel=share.channel,
-            raw_score=share.raw_score,
-            weight=share.weight,
-            scale=share.scale,
-            contribution=share.value,
-        )
-
-
-def _degraded(degradations: Sequence[Degradation]) -> list[memory_pb2.Degradation]:
-    return [memory_pb2.Degradation(reason=int(d.reason), message=d.message) for d in degradations]  # type: ignore[arg-type]
+        fill_explanation(target.explanation, hit.shares or ())

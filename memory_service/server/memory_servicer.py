@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import AsyncIterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
 import grpc
-from google.protobuf.message import Message
 
 from memory_service.clock import now_us
 from memory_service.domain.change_feed import ChangeFeed
-from memory_service.domain.embedding import Degradation
 from memory_service.domain.item_writing import UPDATABLE, Added
 from memory_service.domain.memories import Memories
 from memory_service.domain.ranking import ScoreWeights
 from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions, Selection
 from memory_service.errors import InvalidArgument
-from memory_service.giving_way import Part, each, give_way
-from memory_service.records import ItemDraft, ItemKind, OnDuplicate, RequestKey, RetrieveMode, StateWrite
+from memory_service.giving_way import Part, each
+from memory_service.records import ItemDraft, ItemKind, OnDuplicate, RequestKey, StateWrite
+from memory_service.server.decisions import degradations, fill_explanation
 from memory_service.server.items import (
     encoded,
     encoded_export,
@@ -33,6 +31,7 @@ from memory_service.server.items import (
     to_vector,
 )
 from memory_service.server.provenance import to_claimed, to_sources
+from memory_service.server.requests import optional, request_key, to_mode
 from memory_service.server.states import change_of, fill_state, to_state_write
 from memory_service.server.values import duration_us, to_labels, to_paths, to_us
 from memory_service.v1 import memory_pb2 as pb
@@ -46,10 +45,7 @@ _ON_DUPLICATE = {
     pb.ON_DUPLICATE_SKIP: OnDuplicate.SKIP,
     pb.ON_DUPLICATE_REPLACE: OnDuplicate.REPLACE,
 }
-_MODES = {int(mode): mode for mode in RetrieveMode}
 _CONTENT_KINDS = ("chat_message", "tool_call_result", "text", "data")
-_LARGE_BYTES = 64 * 1024
-"""Of a request that is digested by itself. Doubled, a piece of the event loop's time gets 1 ms longer."""
 _HEARTBEAT_S = 15.0
 _HEARTBEAT_MIN_S = 0.1
 _HEARTBEAT_MAX_S = 3600.0
@@ -61,23 +57,6 @@ def _to_imported(field: str, item: pb.MemoryItem) -> ItemDraft:
     draft.facet = to_facet(field, item)
     draft.provenance = to_claimed(field, item)
     return draft
-
-
-async def request_key(request_id: str, request: Message) -> RequestKey | None:
-    """Return the id of a request and a digest of its body; None when it has no id.
-
-    Others come before and after, if it is large: the keys of its maps are sorted.
-    """
-    if not request_id:
-        return None
-    is_large = request.ByteSize() > _LARGE_BYTES
-    if is_large:
-        await give_way()
-    digest = hashlib.blake2b(type(request).__name__.encode() + b"\0", digest_size=16)
-    digest.update(request.SerializeToString(deterministic=True))
-    if is_large:
-        await give_way()
-    return RequestKey(request_id, digest.digest())
 
 
 class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
@@ -95,7 +74,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         draft = to_draft("item", _item_of(request))
         key = await request_key(request.request_id, request)
         added = await self._memories.add(request.namespace, [draft], fields=("item",), request=key)
-        response = pb.AddResponse(revision=added.receipt.revision, degraded=to_degraded(added.degraded))
+        response = pb.AddResponse(revision=added.receipt.revision, degraded=degradations(added.degraded))
         return encoded_item(added.items[0]) + response.SerializeToString()
 
     async def BatchAdd(self, request: pb.BatchAddRequest, context: Context) -> pb.BatchAddResponse:
@@ -105,7 +84,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         added = await self._add_all(
             request.namespace, request.items, await request_key(request.request_id, request)
         )
-        response = pb.BatchAddResponse(revision=added.receipt.revision, degraded=to_degraded(added.degraded))
+        response = pb.BatchAddResponse(revision=added.receipt.revision, degraded=degradations(added.degraded))
         # What was sent need not come back where it would be more than clients take.
         whole = sum(await each(lambda item: len(encoded(item)), added.items)) <= self._page_bytes_max
         fill = fill_item if whole else fill_stamp
@@ -171,7 +150,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         response.imported_state_count += len(states) - receipt.skipped_state_count
         response.skipped_state_count += receipt.skipped_state_count
         response.revision = receipt.revision
-        for degradation in to_degraded(added.degraded):
+        for degradation in degradations(added.degraded):
             if degradation not in response.degraded:
                 response.degraded.append(degradation)
 
@@ -185,7 +164,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             revision=page.revision, next_page_token=page.next_page_token, token_count=page.token_count
         )
         if page.degraded:
-            response.degraded.extend(to_degraded(page.degraded))
+            response.degraded.extend(degradations(page.degraded))
         if plain:
             return encoded_results(page) + response.SerializeToString()
         _fill_results(response, page, options)
@@ -217,11 +196,11 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             request.namespace,
             to_draft("item", _item_of(request)),
             _update_fields(request),
-            expected_revision=_optional(request, "expected_revision"),
+            expected_revision=optional(request, "expected_revision"),
             request=await request_key(request.request_id, request),
         )
         response = pb.UpdateResponse(
-            revision=updated.receipt.revision, degraded=to_degraded(updated.degraded)
+            revision=updated.receipt.revision, degraded=degradations(updated.degraded)
         )
         fill_item(response.item, updated.items[0])
         return response
@@ -230,7 +209,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         revision = await self._memories.delete(
             request.namespace,
             request.id,
-            expected_revision=_optional(request, "expected_revision"),
+            expected_revision=optional(request, "expected_revision"),
             request=await request_key(request.request_id, request),
         )
         return pb.DeleteResponse(revision=revision)
@@ -247,7 +226,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
 
     async def Watch(self, request: pb.WatchRequest, context: Context) -> AsyncIterator[pb.WatchResponse]:
         heartbeat_s = _heartbeat_s(request)
-        after = _optional(request, "after_revision")
+        after = optional(request, "after_revision")
         if after is not None and after < 0:
             raise InvalidArgument("after_revision", "must not be negative")
         async for event in self._feed.watch(request.namespace, after, heartbeat_s):
@@ -274,10 +253,6 @@ def _item_of(request: pb.AddRequest | pb.UpdateRequest) -> pb.MemoryItem:
     if not request.HasField("item"):
         raise InvalidArgument("item", "is required")
     return request.item
-
-
-def _optional(request: Message, field: str) -> int | None:
-    return getattr(request, field) if request.HasField(field) else None
 
 
 def _expired(record: pb.MemoryItem | state_pb2.StateEntry, now: int) -> bool:
@@ -325,15 +300,13 @@ def _kinds(field: str, numbers: Sequence[int]) -> frozenset[ItemKind]:
 
 
 def _options(message: pb.RetrieveOptions) -> RetrieveOptions:
-    mode = _MODES.get(message.mode)
-    if mode is None:
-        raise InvalidArgument("options.mode", f"has no value {message.mode}")
+    mode = to_mode("options.mode", message.mode)
     return RetrieveOptions(
         _selection(message, "options."),
-        message.limit if message.HasField("limit") else None,
+        optional(message, "limit"),
         message.query_text,
         to_vector(message.query_embedding) if message.HasField("query_embedding") else None,
-        message.min_score if message.HasField("min_score") else None,
+        optional(message, "min_score"),
         mode,
         message.context_window,
         message.explain,
@@ -342,7 +315,7 @@ def _options(message: pb.RetrieveOptions) -> RetrieveOptions:
         message.page_token,
         to_us("options.now", message.now) if message.HasField("now") else None,
         _weights(message.weights) if message.HasField("weights") else None,
-        _optional(message, "max_tokens"),
+        optional(message, "max_tokens"),
         message.rerank,
         message.record_usage,
     )
@@ -371,15 +344,7 @@ def _fill_results(response: pb.RetrieveResponse, page: Page, options: RetrieveOp
                 for neighbour in neighbours:
                     fill_item(side.add(), neighbour)
         if options.explain:
-            result.explanation.SetInParent()
-        for share in shares or ():
-            result.explanation.contributions.add(
-                channel=share.channel,
-                raw_score=share.raw_score,
-                weight=share.weight,
-                scale=share.scale,
-                contribution=share.value,
-            )
+            fill_explanation(result.explanation, shares or ())
 
 
 def _update_fields(request: pb.UpdateRequest) -> frozenset[str]:
@@ -397,8 +362,3 @@ def _update_fields(request: pb.UpdateRequest) -> frozenset[str]:
 
 
 _OUTPUT_ONLY = ("id", "update_time", "revision", "provenance")
-
-
-def to_degraded(degradations: Sequence[Degradation]) -> list[pb.Degradation]:
-    """Return what could not be done, as it is sent."""
-    return [pb.Degradation(reason=int(d.reason), message=d.message) for d in degradations]  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from memory_service.server.decisions import (
     from_decided_by,
     to_decided_by,
 )
-from memory_service.server.memory_servicer import request_key
+from memory_service.server.requests import optional, request_key
 from memory_service.server.states import fill_state
 from memory_service.server.values import to_dict, to_json, ttl_us
 from memory_service.tokens import estimate_tokens
@@ -87,10 +87,10 @@ def _query(request: pb.CheckRelevanceRequest) -> RelevanceQuery:
     return RelevanceQuery(
         request.namespace,
         request.goal,
-        request.limit if request.HasField("limit") else None,
-        request.max_tokens if request.HasField("max_tokens") else None,
+        optional(request, "limit"),
+        optional(request, "max_tokens"),
         request.pattern,
-        request.max_candidates if request.HasField("max_candidates") else None,
+        optional(request, "max_candidates"),
         request.omit_values,
         to_decided_by("decide_by", request.decide_by),
     )

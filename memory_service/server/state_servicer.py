@@ -9,7 +9,7 @@ import grpc
 from memory_service.domain.states import States
 from memory_service.errors import InvalidArgument
 from memory_service.giving_way import each
-from memory_service.server.memory_servicer import request_key
+from memory_service.server.requests import optional, request_key
 from memory_service.server.states import fill_state
 from memory_service.server.values import to_json, ttl_us
 from memory_service.v1 import state_pb2 as pb
@@ -32,9 +32,9 @@ class StateServicer(state_pb2_grpc.StateServiceServicer):
             request.key,
             to_json("value", request.value),
             nbytes=request.value.ByteSize(),
-            expected_version=request.expected_version if request.HasField("expected_version") else None,
+            expected_version=optional(request, "expected_version"),
             ttl_us=ttl_us("ttl", request.ttl) if request.HasField("ttl") else None,
-            description=request.description if request.HasField("description") else None,
+            description=optional(request, "description"),
             request=await request_key(request.request_id, request),
         )
         response = pb.SaveStateResponse(revision=receipt.revision)
@@ -70,7 +70,7 @@ class StateServicer(state_pb2_grpc.StateServiceServicer):
         revision = await self._states.delete(
             request.namespace,
             request.key,
-            expected_version=request.expected_version if request.HasField("expected_version") else None,
+            expected_version=optional(request, "expected_version"),
             request=await request_key(request.request_id, request),
         )
         return pb.DeleteStateResponse(revision=revision)

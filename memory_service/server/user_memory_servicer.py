@@ -18,7 +18,6 @@ from memory_service.domain.facts.reading import MemoryReading
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.search_text import search_text
 from memory_service.errors import InvalidArgument
-from memory_service.records import RetrieveMode
 from memory_service.server.answers import answered
 from memory_service.server.decisions import (
     degradations,
@@ -28,7 +27,7 @@ from memory_service.server.decisions import (
     to_decided_by,
 )
 from memory_service.server.items import to_chat_message
-from memory_service.server.memory_servicer import request_key
+from memory_service.server.requests import optional, request_key, to_mode
 from memory_service.server.user_memories import (
     MemoryFilling,
     to_categories,
@@ -106,7 +105,7 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
             fields,
             memory.importance.score,
             ttl_us("memory.ttl", memory.ttl) if memory.HasField("ttl") else None,
-            request.expected_version if request.HasField("expected_version") else None,
+            optional(request, "expected_version"),
             request.keep_wording,
         )
 
@@ -140,7 +139,7 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
         receipt = await self._correcting.delete(
             request.namespace,
             request.id,
-            expected_version=request.expected_version if request.HasField("expected_version") else None,
+            expected_version=optional(request, "expected_version"),
             include_history=request.include_history,
             request=await request_key(request.request_id, request),
         )
@@ -155,10 +154,10 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
             request.namespace,
             request.query,
             wanted,
-            limit=request.limit if request.HasField("limit") else None,
-            min_score=request.min_score if request.HasField("min_score") else None,
-            mode=_mode(request.mode),
-            max_tokens=request.max_tokens if request.HasField("max_tokens") else None,
+            limit=optional(request, "limit"),
+            min_score=optional(request, "min_score"),
+            mode=to_mode("mode", request.mode),
+            max_tokens=optional(request, "max_tokens"),
             explain=request.explain,
             page_size=request.page_size,
             page_token=request.page_token,
@@ -199,8 +198,8 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
         found = await self._reading.preload(
             request.namespace,
             to_wanted(request),
-            max_tokens=request.max_tokens if request.HasField("max_tokens") else None,
-            limit=request.limit if request.HasField("limit") else None,
+            max_tokens=optional(request, "max_tokens"),
+            limit=optional(request, "limit"),
         )
         response = pb.GetPreloadedMemoriesResponse(
             text=found.text,
@@ -309,13 +308,6 @@ def _message(saved: Saved) -> str:
     return message
 
 
-def _mode(number: int) -> RetrieveMode:
-    try:
-        return RetrieveMode(number)
-    except ValueError:
-        raise InvalidArgument("mode", f"has no value {number}") from None
-
-
 def _corrected_fields(request: pb.UpdateMemoryRequest) -> frozenset[str]:
     """Return the fields that an update corrects."""
     paths = to_paths(request.update_mask, CORRECTABLE)
@@ -340,7 +332,7 @@ def _extraction(request: pb.ExtractMemoriesRequest) -> Extraction:
         said,
         request.session_id,
         request.after_revision,
-        request.limit if request.HasField("limit") else None,
+        optional(request, "limit"),
         list(request.recalled_memory_ids),
         to_categories(request.categories),
         request.dry_run,
