@@ -16,7 +16,6 @@ from pathlib import Path
 import click
 import msgspec
 
-from memory_service.caller import Owner
 from memory_service.deciders.base import Known, Relation, Undecided
 from memory_service.deciders.llm.comparing import guarded
 from memory_service.deciders.llm.decider import LlmDecider
@@ -25,6 +24,7 @@ from memory_service.deciders.rules.decider import RulesDecider
 from memory_service.deciders.rules.relevance import Words
 from memory_service.embedders.local import LocalEmbedder
 from memory_service.llms.openai import LlmSettings, OpenAILlm
+from memory_service.runtime.caller import Owner
 
 PAIRS_FILE = Path(__file__).parent.parent / "tests" / "data" / "fact_pairs.json"
 WORDS_THRESHOLD = 0.9

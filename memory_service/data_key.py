@@ -10,7 +10,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from memory_service.secret_files import read_secret
+from memory_service.runtime.secret_files import read_secret
 
 KEY_BYTES = 32
 KEY_VARIABLE = "MEMORY_SERVICE_ENCRYPTION_KEY"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import NamedTuple, TypeVar
 
-from memory_service.caller import Owner
+from memory_service.runtime.caller import Owner
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -6,9 +6,9 @@ import asyncio
 from contextvars import Context, copy_context
 from dataclasses import replace
 
-from memory_service.caller import ANYBODY, set_caller
 from memory_service.errors import Overloaded
 from memory_service.limits import Limits
+from memory_service.runtime.caller import ANYBODY, set_caller
 from memory_service.server.admission import Admission
 from memory_service.server.inlet import Inlet
 from memory_service.server.tickets import Ticket

@@ -9,9 +9,9 @@ import sys
 import time
 
 from memory_client import MemoryClient
-from memory_service.caller import Owner
 from memory_service.config import Config
 from memory_service.giving_way import others_were_here
+from memory_service.runtime.caller import Owner
 from memory_service.server.logs import configure_logging
 from memory_service.server.server import run
 

@@ -22,8 +22,8 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from credentials import BY_NAME, ROLES, Client, Issuer, KeyMaker, connect, jwt_flags, keys_in
 from grpc_api import METHODS, eventually, json_value, outcome, path, valid_request
-from memory_service.caller import Role
 from memory_service.cli import main
+from memory_service.runtime.caller import Role
 from memory_service.server.methods import SERVED, Audit, Reach
 from memory_service.v1 import memory_pb2
 from server_process import ServerProcess

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_service.clock import Clock
+from memory_service.runtime.clock import Clock
 
 SECOND = 1_000_000_000
 DAY = 86_400 * SECOND

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
-from memory_service.caller import Owner
 from memory_service.deciders.base import (
     EXPLICIT_REQUEST,
     Action,
@@ -33,6 +32,7 @@ from memory_service.decisions import DecidedBy, FailureReason
 from memory_service.errors import FailedPrecondition, Unavailable
 from memory_service.llms.openai import LlmSettings, OpenAILlm
 from memory_service.records import Role, StateEntry
+from memory_service.runtime.caller import Owner
 from scripted_openai import Reply, ScriptedOpenAI
 
 A = TypeVar("A")

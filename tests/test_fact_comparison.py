@@ -18,7 +18,6 @@ from benchmarks.fact_pairs import (
     recall,
     similarities,
 )
-from memory_service.caller import Owner
 from memory_service.deciders.base import Known, Relation, Undecided, Verdict
 from memory_service.deciders.llm.comparing import KNOWN_MAX
 from memory_service.deciders.llm.decider import LlmDecider
@@ -28,6 +27,7 @@ from memory_service.deciders.rules.relevance import Words
 from memory_service.decisions import FailureReason
 from memory_service.embedders.local import LocalEmbedder
 from memory_service.llms.openai import LlmSettings, OpenAILlm
+from memory_service.runtime.caller import Owner
 from scripted_openai import ScriptedOpenAI
 
 PAIRS = read_pairs()

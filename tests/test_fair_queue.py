@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_service.fair_queue import FairQueue
+from memory_service.runtime.fair_queue import FairQueue
 
 Owner = tuple[str, str]
 

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from contract.builders import NOW, build_write
-from memory_service.caller import ANYBODY, Caller, set_caller
-from memory_service.deadline import set_remaining_s
 from memory_service.errors import Overloaded
 from memory_service.indexes.search import Long, search, search_all
 from memory_service.records import Hits, ItemFilter, SearchQuery
+from memory_service.runtime.caller import ANYBODY, Caller, set_caller
+from memory_service.runtime.deadline import set_remaining_s
 from memory_service.stores.hnsw import HnswStore
 from memory_service.stores.hnsw.commit_queue import CommitQueue
 from memory_service.stores.hnsw.disk_space import DiskSpace, SpaceSettings

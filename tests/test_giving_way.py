@@ -11,8 +11,8 @@ from contextvars import copy_context
 import pytest
 
 from memory_service import giving_way
-from memory_service.caller import Owner
 from memory_service.giving_way import Stay, arrive, begin, each, enter, leave
+from memory_service.runtime.caller import Owner
 
 # As many turns of the loop as a short call takes.
 TURNS = 8

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from memory_service import giving_way
-from memory_service.caller import Owner
+from memory_service.runtime.caller import Owner
 from memory_service.stores.hnsw import heavy_turns
 from memory_service.stores.hnsw.heavy_turns import HeavyTurns
 

@@ -15,11 +15,11 @@ import msgspec
 import pytest
 
 from credentials import Client, connect, keys_in
-from memory_service.caller import Owner
 from memory_service.decisions import FailureReason
 from memory_service.llms.base import LlmFailed
 from memory_service.llms.openai import LlmSettings, OpenAILlm
 from memory_service.llms.standing import Standings
+from memory_service.runtime.caller import Owner
 from memory_service.v1 import overseer_pb2
 from scripted_openai import Answer, ChatRequest, Reply, ScriptedOpenAI
 from server_process import ServerProcess

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from memory_service.caller import Owner
+from memory_service.runtime.caller import Owner
 from memory_service.server import pauses
 from memory_service.server.bunches import Bunches
 from memory_service.server.inlet import Inlet

@@ -14,7 +14,7 @@ from certificates import write_all
 from credentials import keys_in
 from grpc_api import Connect
 from memory_service.cli import main
-from memory_service.secret_files import OpenToOthers, read_secret
+from memory_service.runtime.secret_files import OpenToOthers, read_secret
 from memory_service.v1 import admin_pb2
 from server_process import ServerProcess
 

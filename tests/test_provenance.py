@@ -10,7 +10,6 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from grpc_api import Api, refusal, struct, texts_of
-from memory_service.caller import ANYBODY, Caller, Role, set_caller
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
 from memory_service.domain.item_writing import UPDATABLE
@@ -30,6 +29,7 @@ from memory_service.records import (
     TextPart,
     WritesBy,
 )
+from memory_service.runtime.caller import ANYBODY, Caller, Role, set_caller
 from memory_service.stores.base import Store
 from memory_service.stores.memory import InMemoryStore
 from memory_service.v1 import (

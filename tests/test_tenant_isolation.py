@@ -21,11 +21,11 @@ from google.protobuf.message import Message
 
 from credentials import BY_NAME, Client, connect, keys_in
 from grpc_api import METHODS, SMALL_GRAPHS, decode, exactly, is_map, json_value, path, struct, valid_request
-from memory_service.caller import Role
 from memory_service.domain.filter_language import FilterLanguage
 from memory_service.errors import InvalidArgument
 from memory_service.limits import Limits
 from memory_service.predicates import FieldName
+from memory_service.runtime.caller import Role
 from memory_service.server.methods import SERVED, Reach
 from memory_service.stores.hnsw.long_searches import LONG_POSTINGS
 from memory_service.v1 import memory_pb2

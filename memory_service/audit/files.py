@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memory_service.audit.entries import GENESIS, BadLine, read_line
-from memory_service.files import write_whole
+from memory_service.runtime.files import write_whole
 
 HEAD = "head"
 _NAME = re.compile(r"audit-(\d{12})\.jsonl")

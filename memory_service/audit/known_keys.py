@@ -15,7 +15,7 @@ import structlog
 from memory_service.audit.entries import SEALED_FOR, BadLine, Line, opened, read_line
 from memory_service.audit.files import files_of
 from memory_service.data_key import DataKey
-from memory_service.files import write_whole
+from memory_service.runtime.files import write_whole
 from memory_service.sealing import Opener, Seal
 
 SUMMARY = "keys"

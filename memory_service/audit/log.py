@@ -14,9 +14,9 @@ import structlog
 from memory_service.audit.entries import Entry
 from memory_service.audit.known_keys import KnownKeys, read_known_keys
 from memory_service.audit.log_file import CannotOpenLog, LogFile
-from memory_service.clock import now_us
 from memory_service.data_key import DataKey
 from memory_service.errors import MemoryServiceError, StorageFull, Unavailable
+from memory_service.runtime.clock import now_us
 
 FILE_BYTES_MAX = 16 * 1024 * 1024
 """About where a file ends and the next begins."""

@@ -24,10 +24,10 @@ from memory_service.audit.files import (
     read_head,
     written_head,
 )
-from memory_service.clock import now_us
 from memory_service.data_key import DataKey
 from memory_service.errors import MemoryServiceError, StorageFull, Unavailable
-from memory_service.files import InPlace, make_folder, sync, write_whole
+from memory_service.runtime.clock import now_us
+from memory_service.runtime.files import InPlace, make_folder, sync, write_whole
 from memory_service.sealing import Seal
 
 _log = structlog.get_logger(__name__)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from memory_service.secret_files import OpenToOthers, read_secret
+from memory_service.runtime.secret_files import OpenToOthers, read_secret
 
 CONNECTION_ARGUMENTS = (
     "api_key",

@@ -299,9 +299,9 @@ def serve(**settings: Any) -> None:
     from threadpoolctl import threadpool_limits
 
     from memory_service.config import BadConfig, Config
-    from memory_service.failpoints import FAILPOINTS, VARIABLE, BadFailpoints
     from memory_service.indexes.settings import IndexSettings
     from memory_service.limits import Limits
+    from memory_service.runtime.failpoints import FAILPOINTS, VARIABLE, BadFailpoints
     from memory_service.server.event_loop import EventLoop
     from memory_service.server.logs import configure_logging
     from memory_service.server.server import run

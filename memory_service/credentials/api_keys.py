@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from memory_service.caller import Caller
-from memory_service.clock import latest_s
 from memory_service.credentials.grants import BadGrant, grant
+from memory_service.runtime.caller import Caller
+from memory_service.runtime.clock import latest_s
 
 PEPPER_BYTES = 32
 _SECRET_BYTES = 32

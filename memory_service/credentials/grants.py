@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from memory_service.caller import Caller, Role
+from memory_service.runtime.caller import Caller, Role
 
 NAME_CHARS_MAX = 256
 NAMESPACES_MAX = 100

@@ -18,9 +18,9 @@ import msgspec
 from memory_service.credentials.api_keys import PEPPER_BYTES, ApiKey, KeyRing
 from memory_service.credentials.grants import BadGrant
 from memory_service.data_key import DataKey
-from memory_service.files import Stamp, make_folder, stamp_of, write_whole
+from memory_service.runtime.files import Stamp, make_folder, stamp_of, write_whole
+from memory_service.runtime.secret_files import OpenToOthers, read_secret
 from memory_service.sealing import Opener, Seal
-from memory_service.secret_files import OpenToOthers, read_secret
 
 FILE_NAME = "api-keys.json"
 """Of the file in a data directory."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from memory_service.caller import Owner, present_caller
 from memory_service.deciders.base import Deciding
 from memory_service.deciders.llm.decider import LlmDecider
 from memory_service.deciders.rules.decider import RulesDecider
@@ -10,6 +9,7 @@ from memory_service.deciders.rules.relevance import Words
 from memory_service.decisions import DecidedBy
 from memory_service.errors import FailedPrecondition
 from memory_service.llms.base import Llm
+from memory_service.runtime.caller import Owner, present_caller
 
 
 class Deciders:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from memory_service.clock import now_us
 from memory_service.records import Answer, Item, Receipt, RequestKey
+from memory_service.runtime.clock import now_us
 from memory_service.stores.base import Store
 
 R = TypeVar("R")

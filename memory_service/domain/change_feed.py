@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
 from memory_service.errors import NotFound
 from memory_service.records import Change, ChangeType, Item, StateEntry
+from memory_service.runtime.clock import now_us
 from memory_service.stores.base import Store
 
 _ITEM_CHANGES = (ChangeType.ITEM_ADDED, ChangeType.ITEM_UPDATED)

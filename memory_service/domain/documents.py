@@ -8,7 +8,6 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from memory_service.clock import now_us
 from memory_service.domain.ids import new_id
 from memory_service.domain.splitting import Piece
 from memory_service.limits import Limits
@@ -23,6 +22,7 @@ from memory_service.records import (
     ProvenanceDraft,
     TextPart,
 )
+from memory_service.runtime.clock import now_us
 
 DOCUMENT_TAG = "document"
 """The tag of a fragment that holds the id of its document."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from memory_service.clock import now_us
 from memory_service.domain.answers import live_versions
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation
@@ -45,6 +44,7 @@ from memory_service.records import (
     Role,
     TextPart,
 )
+from memory_service.runtime.clock import now_us
 from memory_service.stores.base import Store
 
 SENDER_BYTES_MAX = 256

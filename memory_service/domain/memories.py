@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Sequence
 from functools import partial
 
-from memory_service.clock import now_us
 from memory_service.domain.answers import live_versions
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding
@@ -43,6 +42,7 @@ from memory_service.records import (
     StateWrite,
     TextPart,
 )
+from memory_service.runtime.clock import now_us
 from memory_service.stores.base import ModelMismatch, Store
 
 _UPDATE_TRIES = 10

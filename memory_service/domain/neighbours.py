@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from memory_service.clock import now_us
 from memory_service.records import Item
+from memory_service.runtime.clock import now_us
 from memory_service.stores.base import Store
 
 

@@ -9,7 +9,6 @@ import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
-from memory_service.clock import now_us
 from memory_service.deciders.base import (
     REASON_CHARS_MAX,
     VALUE_BYTES_SEARCHED,
@@ -25,6 +24,7 @@ from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.errors import InvalidArgument, Unavailable
 from memory_service.giving_way import each
 from memory_service.records import Contribution, DegradationReason, StateEntry
+from memory_service.runtime.clock import now_us
 from memory_service.stores.base import Store
 
 _LIMIT, _LIMIT_MAX = 10, 100

@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from memory_service.clock import now_us
 from memory_service.deciders.base import Category
 from memory_service.domain.documents import DOCUMENT_TAG
 from memory_service.domain.facts.memory import Status
@@ -33,6 +32,7 @@ from memory_service.records import (
     ToolCallResult,
     implied_source,
 )
+from memory_service.runtime.clock import now_us
 
 # What services put into tags by themselves; an import may bring tags with other keys and values.
 _OUR_TAGS = frozenset(

@@ -7,8 +7,6 @@ from functools import lru_cache
 
 import msgspec
 
-from memory_service.caller import Caller, Role, present_caller
-from memory_service.clock import now_us
 from memory_service.errors import InvalidArgument
 from memory_service.records import (
     UNATTRIBUTED,
@@ -20,6 +18,8 @@ from memory_service.records import (
     SourceKind,
     StateWrite,
 )
+from memory_service.runtime.caller import Caller, Role, present_caller
+from memory_service.runtime.clock import now_us
 from memory_service.stores.base import Store
 
 _PARENTS_KEPT_MAX = 100

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from memory_service.caller import present_caller
-from memory_service.clock import now_us
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.ids import new_id
@@ -29,6 +27,8 @@ from memory_service.records import (
     Provenance,
     RequestKey,
 )
+from memory_service.runtime.caller import present_caller
+from memory_service.runtime.clock import now_us
 from memory_service.stores.base import Store
 
 _DAY_US = 24 * 3600 * 1_000_000

@@ -15,7 +15,7 @@ import msgspec
 import structlog
 
 from memory_service.indexes.analysis import fold, words_of
-from memory_service.log_causes import cause_of
+from memory_service.runtime.log_causes import cause_of
 
 Span = tuple[int, int]
 """From one time in microseconds to before another."""

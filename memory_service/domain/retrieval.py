@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from memory_service.clock import now_us
 from memory_service.domain.boosting import boosted
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding, pending_items
@@ -32,6 +31,7 @@ from memory_service.records import (
     SourceKind,
     Vector,
 )
+from memory_service.runtime.clock import now_us
 from memory_service.stores.base import Store
 
 DEFAULT_LIMIT = 10

@@ -7,7 +7,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from memory_service.clock import now_us
 from memory_service.deciders.base import Begin
 from memory_service.decisions import DecidedBy
 from memory_service.domain.answers import live_versions
@@ -20,6 +19,7 @@ from memory_service.domain.retrieval import Selection
 from memory_service.domain.splitting import Split
 from memory_service.errors import AlreadyExists, InvalidArgument, MemoryServiceError, NotFound
 from memory_service.records import ChatMessage, Item, Json, Receipt, RequestKey, Role, TextPart
+from memory_service.runtime.clock import now_us
 from memory_service.stores.base import Store
 
 COMMANDS = ("save_memory", "save this", "remember this")

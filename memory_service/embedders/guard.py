@@ -11,10 +11,10 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from memory_service.breaker import Breaker
-from memory_service.deadline import remaining_s
 from memory_service.embedders.base import TextsRefused
 from memory_service.errors import Unavailable
+from memory_service.runtime.breaker import Breaker
+from memory_service.runtime.deadline import remaining_s
 
 T = TypeVar("T")
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from memory_service.caller import Holder, Owner
 from memory_service.decisions import Usage
+from memory_service.runtime.caller import Holder, Owner
 
 _CACHED_ANSWERS_MAX = 256
 # Sixteen callers with as many as each may have; a thousand tokens each are some 16 MB. Twice as many

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import msgspec
 
-from memory_service.caller import Owner
 from memory_service.decisions import Failure, FailureReason, Usage
+from memory_service.runtime.caller import Owner
 
 T = TypeVar("T", bound=msgspec.Struct)
 

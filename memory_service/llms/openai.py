@@ -13,8 +13,6 @@ from typing import TypeVar
 import msgspec
 import structlog
 
-from memory_service.breaker import Breaker
-from memory_service.caller import Holder, Owner
 from memory_service.decisions import FailureReason, Usage
 from memory_service.llms.answers import Answered, Answers, Question
 from memory_service.llms.base import NOBODY, Llm, LlmFailed
@@ -24,6 +22,8 @@ from memory_service.llms.question import Message, messages_of, repair_of, tokens
 from memory_service.llms.reading import UnreadableAnswer, read_answer
 from memory_service.llms.standing import FAILURES_MAX, PAUSE_S, Standing, Standings
 from memory_service.openai_api import ApiFailed, OpenAIApi
+from memory_service.runtime.breaker import Breaker
+from memory_service.runtime.caller import Holder, Owner
 
 T = TypeVar("T", bound=msgspec.Struct)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 
-from memory_service.breaker import Breaker
-from memory_service.caller import Holder
 from memory_service.llms.budget import TokenBudget
+from memory_service.runtime.breaker import Breaker
+from memory_service.runtime.caller import Holder
 
 FAILURES_MAX = 5
 PAUSE_S = 30.0

@@ -1,1 +1,1 @@
-"""What a server's calls share while they run, whatever they ask for."""
+"""The ground floor: what all parts of a server stand on while they run, and that knows none of them."""

@@ -9,7 +9,6 @@ from typing import Any
 import grpc
 
 from memory_service import __version__
-from memory_service.clock import now_us
 from memory_service.domain.administration import Administration
 from memory_service.domain.memories import Memories
 from memory_service.domain.quarantine import Quarantine
@@ -20,6 +19,7 @@ from memory_service.limits import Limits
 from memory_service.llms.base import Llm
 from memory_service.records import WritesBy
 from memory_service.rerankers.base import Reranker
+from memory_service.runtime.clock import now_us
 from memory_service.server.decisions import degradations
 from memory_service.server.items import fill_facet, fill_item
 from memory_service.server.requests import request_key

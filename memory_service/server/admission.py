@@ -26,10 +26,10 @@ import time
 from collections import Counter
 from typing import TypeVar
 
-from memory_service.caller import Holder, Owner, present_caller
 from memory_service.errors import Overloaded
-from memory_service.fair_queue import FairQueue
 from memory_service.limits import Limits
+from memory_service.runtime.caller import Holder, Owner, present_caller
+from memory_service.runtime.fair_queue import FairQueue
 from memory_service.server.bunches import TOGETHER_MAX, Bunches
 from memory_service.server.flood import Flood
 from memory_service.server.inlet import Inlet

@@ -18,11 +18,11 @@ from google.protobuf.message_factory import GetMessageClass
 
 from memory_service.audit.entries import Entry
 from memory_service.audit.log import QUEUED_ENTRIES_MAX, AuditLog
-from memory_service.caller import present_caller
-from memory_service.clock import now_us
 from memory_service.credentials.api_keys import ApiKey
 from memory_service.credentials.key_differences import KeyDifference, differences_from_told
 from memory_service.errors import MemoryServiceError, Overloaded, StorageFull
+from memory_service.runtime.caller import present_caller
+from memory_service.runtime.clock import now_us
 from memory_service.server.audited_fields import ID_CHARS_MAX, IDS_MAX, ids_of, parameters_of
 from memory_service.server.errors import code_of
 from memory_service.server.methods import Audit, audit_of, may_write, writes

@@ -17,8 +17,6 @@ import grpc
 import structlog
 from google.protobuf.message import DecodeError
 
-from memory_service.caller import Holder, present_caller
-from memory_service.deadline import set_remaining_s
 from memory_service.errors import (
     InvalidArgument,
     LimitExceeded,
@@ -30,6 +28,8 @@ from memory_service.errors import (
 from memory_service.giving_way import begin, enter, give_way, leave
 from memory_service.limits import Limits
 from memory_service.runtime.byte_budget import Held
+from memory_service.runtime.caller import Holder, present_caller
+from memory_service.runtime.deadline import set_remaining_s
 from memory_service.server.access.access import Access
 from memory_service.server.admission import Admission
 from memory_service.server.auditing import Auditing, Wrap, note_request

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
-from memory_service.caller import Holder
+from memory_service.runtime.caller import Holder
 
 # One more than each call may add: what is idle is soon gone, and no call pays for all of it.
 _LOOKED_AT = 2

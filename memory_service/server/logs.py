@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from memory_service.log_causes import cause_of, places_of
+from memory_service.runtime.log_causes import cause_of, places_of
 
 _log = structlog.get_logger(__name__)
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import grpc
 
-from memory_service.clock import now_us
 from memory_service.domain.change_feed import ChangeFeed
 from memory_service.domain.item_writing import UPDATABLE, Added
 from memory_service.domain.memories import Memories
@@ -17,6 +16,7 @@ from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions, Se
 from memory_service.errors import InvalidArgument
 from memory_service.giving_way import Part, each
 from memory_service.records import ItemDraft, ItemKind, OnDuplicate, RequestKey, StateWrite
+from memory_service.runtime.clock import now_us
 from memory_service.server.decisions import degradations, fill_explanation
 from memory_service.server.items import (
     encoded,

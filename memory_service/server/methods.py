@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memory_service.caller import EVERYWHERE, Role
+from memory_service.runtime.caller import EVERYWHERE, Role
 
 
 class Reach(enum.Enum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from memory_service.caller import Owner
+from memory_service.runtime.caller import Owner
 
 # Who has so many calls here has a pace, by how many were answered in so long.
 _PACED_CALLS = 8

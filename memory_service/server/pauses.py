@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable
 
-from memory_service.caller import Owner
+from memory_service.runtime.caller import Owner
 from memory_service.server.bunches import Bunches
 from memory_service.server.inlet import Inlet
 

@@ -18,10 +18,10 @@ from weakref import WeakValueDictionary
 
 import grpc
 
-from memory_service.caller import present_caller
 from memory_service.errors import MemoryServiceError, Overloaded, Unsupported
 from memory_service.limits import MIB
 from memory_service.runtime.byte_budget import ByteBudget, Held
+from memory_service.runtime.caller import present_caller
 from memory_service.server.errors import abort_of
 
 _AT_ONCE_S = 0.05

@@ -22,10 +22,10 @@ from memory_service.config import BadConfig, Config
 from memory_service.data_key import DataKey, read_key
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.embedders.base import Embedder
-from memory_service.files import write_whole
 from memory_service.llms.base import Llm
 from memory_service.policies.base import CannotLoadPolicy, WritePolicy
 from memory_service.rerankers.base import CannotLoad, Reranker
+from memory_service.runtime.files import write_whole
 from memory_service.server.access.access import Access
 from memory_service.server.access.opening import open_access
 from memory_service.server.auditing import Auditing

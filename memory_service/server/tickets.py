@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from memory_service.caller import Caller, Owner
+from memory_service.runtime.caller import Caller, Owner
 
 # As a varint: the only length of a namespace that takes two bytes.
 _LENGTH_128 = b"\x80\x01"

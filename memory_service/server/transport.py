@@ -14,7 +14,7 @@ import grpc
 import structlog
 
 from memory_service.config import BadConfig, Config, is_socket_file
-from memory_service.secret_files import OpenToOthers, read_secret
+from memory_service.runtime.secret_files import OpenToOthers, read_secret
 
 _log = structlog.get_logger(__name__)
 

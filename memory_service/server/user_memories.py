@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from memory_service.clock import now_us
 from memory_service.deciders.base import Category, Importance
 from memory_service.domain.facts.memory import Fact, Memory, Source
 from memory_service.domain.facts.outcomes import FactDraft, OnContradiction
 from memory_service.domain.facts.reading import MemoryReading, Wanted
 from memory_service.domain.provenance import provenance_bytes
 from memory_service.errors import InvalidArgument
+from memory_service.runtime.clock import now_us
 from memory_service.server.provenance import fill_known, to_trust
 from memory_service.server.values import fill_struct, fill_time, to_dict, to_labels, to_us, ttl_us
 from memory_service.v1 import user_memory_pb2 as pb

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from memory_service.data_key import DataKey
-from memory_service.files import write_whole
+from memory_service.runtime.files import write_whole
 from memory_service.stores.base import CannotOpen
 
 MARKER = "encryption.json"

@@ -14,8 +14,6 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
-from memory_service.caller import present_caller
-from memory_service.clock import now_us
 from memory_service.errors import AlreadyExists, Conflict, NotFound, Unsupported
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.neighbours import neighbours
@@ -46,6 +44,8 @@ from memory_service.records import (
     VectorFill,
     WritesBy,
 )
+from memory_service.runtime.caller import present_caller
+from memory_service.runtime.clock import now_us
 from memory_service.stores.base import HISTORY_US, BackupReport, Capabilities, Store
 from memory_service.stores.change_signal import ChangeSignal
 from memory_service.stores.content_bytes import Measured, check_room, item_bytes, state_bytes

@@ -11,7 +11,6 @@ from typing import Generic, TypeVar
 import msgspec
 import numpy as np
 
-from memory_service.caller import Caller
 from memory_service.records import (
     UNATTRIBUTED,
     Item,
@@ -22,6 +21,7 @@ from memory_service.records import (
     UndoStep,
     WritesBy,
 )
+from memory_service.runtime.caller import Caller
 
 
 def _copied(provenance: Provenance | None, number: int) -> Provenance:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from memory_service.clock import now_us
 from memory_service.records import Receipt, RequestKey
+from memory_service.runtime.clock import now_us
 from memory_service.stores.rules import replayed
 
 _Kept = tuple[bytes, Receipt, int]

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import apsw
 
 from memory_service.errors import StorageFull, Unavailable
-from memory_service.failpoints import reach
+from memory_service.runtime.failpoints import reach
 from memory_service.stores.base import CannotOpen
 
 # What a column holds is known from the statement: rows are not typed further.

@@ -27,7 +27,6 @@ from contract.builders import (
 )
 from contract.conftest import Reopen, Stores
 from contract.invariants import assert_consistent
-from memory_service.caller import ANYBODY, Caller, set_caller
 from memory_service.errors import FailedPrecondition
 from memory_service.records import (
     Facet,
@@ -41,6 +40,7 @@ from memory_service.records import (
     UndoStep,
     WritesBy,
 )
+from memory_service.runtime.caller import ANYBODY, Caller, set_caller
 from memory_service.stores.base import HISTORY_US, Store
 
 ADA = Provenance("ada", "key-1", trust=0.9)

@@ -24,9 +24,9 @@ from typing import Any
 import uvloop
 from jwt import api_jwt
 
-from memory_service import clock, files
 from memory_service.cli import main
 from memory_service.domain.change_feed import ChangeFeed
+from memory_service.runtime import clock, files
 from memory_service.server import server
 from memory_service.server.access import access
 from memory_service.stores import sqlite

@@ -19,7 +19,7 @@ from faults.disk import Disk, put, sync_names_only
 from memory_service.audit.entries import Entry
 from memory_service.audit.log import AuditLog
 from memory_service.data_key import DataKey
-from memory_service.files import make_folder
+from memory_service.runtime.files import make_folder
 
 _LIVES = 3
 _ROUNDS = 12

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from memory_service.files import make_folder, sync
+from memory_service.runtime.files import make_folder, sync
 from toolchain import tool
 
 OPEN, READ, WRITE, SYNC, TRUNCATE, NAME, MAP = (1 << n for n in range(7))

@@ -31,7 +31,6 @@ from contract.invariants import assert_consistent
 from faults.canaries import canaries_in, canary, contents, unit_vectors, vectors_in
 from faults.scale import drawn, rounds
 from grpc_api import METHODS, SMALL_GRAPHS, Api, Connect, json_value, outcome, struct, valid_request
-from memory_service.clock import now_us
 from memory_service.records import (
     Answer,
     BinaryPart,
@@ -50,6 +49,7 @@ from memory_service.records import (
     ToolCallResult,
     Vector,
 )
+from memory_service.runtime.clock import now_us
 from memory_service.stores.hnsw import HnswStore
 from memory_service.v1 import (
     admin_pb2,

@@ -9,7 +9,6 @@ from typing import TypeVar
 
 import msgspec
 
-from memory_service.caller import Owner
 from memory_service.deciders.base import (
     REASON_CHARS_MAX,
     Action,
@@ -32,6 +31,7 @@ from memory_service.deciders.rules.comparison import compare
 from memory_service.decisions import Failure, FailureReason
 from memory_service.errors import Unavailable
 from memory_service.llms.base import Llm, LlmFailed
+from memory_service.runtime.caller import Owner
 
 T = TypeVar("T", bound=msgspec.Struct)
 

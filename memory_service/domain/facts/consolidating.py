@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memory_service.clock import now_us
 from memory_service.deciders.base import Action, Category, Decider, Deciding, Known, Relation
 from memory_service.decisions import DecidedBy, Failure, FailureReason
 from memory_service.domain.answers import Answering, check_new
@@ -20,6 +19,7 @@ from memory_service.domain.facts.settling import Parts
 from memory_service.domain.item_writing import Added
 from memory_service.errors import Conflict, InvalidArgument
 from memory_service.giving_way import give_way
+from memory_service.runtime.clock import now_us
 
 _GROUPS = 50
 _TRIES = 5

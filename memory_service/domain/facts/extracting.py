@@ -7,7 +7,6 @@ from functools import partial
 
 import msgspec
 
-from memory_service.clock import now_us
 from memory_service.deciders.base import CONTENT_CHARS_MAX, CONTENT_CHARS_MIN, Deciding
 from memory_service.decisions import DecidedBy
 from memory_service.domain.answers import Answering, check_new
@@ -24,6 +23,7 @@ from memory_service.domain.search_text import search_text
 from memory_service.errors import InvalidArgument
 from memory_service.giving_way import each, give_way
 from memory_service.records import ChatMessage, Item, Role
+from memory_service.runtime.clock import now_us
 
 _ITEMS = 100
 # An item may have 2 MiB, and what does not fit is loaded for nothing. Twice as many take twice the memory.

@@ -6,11 +6,11 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from memory_service.clock import now_us
 from memory_service.deciders.base import Action, Importance
 from memory_service.decisions import DecidedBy
 from memory_service.domain.facts.memory import Fact, Memory, Origin, Source, Status
 from memory_service.domain.ids import new_id
+from memory_service.runtime.clock import now_us
 
 _GROUP_MEMORIES_MAX = 8
 

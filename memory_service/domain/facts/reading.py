@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from memory_service.clock import now_us
 from memory_service.deciders.base import Category
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation
@@ -19,6 +18,7 @@ from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selectio
 from memory_service.errors import InvalidArgument, NotFound
 from memory_service.giving_way import each
 from memory_service.records import ItemKind, RetrieveMode, SourceKind
+from memory_service.runtime.clock import now_us
 from memory_service.stores.base import Store
 from memory_service.tokens import estimate_tokens
 

@@ -12,9 +12,9 @@ from typing import Any
 import grpc
 import structlog
 
-from memory_service.caller import Caller, present_caller, set_caller
-from memory_service.clock import latest_s
 from memory_service.errors import PermissionDenied, Unauthenticated
+from memory_service.runtime.caller import Caller, present_caller, set_caller
+from memory_service.runtime.clock import latest_s
 from memory_service.server.access.authenticator import Authenticator, Verified
 from memory_service.server.access.certificates import certificate_subject
 from memory_service.server.methods import SERVED, Method, Reach

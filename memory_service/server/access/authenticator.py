@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memory_service.caller import Caller
+from memory_service.runtime.caller import Caller
 
 NEVER_S = float("inf")
 

@@ -15,7 +15,7 @@ import httpx
 import structlog
 from jwt import PyJWK, PyJWTError
 
-from memory_service.files import stamp_of
+from memory_service.runtime.files import stamp_of
 
 _BYTES_MAX = 1 << 20
 _RSA_BITS_MIN = 2048

@@ -7,8 +7,8 @@ from typing import Any
 
 import jwt
 
-from memory_service.caller import Caller
 from memory_service.credentials.grants import NAME_CHARS_MAX, BadGrant, grant
+from memory_service.runtime.caller import Caller
 from memory_service.server.access.authenticator import Authenticator, Verified
 from memory_service.server.access.key_sets import KeySource
 

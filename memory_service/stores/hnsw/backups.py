@@ -18,8 +18,8 @@ import msgspec
 from memory_service import __version__
 from memory_service.data_key import DataKey
 from memory_service.errors import StorageFull, Unavailable
-from memory_service.failpoints import reach
-from memory_service.files import make_folder, sync
+from memory_service.runtime.failpoints import reach
+from memory_service.runtime.files import make_folder, sync
 from memory_service.stores.base import BackupReport
 from memory_service.stores.encryption import check_key, mark
 from memory_service.stores.hnsw.backup_checks import (

@@ -23,13 +23,13 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 
-from memory_service.caller import present_caller
 from memory_service.errors import MemoryServiceError, Overloaded, StorageFull, Unavailable
-from memory_service.failpoints import reach
-from memory_service.fair_queue import FairQueue
-from memory_service.files import InPlace
 from memory_service.limits import Limits
-from memory_service.log_causes import cause_of
+from memory_service.runtime.caller import present_caller
+from memory_service.runtime.failpoints import reach
+from memory_service.runtime.fair_queue import FairQueue
+from memory_service.runtime.files import InPlace
+from memory_service.runtime.log_causes import cause_of
 from memory_service.stores.hnsw.disk_space import DiskSpace
 from memory_service.stores.sqlite import (
     CHECKPOINT_PAGES,

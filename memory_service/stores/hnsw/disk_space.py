@@ -17,7 +17,7 @@ from pathlib import Path
 import structlog
 
 from memory_service.errors import StorageFull
-from memory_service.log_causes import cause_of
+from memory_service.runtime.log_causes import cause_of
 from memory_service.stores.sqlite import Connection, free_page_bytes
 
 _SLACK_BYTES = 4 << 20

@@ -15,9 +15,9 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from memory_service.caller import Owner, present_caller
-from memory_service.fair_queue import FairQueue
 from memory_service.giving_way import others_were_here
+from memory_service.runtime.caller import Owner, present_caller
+from memory_service.runtime.fair_queue import FairQueue
 
 HEAVY_ITEMS = 64
 """A write of more than so many items and states is heavy."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memory_service.caller import Caller
-from memory_service.clock import now_us
+from memory_service.runtime.caller import Caller
+from memory_service.runtime.clock import now_us
 from memory_service.stores.hnsw.erasure import NO_NAMESPACE, mark_erased
 from memory_service.stores.hnsw.ledger import Book, Ledger
 from memory_service.stores.hnsw.schema import key_of, keys_of

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-from memory_service.caller import present_caller
 from memory_service.giving_way import each
 from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.selection import scan
@@ -22,6 +21,7 @@ from memory_service.records import (
     SearchQuery,
     StateWrite,
 )
+from memory_service.runtime.caller import present_caller
 from memory_service.stores.base import ItemStore
 from memory_service.stores.hnsw import item_writes
 from memory_service.stores.hnsw.effects import effect_of

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from memory_service.clock import now_us
 from memory_service.records import ChangeType, Receipt, RequestKey
+from memory_service.runtime.clock import now_us
 from memory_service.stores.hnsw.erasure import NO_NAMESPACE, mark_erased
 from memory_service.stores.hnsw.schema import key_of
 from memory_service.stores.rules import replayed

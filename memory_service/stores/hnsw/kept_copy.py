@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from memory_service.errors import StorageFull, Unavailable
-from memory_service.files import sync
+from memory_service.runtime.files import sync
 from memory_service.stores.base import CannotOpen
 from memory_service.stores.sqlite import Connection, check_whole, copy_database, open_unchanged
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from memory_service.clock import now_us
 from memory_service.indexes.view import NamespaceView
 from memory_service.records import (
     ChangeType,
@@ -20,6 +19,7 @@ from memory_service.records import (
     RequestKey,
     VectorFill,
 )
+from memory_service.runtime.clock import now_us
 from memory_service.stores.hnsw.erasure import mark_erased
 from memory_service.stores.hnsw.kept_answers import find_receipt, keep_receipt
 from memory_service.stores.hnsw.schema import key_of, vector_key

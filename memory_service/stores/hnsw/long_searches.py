@@ -11,15 +11,15 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from memory_service.caller import present_caller
-from memory_service.deadline import remaining_s
 from memory_service.errors import Overloaded
-from memory_service.fair_queue import FairQueue
 from memory_service.indexes.search import LongSearch, begin_long
 from memory_service.indexes.view import NamespaceView
 from memory_service.indexes.word_scoring import Scratch
 from memory_service.limits import Limits
 from memory_service.records import Hits, SearchQuery
+from memory_service.runtime.caller import present_caller
+from memory_service.runtime.deadline import remaining_s
+from memory_service.runtime.fair_queue import FairQueue
 
 LONG_POSTINGS = 50_000
 """What goes through more takes above about a millisecond: that costs more than to change threads for it."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memory_service.failpoints import reach
 from memory_service.records import IndexInfo, NamespaceInfo, Receipt, RequestKey
+from memory_service.runtime.failpoints import reach
 from memory_service.stores.base import NamespaceStore
 from memory_service.stores.hnsw import namespace_writes
 from memory_service.stores.hnsw.ledger import Outcome, earlier, finish

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from memory_service.errors import NotFound
-from memory_service.failpoints import reach
 from memory_service.records import (
     ChangeType,
     Receipt,
     RequestKey,
 )
+from memory_service.runtime.failpoints import reach
 from memory_service.stores.hnsw.history import forget_history, prune
 from memory_service.stores.hnsw.item_writes import expire_item
 from memory_service.stores.hnsw.kept_answers import forget_answers, forget_requests

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from memory_service.failpoints import reach
 from memory_service.indexes.analysis import Analyzer, pack_terms, unpack_terms
+from memory_service.runtime.failpoints import reach
 from memory_service.stores.base import CannotOpen
 from memory_service.stores.sqlite import Connection, Row, translated
 

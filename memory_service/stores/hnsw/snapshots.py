@@ -22,12 +22,12 @@ import xxhash
 from numpy.typing import NDArray
 
 from memory_service.data_key import DataKey
-from memory_service.failpoints import reach
-from memory_service.files import make_folder, sync
 from memory_service.indexes.distinct_graph import DistinctGraph, Linked
 from memory_service.indexes.frozen_view import FrozenView, ViewCopy
 from memory_service.indexes.hnsw import HnswGraph
-from memory_service.log_causes import cause_of, places_of
+from memory_service.runtime.failpoints import reach
+from memory_service.runtime.files import make_folder, sync
+from memory_service.runtime.log_causes import cause_of, places_of
 from memory_service.stores.hnsw.arrays import read_array, write_array
 from memory_service.stores.hnsw.column_files import read_columns, write_columns
 from memory_service.stores.hnsw.sealed_files import SealedFiles

@@ -12,9 +12,9 @@ from queue import SimpleQueue
 import structlog
 
 from memory_service.errors import InvalidArgument, StorageFull, Unavailable
-from memory_service.failpoints import reach
-from memory_service.files import InPlace, make_folder, sync
-from memory_service.log_causes import cause_of
+from memory_service.runtime.failpoints import reach
+from memory_service.runtime.files import InPlace, make_folder, sync
+from memory_service.runtime.log_causes import cause_of
 from memory_service.stores.base import BackupReport, CannotOpen, Capabilities, Store
 from memory_service.stores.encryption import check_key, is_encrypted, mark
 from memory_service.stores.hnsw import namespace_writes

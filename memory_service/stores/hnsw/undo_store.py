@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from memory_service.clock import now_us as present_us
 from memory_service.records import Receipt, UndoStep, WritesBy
+from memory_service.runtime.clock import now_us as present_us
 from memory_service.stores.base import UndoStore
 from memory_service.stores.hnsw import undo_writes
 from memory_service.stores.hnsw.ledger import Outcome

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memory_service.errors import NotFound
-from memory_service.failpoints import reach
 from memory_service.records import Receipt, VectorFill
+from memory_service.runtime.failpoints import reach
 from memory_service.stores.hnsw.ledger import Ledger, Outcome
 from memory_service.stores.hnsw.rows import ITEM_COLUMNS, vector_bytes
 from memory_service.stores.hnsw.schema import POSITION_MAX, key_of, vector_key

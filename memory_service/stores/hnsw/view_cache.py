@@ -14,7 +14,6 @@ from typing import Protocol, TypeVar
 
 import structlog
 
-from memory_service.failpoints import reach
 from memory_service.giving_way import give_way
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.frozen_view import ViewCopy
@@ -24,6 +23,7 @@ from memory_service.indexes.vectors import VectorIndex
 from memory_service.indexes.view import NamespaceView
 from memory_service.predicates import Field
 from memory_service.records import NamespaceInfo
+from memory_service.runtime.failpoints import reach
 from memory_service.stores.hnsw.column_reading import read_columns
 from memory_service.stores.hnsw.snapshots import Snapshot, Snapshots
 from memory_service.stores.hnsw.view_loading import load_view
