@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -248,6 +249,14 @@ async def test_what_is_kept_has_a_key_and_a_description_that_are_allowed(
     assert decided(asked, by) and kept.keep
     assert output([]).problem("key", kept.key) == output([]).problem("description", kept.description) == ""
     assert kept.description
+
+
+@pytest.mark.parametrize("goal", ["", "Remember my friends", "x" * 900, "Who is " + "very" * 90 + " kind?"])
+async def test_keys_of_rules_are_short_and_in_snake_case(goal: str) -> None:
+    asked = msgspec.structs.replace(output([{"name": "Ada"}]), tool_name="fetch" + "Friends" * 30, goal=goal)
+    kept = await RulesDecider(Words()).keep(asked)
+    assert kept.keep and re.fullmatch(r"[a-z0-9_]{1,64}", kept.key)
+    assert 1 <= len(kept.description) <= 300
 
 
 async def candidates(goal: str, keys: list[str]) -> tuple[KeySearch, list[Candidate]]:

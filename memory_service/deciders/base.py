@@ -237,13 +237,13 @@ class Decider:
     async def word(self, statement: str) -> str:
         """Return a statement as a fact about "User" in the third person.
 
-        Every name, number, date and negation MUST stay, and nothing MUST be added. What is worded so already
+        Every name, number, date and negation MUST stay; others MUST NOT be added. What is worded so already
         MUST come back as it is.
         """
         raise Undecided
 
     async def rate(self, content: str, category: Category, said: str, explicit: bool) -> Importance:
-        """Return how important a fact is; about 10 is the most.
+        """Return how important a fact is: 0 or more, most between 5 and 12.
 
         A request to remember MUST count also where only `said` has it, the user's own words, or nothing but
         `explicit`.
@@ -279,8 +279,9 @@ class Decider:
     async def keep(self, output: ToolOutput) -> Keeping:
         """Return whether a result is useful beyond the session.
 
-        With it there MUST be a key and a description that are allowed, or that rules made. Those MUST be in
-        snake_case and within 64 characters, and within 300.
+        One that is kept MUST have a key and a description that `output.problem` allows, or else those of
+        rules: a key in snake_case of 1 to 64 characters, a description of 1 to 300. Where the caller insists
+        on a model, one whose key or description is not allowed raises Unavailable.
         """
         raise Undecided
 
@@ -291,7 +292,7 @@ class Decider:
     async def relevant(self, goal: str, ranked: Sequence[Candidate]) -> Relevance:
         """Return which keys a goal needs, of candidates by score; none that is not among them.
 
-        No key MUST be in the answer twice. One that the decider did not look at MAY be missing.
+        A key MUST NOT be in the answer twice. One that the decider did not look at MAY be missing.
         """
         raise Undecided
 

@@ -34,7 +34,7 @@ more or less than the other is different. When in doubt, answer "different".
 
 Answer once for each id, with the ids as they are given, and with a reason of one short sentence."""
 
-_TOKENS_PER_FACT = 90
+TOKENS_PER_FACT = 90
 _KEY_CHARS_MAX = 256
 
 
@@ -50,11 +50,6 @@ class FactComparison(msgspec.Struct):
     """What the model answers."""
 
     facts: list[ComparedFact]
-
-
-def tokens_max(count: int) -> int:
-    """Return how long an answer about so many facts may be, in tokens."""
-    return 100 + _TOKENS_PER_FACT * count
 
 
 def checked(

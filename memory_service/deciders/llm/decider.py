@@ -60,15 +60,12 @@ class LlmDecider(Decider):
             )
         except LlmFailed as failed:
             self.usage.add(failed.usage)
-            raise self._failed(failed.failure) from failed
+            if self._insist:
+                raise Unavailable.llm(failed.failure.message) from failed
+            self.failures.append(failed.failure)
+            raise Undecided from failed
         self.usage.add(usage)
         return answer
-
-    def _failed(self, failure: Failure) -> Exception:
-        if self._insist:
-            return Unavailable.llm(failure.message)
-        self.failures.append(failure)
-        return Undecided()
 
     def _flawed(self, problem: str, key: str = "") -> Undecided:
         """Note that an answer is no use, also where the model is insisted on: it did answer."""
@@ -99,7 +96,7 @@ class LlmDecider(Decider):
             comparing.INSTRUCTIONS,
             {"new_fact": new, "known_facts": msgspec.json.encode(asked).decode()},
             comparing.FactComparison,
-            comparing.tokens_max(len(asked)),
+            100 + comparing.TOKENS_PER_FACT * len(asked),
         )
         verdicts, failures = comparing.checked(answer, new, asked)
         self.failures += [failure for failure in failures if failure not in self.failures]
