@@ -18,7 +18,7 @@ from grpc_api import Refusal, decode, eventually, outcome
 from memory_client import LimitExceeded, MemoryClient
 from memory_service.config import BadConfig, Config
 from memory_service.limits import Limits
-from memory_service.server.call_rates import CallRates
+from memory_service.server.admission.call_rates import CallRates
 from server_process import ServerProcess
 
 RATE = ["--calls-per-s-max", "1", "--embedder", "none"]
@@ -137,15 +137,6 @@ def test_who_calls_too_often_is_told_when_to_come_again_and_served_then(limited:
     caller = limited.somebody()
     check(over_the_rate(lambda: caller.call("List", namespace="n")))
     eventually(lambda: outcome(lambda: caller.call("List", namespace="n")) is grpc.StatusCode.OK, "a token")
-
-
-def test_who_comes_again_at_once_is_told_later(limited: Limited) -> None:
-    caller, refusals = limited.somebody(), 0
-    check(over_the_rate(lambda: caller.call("List", namespace="n")))
-    while outcome(lambda: caller.call("List", namespace="n")) is not grpc.StatusCode.OK:
-        refusals += 1
-    # By the second in which there is no token. Told at once, it would come again a thousand times.
-    assert refusals <= 10
 
 
 def test_all_keys_of_a_caller_share_a_rate(limited: Limited) -> None:

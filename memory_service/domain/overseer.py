@@ -19,9 +19,9 @@ from memory_service.domain.ranking import Contribution
 from memory_service.domain.relevance import VALUE_BYTES_SEARCHED, Candidate, KeySearch, Words, rank, relevant
 from memory_service.domain.relevance_question import INSTRUCTIONS, RelevantKeys, listing_of
 from memory_service.errors import InvalidArgument, Unavailable
-from memory_service.giving_way import each
 from memory_service.llms.base import Llm
 from memory_service.records import DegradationReason, StateEntry, Vector
+from memory_service.runtime.yielding import each
 from memory_service.stores.base import Store
 
 REASON_CHARS_MAX = 500

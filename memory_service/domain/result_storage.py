@@ -24,6 +24,7 @@ from memory_service.errors import (
 )
 from memory_service.llms.base import Llm
 from memory_service.records import Json, Receipt, StateEntry
+from memory_service.runtime.yielding import aside
 from memory_service.stores.base import Store
 
 SKIPPED_TOOLS = ("getCurrentDate", "calculateTimestamp", "llm_analyze")
@@ -187,7 +188,7 @@ class ResultStorage:
             verdict = evaluate(asked.tool_name, asked.result, asked.goal)
         else:
             # Others do not wait while rules look through a large result.
-            verdict = await asyncio.to_thread(evaluate, asked.tool_name, asked.result, asked.goal)
+            verdict = await aside(asyncio.to_thread(evaluate, asked.tool_name, asked.result, asked.goal))
         answer = await deciding.ask(_INSTRUCTIONS, _shown(asked, encoded, before), StorageAnswer)
         if answer is not None:
             decision.decided_by = DecidedBy.LLM

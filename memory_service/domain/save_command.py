@@ -20,6 +20,7 @@ from memory_service.domain.retrieval import Selection
 from memory_service.domain.splitting import Split
 from memory_service.errors import AlreadyExists, InvalidArgument, MemoryServiceError, NotFound
 from memory_service.records import ChatMessage, Item, Json, Receipt, RequestKey, Role, TextPart
+from memory_service.runtime.yielding import aside
 from memory_service.stores.base import Store
 
 COMMANDS = ("save_memory", "save this", "remember this")
@@ -107,7 +108,7 @@ async def _recognised(text: str, commands: Sequence[str]) -> str:
     """As `recognised`. Others do not wait while it looks through a long text."""
     if len(text) <= _INLINE_CHARS_MAX:
         return recognised(text, commands)
-    return await asyncio.to_thread(recognised, text, commands)
+    return await aside(asyncio.to_thread(recognised, text, commands))
 
 
 def _stands_in(text: str, words: str) -> bool:

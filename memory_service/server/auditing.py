@@ -23,6 +23,7 @@ from memory_service.clock import now_us
 from memory_service.credentials.api_keys import ApiKey
 from memory_service.credentials.key_differences import KeyDifference, differences_from_told
 from memory_service.errors import MemoryServiceError, Overloaded, StorageFull
+from memory_service.runtime.yielding import aside
 from memory_service.server.audited_fields import ID_CHARS_MAX, IDS_MAX, ids_of, parameters_of
 from memory_service.server.errors import code_of
 
@@ -313,7 +314,7 @@ class Auditing:
             return
         name = _name(told.method)
         if self._log.failing or (name not in WRITES and name not in _WRITING_IF):
-            await self._log.write_ahead(told.entry("intent"))
+            await aside(self._log.write_ahead(told.entry("intent")))
         elif self._log.full:
             raise Overloaded("queued_audit_entries_max", QUEUED_ENTRIES_MAX)
         told.begun, told.began_tight = True, self._log.tight

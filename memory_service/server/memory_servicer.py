@@ -18,8 +18,8 @@ from memory_service.domain.memories import Memories
 from memory_service.domain.ranking import ScoreWeights
 from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions, Selection
 from memory_service.errors import InvalidArgument
-from memory_service.giving_way import Part, each, give_way
 from memory_service.records import ItemDraft, ItemKind, OnDuplicate, RequestKey, RetrieveMode, StateWrite
+from memory_service.runtime.yielding import Part, each, give_way
 from memory_service.server.items import (
     encoded,
     encoded_export,

@@ -27,8 +27,8 @@ from memory_service.domain.facts.settling import Locks
 from memory_service.domain.facts.wording import CONTENT_CHARS_MIN, REPHRASED_CHARS_MAX, invented
 from memory_service.domain.item_writing import Added
 from memory_service.errors import Conflict, InvalidArgument
-from memory_service.giving_way import each, give_way
 from memory_service.llms.base import Llm
+from memory_service.runtime.yielding import each, give_way
 from memory_service.stores.base import Store
 
 _GROUPS = 50

@@ -24,6 +24,7 @@ from memory_service.domain.facts.requests import without_request
 from memory_service.domain.facts.wording import CONTENT_CHARS_MAX, CONTENT_CHARS_MIN, invented
 from memory_service.domain.tokens import estimate_tokens
 from memory_service.records import Role
+from memory_service.runtime.yielding import aside
 
 FACTS_MAX = 200
 """Facts that one call takes. Twice as many take twice as long to compare with what is known, and their
@@ -134,7 +135,9 @@ async def find_facts(said: Sequence[Said], asked: Extraction, deciding: Deciding
         if part is None:
             search.by_model = False
             # Patterns take their time over a long text, and others must not wait for it.
-            part = await asyncio.to_thread(_by_rules, lines, first, end, asked, FACTS_MAX - len(search.found))
+            part = await aside(
+                asyncio.to_thread(_by_rules, lines, first, end, asked, FACTS_MAX - len(search.found))
+            )
         if not _take(search, part, end, asked):
             return search
     return search
@@ -192,7 +195,9 @@ async def _by_model(
     if answer is None:
         return None
     # The model's answer is compared with all that was said, and others must not wait for it.
-    found, failures = await asyncio.to_thread(_checked, answer, lines[:end], first, asked, deciding.model)
+    found, failures = await aside(
+        asyncio.to_thread(_checked, answer, lines[:end], first, asked, deciding.model)
+    )
     deciding.failures += failures
     return found
 

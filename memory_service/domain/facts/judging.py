@@ -17,8 +17,8 @@ from memory_service.domain.facts.neighbour import NEIGHBOURS, Neighbour, Pending
 from memory_service.domain.facts.reading import Wanted
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions
 from memory_service.errors import Unavailable
-from memory_service.giving_way import each
 from memory_service.records import RetrieveMode, Vector
+from memory_service.runtime.yielding import each
 from memory_service.stores.base import Store
 
 OUT_OF_REACH = (FailureReason.LLM_UNAVAILABLE, FailureReason.LLM_TIMEOUT, FailureReason.LLM_PAUSED)

@@ -14,12 +14,13 @@ from functools import partial
 from memory_service.caller import present_caller
 from memory_service.deadline import remaining_s
 from memory_service.errors import Overloaded
-from memory_service.fair_queue import FairQueue
 from memory_service.indexes.search import LongSearch, begin_long
 from memory_service.indexes.view import NamespaceView
 from memory_service.indexes.word_scoring import Scratch
 from memory_service.limits import Limits
 from memory_service.records import Hits, SearchQuery
+from memory_service.runtime.fair_queue import FairQueue
+from memory_service.runtime.yielding import aside
 
 LONG_POSTINGS = 50_000
 """What goes through more takes above about a millisecond: that costs more than to change threads for it."""
@@ -49,7 +50,7 @@ class LongSearches:
         self._turns.put(owner, (view, query, answer))
         if not self._running:
             self._next()
-        return await answer
+        return await aside(answer)
 
     def close(self) -> None:
         """Stop."""

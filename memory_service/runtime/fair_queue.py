@@ -1,0 +1,106 @@
+"""A queue for each owner, which take turns: a caller with many requests waits for itself, not others for it.
+
+Callers take turns, and so do the namespaces of each: a gateway that calls for many tenants gets no more turns
+for it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
+from typing import Generic, TypeVar
+
+Namespace = TypeVar("Namespace", bound=Hashable)
+T = TypeVar("T")
+
+
+class FairQueue(Generic[Namespace, T]):
+    """Round robin over callers, within a caller over its namespaces; first in, first out within a namespace.
+
+    An owner is a caller, "" where callers have no names, and a namespace.
+    """
+
+    def __init__(self) -> None:
+        # Those whose turn it is come first. None of them is empty.
+        self._callers: dict[str, dict[Namespace, deque[T]]] = {}
+        self._counts: dict[str, int] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[T]:
+        """All that waits, not in the order in which it is taken."""
+        return (
+            waiting for queues in self._callers.values() for queue in queues.values() for waiting in queue
+        )
+
+    def put(self, owner: tuple[str, Namespace], waiting: T, *, first: bool = False) -> None:
+        """Add something at the end of its owner's queue, or at its beginning."""
+        caller, namespace = owner
+        queue = self._callers.setdefault(caller, {}).setdefault(namespace, deque())
+        (queue.appendleft if first else queue.append)(waiting)
+        self._counts[caller] = self._counts.get(caller, 0) + 1
+        self._count += 1
+
+    def take(self, may_start: Callable[[str, Namespace], bool] | None = None) -> T | None:
+        """Remove and return what is next, of an owner that may start something; None: there is nothing."""
+        for caller, queues in self._callers.items():
+            for namespace in queues:
+                if may_start is None or may_start(caller, namespace):
+                    # The loops end here, so the dictionaries may change.
+                    return self._take_of(caller, namespace)
+        return None
+
+    def _take_of(self, caller: str, namespace: Namespace) -> T:
+        queues = self._callers[caller] = self._callers.pop(caller)
+        queue = queues[namespace] = queues.pop(namespace)
+        waiting = queue.popleft()
+        self._removed(caller, namespace)
+        return waiting
+
+    def _removed(self, caller: str, namespace: Namespace) -> None:
+        """Count one less, and drop what is empty."""
+        self._count -= 1
+        self._counts[caller] -= 1
+        queues = self._callers[caller]
+        if not queues[namespace]:
+            del queues[namespace]
+        if not queues:
+            del self._callers[caller], self._counts[caller]
+
+    def remove(self, owner: tuple[str, Namespace], waiting: T) -> None:
+        """Remove something, if it is here."""
+        caller, namespace = owner
+        queue = self._callers.get(caller, {}).get(namespace)
+        if queue is not None and waiting in queue:
+            queue.remove(waiting)
+            self._removed(caller, namespace)
+
+    def ahead_of(self, owner: tuple[str, Namespace]) -> int:
+        """Return how much is taken before what this owner would put now."""
+        caller, namespace = owner
+        own = self._callers.get(caller, {})
+        ahead = min(self._counts.get(caller, 0), (len(own.get(namespace, ())) + 1) * len(own))
+        others = len(self._callers) - bool(own)
+        return min(self._count, ahead + (ahead + 1) * others)
+
+    def push_out_for(self, owner: tuple[str, Namespace]) -> T | None:
+        """Remove and return the newest of the longest queue, of the caller with most here.
+
+        Only where more is left there than this caller, or in its own queues this namespace, has; else None.
+        """
+        caller, namespace = owner
+        longest = max(self._counts, key=self._counts.__getitem__, default=caller)
+        if self._counts.get(longest, 0) <= self._counts.get(caller, 0) + 1:
+            longest = caller
+        queues = self._callers.get(longest, {})
+        if not queues:
+            return None
+        # Of several that are equally long, that whose turn comes last.
+        fullest = max(reversed(queues), key=lambda each: len(queues[each]))
+        if longest == caller and len(queues[fullest]) <= len(queues.get(namespace, ())) + 1:
+            return None
+        pushed_out = queues[fullest].pop()
+        self._removed(longest, fullest)
+        return pushed_out
