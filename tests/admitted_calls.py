@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from memory_service.caller import Owner
 from memory_service.errors import Overloaded
 from memory_service.limits import Limits
-from memory_service.runtime.yielding import set_place
+from memory_service.runtime.yielding import PLACE
 from memory_service.server.admission.call_queue import CallQueue
 
 LIMITS = Limits(concurrent_calls_max=8, waiting_calls_max=16)
@@ -55,7 +55,7 @@ class Calls:
             if place.gate is not None:
                 await place.gate
             self.started.append(name)
-            set_place(place)
+            PLACE.set(place)
             await work()
             self.ended.append(name)
         except Overloaded:

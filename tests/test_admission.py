@@ -14,7 +14,7 @@ from memory_service.errors import Overloaded
 from memory_service.limits import Limits
 from memory_service.runtime.yielding import aside, each
 from memory_service.server.admission.call_queue import CallQueue
-from memory_service.server.admission.owners import owner_of
+from memory_service.server.admission.callers import owner_of
 from memory_service.v1 import memory_pb2 as pb
 
 
@@ -99,7 +99,7 @@ async def test_calls_that_wait_for_something_else_leave_their_places_to_others()
     for n in range(150):
         calls.arrive(f"a-{n}", work=write)
     await calls.until_started(150)
-    assert calls.queue.running == 0
+    assert not calls.queue.running
     # Were they taken to be busy, each batch of them would have to be passed by, 20 ms later.
     assert time.perf_counter() - began < 60
     disk.set()
@@ -115,10 +115,10 @@ async def test_a_call_that_waits_for_several_things_is_back_after_the_last() -> 
         waits = [asyncio.create_task(aside(event.wait())) for event in (first, second)]
         await asyncio.sleep(0)
         for event, wait in zip((first, second), waits, strict=True):
-            running.append(calls.queue.running)
+            running.append(len(calls.queue.running))
             event.set()
             await wait
-        running.append(calls.queue.running)
+        running.append(len(calls.queue.running))
 
     calls.arrive("a-0", work=work)
     await calls.end()
@@ -330,7 +330,7 @@ async def test_calls_whose_callers_have_gone_make_room() -> None:
     for task in waiting:
         task.cancel()
     await asyncio.wait(waiting)
-    assert calls.queue.waiting == 0
+    assert not calls.queue.waiting
     for n in range(4):
         calls.arrive(f"a-{n}")
     await asyncio.sleep(0)
@@ -357,10 +357,10 @@ async def test_what_goes_on_can_be_read() -> None:
     for n in range(3):
         calls.arrive(f"a-{n}")
     await asyncio.sleep(0.01)
-    assert calls.queue.waiting == 3
+    assert len(calls.queue.waiting) == 3
     assert 0 < calls.queue.oldest_wait_s < 30
     await calls.end()
-    assert (calls.queue.running, calls.queue.waiting, calls.queue.oldest_wait_s) == (0, 0, 0.0)
+    assert (len(calls.queue.running), len(calls.queue.waiting), calls.queue.oldest_wait_s) == (0, 0, 0.0)
     assert calls.queue.shed == {}
 
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from memory_service.runtime.yielding import Part, aside, each, give_way, set_place
+from memory_service.runtime.yielding import PLACE, Part, aside, each, give_way
 
 
 def work(_: object = None) -> None:
@@ -77,7 +77,7 @@ async def test_what_it_does_may_fail() -> None:
 
 async def test_a_call_leaves_its_place_while_it_waits_and_takes_it_again() -> None:
     place = Noted()
-    set_place(place)
+    PLACE.set(place)
     assert await aside(asyncio.sleep(0, "found")) == "found"
     assert place.notes == ["aside", "back"]
     with pytest.raises(TimeoutError):

@@ -1,8 +1,4 @@
-"""A queue for each owner, which take turns: a caller with many requests waits for itself, not others for it.
-
-Callers take turns, and so do the namespaces of each: a gateway that calls for many tenants gets no more turns
-for it.
-"""
+"""Queues that take turns: a caller with many requests waits for itself, and others do not wait for it."""
 
 from __future__ import annotations
 
@@ -15,10 +11,7 @@ T = TypeVar("T")
 
 
 class FairQueue(Generic[Namespace, T]):
-    """Round robin over callers, within a caller over its namespaces; first in, first out within a namespace.
-
-    An owner is a caller, "" where callers have no names, and a namespace.
-    """
+    """Round robin over callers ("" where they have no names), within a caller over its namespaces."""
 
     def __init__(self) -> None:
         # Those whose turn it is come first. None of them is empty.
@@ -71,11 +64,10 @@ class FairQueue(Generic[Namespace, T]):
 
     def remove(self, owner: tuple[str, Namespace], waiting: T) -> None:
         """Remove something, if it is here."""
-        caller, namespace = owner
-        queue = self._callers.get(caller, {}).get(namespace)
+        queue = self._callers.get(owner[0], {}).get(owner[1])
         if queue is not None and waiting in queue:
             queue.remove(waiting)
-            self._removed(caller, namespace)
+            self._removed(*owner)
 
     def ahead_of(self, owner: tuple[str, Namespace]) -> int:
         """Return how much is taken before what this owner would put now."""

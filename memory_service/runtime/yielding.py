@@ -28,17 +28,13 @@ class Place(Protocol):
         """Return when the call may go on with its long work."""
 
 
-_PLACE: ContextVar[Place | None] = ContextVar("place", default=None)
-
-
-def set_place(place: Place) -> None:
-    """Note the place of the present call."""
-    _PLACE.set(place)
+PLACE: ContextVar[Place | None] = ContextVar("place", default=None)
+"""That of the present call."""
 
 
 async def aside(awaitable: Awaitable[T]) -> T:
     """Wait for a disk, a provider or a thread; meanwhile other calls run in the place of the present one."""
-    if (place := _PLACE.get()) is None:
+    if (place := PLACE.get()) is None:
         return await awaitable
     place.step_aside()
     try:
@@ -49,7 +45,7 @@ async def aside(awaitable: Awaitable[T]) -> T:
 
 async def give_way() -> None:
     """Let others come first: the present call does long work on the event loop."""
-    if (place := _PLACE.get()) is None:
+    if (place := PLACE.get()) is None:
         await asyncio.sleep(0)
     else:
         await place.give_way()
@@ -57,8 +53,6 @@ async def give_way() -> None:
 
 class Part:
     """A slice of long work, from now on, where it is no list that `each` could take."""
-
-    __slots__ = ("_until",)
 
     def __init__(self) -> None:
         self._until = time.perf_counter() + _SLICE_S

@@ -29,12 +29,11 @@ from memory_service.errors import (
 )
 from memory_service.limits import Limits
 from memory_service.runtime.byte_budget import Held
-from memory_service.runtime.yielding import give_way, set_place
+from memory_service.runtime.yielding import PLACE, give_way
 from memory_service.server.access.access import Access
 from memory_service.server.access.permissions import Permission
-from memory_service.server.admission.call_queue import CallQueue
-from memory_service.server.admission.call_rates import CallRates
-from memory_service.server.admission.owners import owner_of
+from memory_service.server.admission.call_queue import CallQueue, Place
+from memory_service.server.admission.callers import CallRates, owner_of
 from memory_service.server.auditing import READS, Auditing, Wrap, note_request
 from memory_service.server.errors import abort_of, expected
 from memory_service.server.receiving import Receiving
@@ -189,7 +188,7 @@ class CallGuard:
         try:
             if place.gate is not None:
                 await place.gate
-            set_place(place)
+            PLACE.set(place)
             response = await call()
             if place.gate is not None:
                 # Those that started together are all answered before gRPC sends the first answer:
@@ -218,7 +217,7 @@ class CallGuard:
             raw = await self._read(method, context, held, codec.sizes)
             owner = owner_of(raw, present_caller())
             task = await self._enter_stream(owner.holder, context)
-            set_place(self.queue.outside(owner))
+            PLACE.set(Place(self.queue, owner))
             try:
                 async for response in call(codec.decode(raw), context):
                     encoded = _counted(held, codec.encode(response))
@@ -256,7 +255,7 @@ class CallGuard:
             # Of which namespace it is, and how large, comes later.
             caller = present_caller().name or context.peer()
             task = await self._enter_stream(caller, context)
-            set_place(self.queue.outside(Owner(caller, b"")))
+            PLACE.set(Place(self.queue, Owner(caller, b"")))
             set_remaining_s(context.time_remaining())
             messages = self.receiving.messages(context, self.receiving.hold(context), sizes)
             try:

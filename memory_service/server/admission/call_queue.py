@@ -8,10 +8,10 @@ the first goes on, a slice in each turn of the event loop.
 **Turns.** Callers take turns, and so do the namespaces of each. A caller, or where callers have no names a
 namespace, leaves a part of the places to others.
 
-**Shedding.** A call is refused with Overloaded, and told when to try again, once it has waited for half of its
-time: it could not be answered before its deadline. It is not refused sooner, as calls that wait cost less than
-callers that try again at once. In a full queue the owner with most loses its newest call to one with fewer;
-else the call that comes is refused.
+**Shedding.** A call is refused, and told when to try again, once it has waited for half of its time: it could
+not be answered before its deadline. It is not refused sooner, as calls that wait cost less than callers that
+try again at once. In a full queue the owner with most loses its newest call to one with fewer; else the call
+that comes is refused.
 """
 
 from __future__ import annotations
@@ -48,26 +48,18 @@ _SMOOTHING = 0.3
 _FIRST_CALL_S = 0.0001
 """What a call takes until it is known. Doubled, the first batch has half as many calls."""
 
-
-class _State(enum.Enum):
-    WAITING = enum.auto()
-    RUNNING = enum.auto()
-    LONG = enum.auto()
-    ASIDE = enum.auto()
-    ENDED = enum.auto()
+_State = enum.Enum("_State", "OUTSIDE WAITING RUNNING LONG ASIDE")
 
 
 class Place:
-    """The place of one call. `gate` is what the call awaits before it starts; None: nothing."""
+    """The place of a call, which awaits its `gate` before it starts. Outside the queue, that of a stream."""
 
     __slots__ = ("_asides", "_queue", "gate", "owner", "since", "state", "until")
 
-    def __init__(self, queue: CallQueue, owner: Owner, remaining_s: float | None) -> None:
-        self._queue = queue
-        self._asides = 0
-        self.owner = owner
+    def __init__(self, queue: CallQueue, owner: Owner, remaining_s: float | None = None) -> None:
+        self._queue, self._asides, self.owner = queue, 0, owner
         self.gate: asyncio.Future[None] | None = None
-        self.state = _State.WAITING
+        self.state = _State.OUTSIDE
         # When it came, or began to run, and until when it may wait, by `time.perf_counter`.
         self.since = time.perf_counter()
         self.until = math.inf if remaining_s is None else self.since + remaining_s * _WAIT_SHARE
@@ -98,32 +90,23 @@ class CallQueue:
         """Calls of the last batch."""
         self.shed = Counter[str]()
         """Calls that were refused, by reason."""
-        self._places_max, self._waiting_max = limits.concurrent_calls_max, limits.waiting_calls_max
-        self._reserve = int(self._places_max * _RESERVED_SHARE)
-        self._waiting = FairQueue[bytes, Place]()
+        self._free, self._waiting_max = limits.concurrent_calls_max, limits.waiting_calls_max
+        self._reserve = int(self._free * _RESERVED_SHARE)
+        self.waiting = FairQueue[bytes, Place]()
+        """Calls that wait for their start."""
         self._slices = FairQueue[bytes, asyncio.Future[None]]()
-        self._running = set[Place]()
-        self._started, self._started_of, self._long_of = 0, Counter[Holder](), Counter[Holder]()
-        self._is_planned = self._is_slicing = False
-        self._ticks = False
+        self.running = set[Place]()
+        """Calls that neither wait for anything nor are long."""
+        self._started_of, self._long_of = Counter[Holder](), Counter[Holder]()
+        self._is_planned = self._is_slicing = self._ticks = False
         # What a call takes of the processor.
         self._cpu_s, self._cpu_began, self._is_measured = _FIRST_CALL_S, 0.0, True
 
     @property
-    def running(self) -> int:
-        """How many calls run: they neither wait for anything nor are long."""
-        return len(self._running)
-
-    @property
-    def waiting(self) -> int:
-        """How many calls wait for their start."""
-        return len(self._waiting)
-
-    @property
     def oldest_wait_s(self) -> float:
-        """For how long the first of them has waited."""
+        """For how long the first of the calls has waited that wait for their start."""
         now = time.perf_counter()
-        return max((now - place.since for place in self._waiting), default=0.0)
+        return max((now - place.since for place in self.waiting), default=0.0)
 
     def arrive(self, owner: Owner, remaining_s: float | None) -> Place:
         """Return the place of a call, whose gate it has to await; raises Overloaded.
@@ -131,52 +114,45 @@ class CallQueue:
         A call that is alone, and follows one that was alone, does not wait.
         """
         place = Place(self, owner, remaining_s)
-        if not self._started and not self._waiting and self.batch_calls <= 1:
+        if not self._started_of and not self.waiting and self.batch_calls <= 1:
             self._start(place)
             return place
         # Those for which there is a place already do not count.
-        if len(self._waiting) >= self._waiting_max + self._free():
-            if (pushed_out := self._waiting.push_out_for(owner)) is None:
+        if len(self.waiting) >= self._waiting_max + self._free:
+            if (pushed_out := self.waiting.push_out_for(owner)) is None:
                 raise self._refusal("queue full")
             self._refuse(pushed_out, "pushed out")
-        place.gate = asyncio.get_running_loop().create_future()
-        self._waiting.put(owner, place)
+        place.gate, place.state = asyncio.get_running_loop().create_future(), _State.WAITING
+        self.waiting.put(owner, place)
         self._plan()
-        return place
-
-    def outside(self, owner: Owner) -> Place:
-        """Return a place for what does not queue, such as a stream: its long work takes turns, too."""
-        place = Place(self, owner, None)
-        place.state = _State.ENDED
         return place
 
     def leave(self, place: Place) -> None:
         """Note that a call has ended, whether it had started or not."""
         if place.state is _State.WAITING:
-            self._waiting.remove(place.owner, place)
-        elif place.state is not _State.ENDED:
-            self._started -= 1
+            self.waiting.remove(place.owner, place)
+        elif place.state is not _State.OUTSIDE:
+            self._free += 1
             _subtract(self._started_of, place.owner.holder)
-        self.change(place, _State.ENDED)
+        self.change(place, _State.OUTSIDE)
 
     def change(self, place: Place, state: _State) -> None:
-        """Note that a call is in another state from now on; once it has ended, nothing changes that."""
-        if place.state is state or place.state is _State.ENDED:
+        """Note that a call is in another state from now on, if it is in the queue."""
+        if place.state is state or place.state is _State.OUTSIDE:
             return
         if place.state is _State.LONG:
             _subtract(self._long_of, place.owner.holder)
-        self._running.discard(place)
+        self.running.discard(place)
         place.state = state
         if state is _State.LONG:
             self._long_of[place.owner.holder] += 1
         elif state is _State.RUNNING:
             place.since = time.perf_counter()
-            self._running.add(place)
-        if not self._running and not self._is_measured:
+            self.running.add(place)
+        if not self.running and not self._is_measured:
             self._is_measured = True
-            self._cpu_s += _SMOOTHING * (
-                (time.thread_time() - self._cpu_began) / self.batch_calls - self._cpu_s
-            )
+            cpu_s = (time.thread_time() - self._cpu_began) / self.batch_calls
+            self._cpu_s += _SMOOTHING * (cpu_s - self._cpu_s)
         self._plan()
 
     async def next_slice(self, owner: Owner, *, goes_on: bool) -> None:
@@ -197,15 +173,12 @@ class CallQueue:
                 self._is_slicing = True
                 asyncio.get_running_loop().call_soon(self._start_slice)
 
-    def _free(self) -> int:
-        return self._places_max - self._started
-
     def _refusal(self, reason: str) -> Overloaded:
         self.shed[reason] += 1
         return Overloaded("waiting_calls_max", self._waiting_max)
 
     def _refuse(self, place: Place, reason: str) -> None:
-        self.change(place, _State.ENDED)
+        self.change(place, _State.OUTSIDE)
         if place.gate is not None and not place.gate.done():
             place.gate.set_exception(self._refusal(reason))
             # A caller that goes away in this very moment does not ask for it.
@@ -213,40 +186,35 @@ class CallQueue:
 
     def _plan(self) -> None:
         """Start the next batch soon, if no call runs."""
-        if not self._waiting:
+        if not self.waiting:
             return
-        loop = asyncio.get_running_loop()
-        if not self._running and not self._is_planned:
+        if not self.running and not self._is_planned:
             self._is_planned = True
-            loop.call_soon(self._gather, _GATHER_TURNS)
+            asyncio.get_running_loop().call_soon(self._gather, _GATHER_TURNS)
         if not self._ticks:
             self._ticks = True
-            loop.call_later(_TICK_S, self._tick)
+            asyncio.get_running_loop().call_later(_TICK_S, self._tick)
 
     def _tick(self) -> None:
         """Start others beside calls that run for too long, and refuse those that have waited for too long."""
         self._ticks, now = False, time.perf_counter()
-        for place in [place for place in self._running if place.since <= now - _TICK_S]:
+        for place in [place for place in self.running if place.since <= now - _TICK_S]:
             self.change(place, _State.ASIDE)
-        for place in [place for place in self._waiting if place.until <= now]:
-            self._waiting.remove(place.owner, place)
+        for place in [place for place in self.waiting if place.until <= now]:
+            self.waiting.remove(place.owner, place)
             self._refuse(place, "deadline")
         self._plan()
 
     def _gather(self, turns: int) -> None:
-        if turns and len(self._waiting) < _BATCH_CALLS_MAX:
+        if turns and len(self.waiting) < _BATCH_CALLS_MAX:
             asyncio.get_running_loop().call_soon(self._gather, turns - 1)
-        else:
-            self._is_planned = False
-            self._start_batch(time.perf_counter())
-
-    def _start_batch(self, now: float) -> None:
+            return
+        self._is_planned, now, cpu_began = False, time.perf_counter(), time.thread_time()
         most, started = max(1, min(int(_BATCH_S / self._cpu_s), _BATCH_CALLS_MAX)), 0
-        cpu_began = time.thread_time()
-        while started < most and (place := self._waiting.take(self._may_start)) is not None:
+        while started < most and (place := self.waiting.take(self._may_start)) is not None:
             if place.gate is None or place.gate.done():
-                self.change(place, _State.ENDED)
-            elif place.until is not None and place.until <= now:
+                self.change(place, _State.OUTSIDE)
+            elif place.until <= now:
                 self._refuse(place, "deadline")
             else:
                 place.gate.set_result(None)
@@ -256,15 +224,16 @@ class CallQueue:
             self._cpu_began, self._is_measured, self.batch_calls = cpu_began, False, started
 
     def _start(self, place: Place) -> None:
-        self._started += 1
+        self._free -= 1
         self._started_of[place.owner.holder] += 1
+        place.state = _State.WAITING
         self.change(place, _State.RUNNING)
 
     def _may_start(self, caller: str, namespace: bytes) -> bool:
-        holder, free = Owner(caller, namespace).holder, self._free()
-        if free <= 0 or self._long_of[holder] >= _LONG_CALLS_MAX:
+        holder = Owner(caller, namespace).holder
+        if self._free <= 0 or self._long_of[holder] >= _LONG_CALLS_MAX:
             return False
-        return free > self._reserve or self._started_of[holder] < self._reserve
+        return self._free > self._reserve or self._started_of[holder] < self._reserve
 
 
 def _subtract(counts: Counter[Holder], holder: Holder) -> None:

@@ -28,28 +28,25 @@ _log = structlog.get_logger(__name__)
 def intake_server(options: Sequence[tuple[str, Any]]) -> grpc.aio.Server:
     """Return a server like that of `grpc.aio.server()`, but that it asks for many calls at once.
 
-    gRPC's own asks for one call and, when that has come, for the next: a way to another thread and back for
-    each. Meanwhile the others wait where nobody looks whose turn it is, those of health among them.
+    gRPC's own asks for one call and, when that has come, for the next. Meanwhile the others wait, health too.
     """
     try:
-        server: Any = _many_at_a_time()(options)
+        return cast("grpc.aio.Server", _many_at_a_time(options))
     except (ImportError, AttributeError, TypeError) as error:
         _log.warning("calls_come_one_by_one", cause=str(error), remedy="a release of grpcio that is known")
         return grpc.aio.server(options=options)
-    return cast("grpc.aio.Server", server)
 
 
-def _many_at_a_time() -> Callable[[Sequence[tuple[str, Any]]], Any]:
-    """Return a class of servers. Raises ImportError or AttributeError where grpcio lacks something."""
+def _many_at_a_time(options: Sequence[tuple[str, Any]]) -> Any:
+    """Return such a server. Raises ImportError, AttributeError or TypeError where grpcio lacks something."""
     from grpc.aio._server import Server
 
     handle, schedule = cygrpc._handle_rpc, cygrpc._schedule_rpc_coro
 
     class IntakeServer(Server):
-        def __init__(self, options: Sequence[tuple[str, Any]]) -> None:
+        def __init__(self) -> None:
             super().__init__(None, (), (), options, None, None)
-            # Both are used below.
-            _ = self._server._request_call, self._server.is_running
+            self._ask, self._is_running = self._server._request_call, self._server.is_running
             self._handlers: list[grpc.GenericRpcHandler] = []
             self._intakes: list[asyncio.Task[None]] = []
 
@@ -62,26 +59,25 @@ def _many_at_a_time() -> Callable[[Sequence[tuple[str, Any]]], Any]:
             self._intakes = [asyncio.create_task(self._take_in()) for _ in range(_ASKED_FOR - 1)]
 
         async def _take_in(self) -> None:
-            server, handlers, loop = self._server, self._handlers, asyncio.get_running_loop()
-            while server.is_running():
+            loop = self._loop
+            while self._is_running():
                 try:
-                    call = await server._request_call()
+                    call = await self._ask()
                 except Exception:
                     # So gRPC answers when it stops.
-                    if server.is_running():
+                    if self._is_running():
                         raise
                     return
-                answer = _answered(handle(handlers, (), call, loop, False))
+                answer = _answered(handle(self._handlers, (), call, loop, False))
                 loop.create_task(schedule(answer, call, loop))
 
-    return IntakeServer
+    return IntakeServer()
 
 
 async def _answered(answer: Awaitable[None]) -> None:
-    """Answer a call, and leave nothing of it behind.
+    """Answer a call, and leave nothing of it to the garbage collector.
 
-    gRPC keeps the error that ended a call in the call, and the frames of an error keep the call. What is
-    refused by the thousands would wait for the garbage collector, which then stops everything for a while.
+    gRPC keeps the error that ended a call in the call, and the frames of an error keep the call.
     """
     try:
         await answer
@@ -94,18 +90,15 @@ class EventLoop(uvloop.Loop):
     """uvloop's, but that gRPC's wake-ups are all read when its events are handled.
 
     gRPC's poller thread writes a byte into a socket for each of its events; the loop handles all the events
-    that there are, but reads one byte. So a busy loop is woken again and again for nothing, and when some 280
-    bytes are unread the poller waits in its write: what happens next, a call of health perhaps, is heard
-    of late.
+    that there are, but reads one byte. When some 280 are unread the poller waits in its write.
     """
 
     def add_reader(self, fd: Any, callback: Callable[..., Any], *args: Any) -> None:  # type: ignore[override]
         """Call back when there is something to read."""
         of_grpc = getattr(getattr(callback, "func", None), "__name__", "") == "_handle_events"
         if of_grpc and isinstance(fd, socket.socket):
-            super().add_reader(fd, _after_the_last_wake_up, fd, callback)
-        else:
-            super().add_reader(fd, callback, *args)
+            callback, args = _after_the_last_wake_up, (fd, callback)
+        super().add_reader(fd, callback, *args)
 
 
 def _after_the_last_wake_up(wake_ups: socket.socket, handle_events: Callable[[], None]) -> None:
