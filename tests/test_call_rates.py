@@ -139,6 +139,15 @@ def test_who_calls_too_often_is_told_when_to_come_again_and_served_then(limited:
     eventually(lambda: outcome(lambda: caller.call("List", namespace="n")) is grpc.StatusCode.OK, "a token")
 
 
+def test_who_comes_again_at_once_is_told_later(limited: Limited) -> None:
+    caller, refusals = limited.somebody(), 0
+    check(over_the_rate(lambda: caller.call("List", namespace="n")))
+    while outcome(lambda: caller.call("List", namespace="n")) is not grpc.StatusCode.OK:
+        refusals += 1
+    # By the second in which there is no token. Told at once, it would come again a thousand times.
+    assert refusals <= 10
+
+
 def test_all_keys_of_a_caller_share_a_rate(limited: Limited) -> None:
     refused = []
     for token in limited.keys_of_one:

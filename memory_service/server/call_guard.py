@@ -7,6 +7,7 @@ every single call again, which costs a quarter of what the whole call does.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -49,6 +50,8 @@ _LARGE_BYTES = 64 * 1024
 """Of a request after which others come first. Doubled, the longest that they wait gets 1 ms longer."""
 _ANSWER_COPIES = 2
 """An answer is there twice until it is sent, ours and gRPC's. Doubled, half as many unread answers fit."""
+_REFUSAL_S_MAX = 0.5
+"""Until a call over its rate is refused: its caller may ask again at once. Doubled, it asks half as often."""
 
 Context = grpc.aio.ServicerContext[Any, Any]
 Handler = Any
@@ -397,7 +400,10 @@ async def _hold_to_rate(rates: CallRates, holder: Holder, context: Context) -> N
     """Count a call, or end it. What a stream sends afterwards is not counted."""
     wait_s = rates.take(holder, time.monotonic())
     if wait_s > 0:
-        await _abort(context, Overloaded.too_many_calls(rates.per_s, wait_s))
+        remaining_s = context.time_remaining()
+        told_s = min(wait_s, _REFUSAL_S_MAX, math.inf if remaining_s is None else remaining_s / 2)
+        await asyncio.sleep(told_s)
+        await _abort(context, Overloaded.too_many_calls(rates.per_s, wait_s - told_s))
 
 
 async def _enter(access: Access, permission: Permission | None, method: str, context: Context) -> None:

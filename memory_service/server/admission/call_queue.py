@@ -27,10 +27,10 @@ from memory_service.errors import Overloaded
 from memory_service.limits import Limits
 from memory_service.runtime.fair_queue import FairQueue
 
-_BATCH_CALLS_MAX = 32
+_BATCH_CALLS_MAX = 16
 """Doubled, a call costs a little less, and one that comes next waits for twice as many."""
-_BATCH_S = 0.008
-"""CPU time that a batch is meant to take. Doubled, health and calls that come next wait up to 8 ms longer."""
+_BATCH_S = 0.004
+"""CPU time that a batch is meant to take. Doubled, health and calls that come next wait up to 4 ms longer."""
 _GATHER_TURNS = 5
 """Turns of the event loop in which calls gather to a batch. Doubled, more of those that come at the same time
 start together, and each call starts some 50 us later."""
