@@ -8,14 +8,11 @@ outcome on stdout: so what is timed is the server, and not the event loop that a
 from __future__ import annotations
 
 import asyncio
-import shutil
-import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import Any
 
 import grpc.aio
@@ -29,7 +26,6 @@ BATCH_ADD = "/memory_service.v1.MemoryService/BatchAdd"
 _HEALTH = "/grpc.health.v1.Health/Check"
 _HEALTH_RATE = 20.0
 _LAST_ANSWERS_S = 10.0
-_ROOT = Path(__file__).parents[1]
 
 Call = Any
 
@@ -63,38 +59,6 @@ async def overload(
     latencies_s = [seconds for part in parts for seconds in part.latencies_s]
     made, good = sum(part.made for part in parts), sum(part.good for part in parts)
     return Outcome(made, good, codes, latencies_s), health
-
-
-def built_flood() -> Path | None:
-    """Builds the client in Go, which takes less of the cores for a call; None: there is no Go."""
-    if (go := shutil.which("go")) is None:
-        return None
-    program = _ROOT / "build" / "flood"
-    subprocess.run([go, "build", "-o", program, "./internal/flood"], cwd=_ROOT / "clients" / "go", check=True)
-    return program
-
-
-async def flood(
-    program: Path, address: str, health_address: str, request: bytes, how: str, number: float, seconds: float
-) -> tuple[Outcome, Outcome]:
-    """As `overload` does it, but by one process, of the program that `built_flood` returns.
-
-    Health is asked where it is told alone.
-    """
-    settings = {
-        "address": address,
-        how: f"{number:.0f}",
-        "for": f"{seconds}s",
-        "method": RETRIEVE,
-        "connections": str(OVERLOAD_CONNECTIONS),
-        "deadline": f"{OVERLOAD_DEADLINE_S}s",
-    }
-    command = (str(program), *(f"-{name}={value}" for name, value in settings.items()))
-    calls, health = await asyncio.gather(
-        _written(command, request),
-        _outcome("health", health_address, _HEALTH_RATE, seconds, _HEALTH, [b""]),
-    )
-    return calls, health
 
 
 async def _outcome(

@@ -9,7 +9,7 @@ from typing import Any
 
 import grpc
 
-from memory_service.server.intake import intake_server
+from memory_service.server.admission.intake import intake_server
 from raw_http2 import HEADERS, Connection, call, call_headers, message
 
 _CALLS = 20

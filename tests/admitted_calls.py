@@ -1,67 +1,67 @@
-"""Calls that ask an `Admission` to be let in."""
+"""Calls that wait in a `CallQueue` for their start."""
 
 from __future__ import annotations
 
 import asyncio
-from contextvars import Context, copy_context
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
 
 from memory_service.errors import Overloaded
 from memory_service.limits import Limits
-from memory_service.runtime.caller import ANYBODY, set_caller
-from memory_service.server.admission import Admission
-from memory_service.server.inlet import Inlet
-from memory_service.server.tickets import Ticket
+from memory_service.runtime.caller import Owner
+from memory_service.runtime.yielding import PLACE
+from memory_service.server.admission.call_queue import CallQueue
 
 LIMITS = Limits(concurrent_calls_max=8, waiting_calls_max=16)
 
 
-def request(namespace: str, size: int = 0) -> bytes:
-    """What a request of this namespace begins with."""
-    return bytes([0x0A, len(namespace)]) + namespace.encode() + bytes(size)
-
-
-def called_by(name: str) -> Context:
-    """What a call of this caller has around it."""
-    context = copy_context()
-    context.run(set_caller, replace(ANYBODY, name=name))
-    return context
+async def nothing() -> None:
+    """Work that is done at once."""
 
 
 class Calls:
-    """Calls that start when they are let in, and end when they are told to."""
+    """Calls that start when it is their turn, work, and end when they are told to."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
-        self.admission = Admission(limits, Inlet())
+        self.queue = CallQueue(limits)
         self.started: list[str] = []
         self.refused: list[str] = []
+        self.ended: list[str] = []
         self.may_end = asyncio.Event()
         self.tasks: list[asyncio.Task[None]] = []
 
     def arrive(
-        self, name: str, turns_before: int = 0, raw: bytes = b"", caller: str = ""
+        self,
+        name: str,
+        *,
+        caller: str = "",
+        remaining_s: float | None = None,
+        work: Callable[[], Awaitable[object]] | None = None,
     ) -> asyncio.Task[None]:
-        """A call that arrives after some turns of the loop; its name begins with its namespace."""
-        raw = raw or request(name.partition("-")[0])
-        call = self._call(name, turns_before, raw)
-        self.tasks.append(asyncio.get_running_loop().create_task(call, context=called_by(caller)))
+        """A call whose name begins with its namespace, and which does its work, or waits until it may end."""
+        owner = Owner(caller, name.partition("-")[0].encode())
+        call = self._call(name, owner, remaining_s, work or self.may_end.wait)
+        self.tasks.append(asyncio.create_task(call))
         return self.tasks[-1]
 
-    async def _call(self, name: str, turns_before: int, raw: bytes) -> None:
-        for _ in range(turns_before):
-            await asyncio.sleep(0)
-        ticket: Ticket | None = None
+    async def _call(
+        self, name: str, owner: Owner, remaining_s: float | None, work: Callable[[], Awaitable[object]]
+    ) -> None:
         try:
-            ticket = self.admission.arrive(raw, None)
-            if ticket.gate is not None:
-                await ticket.gate
+            place = self.queue.arrive(owner, remaining_s)
+        except Overloaded:
+            self.refused.append(name)
+            return
+        try:
+            if place.gate is not None:
+                await place.gate
             self.started.append(name)
-            await self.may_end.wait()
+            PLACE.set(place)
+            await work()
+            self.ended.append(name)
         except Overloaded:
             self.refused.append(name)
         finally:
-            if ticket is not None:
-                self.admission.leave(ticket)
+            self.queue.leave(place)
 
     async def until_started(self, count: int) -> None:
         """Waits until so many calls have started or been refused."""

@@ -1,4 +1,4 @@
-"""Calls that arrive together start together, owners take turns, and none is forgotten."""
+"""When calls run: owners take turns, nobody takes all places, and what would be too late is refused."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from admitted_calls import LIMITS, Calls, called_by, request
+from admitted_calls import LIMITS, Calls, nothing
 from memory_service.errors import Overloaded
 from memory_service.limits import Limits
-from memory_service.server import admission, bunches, pauses
-from memory_service.server.admission import _PROMPT_CALLS, Admission
-from memory_service.server.inlet import Inlet
-from memory_service.server.tickets import Ticket
+from memory_service.runtime.caller import ANYBODY, Owner
+from memory_service.runtime.yielding import aside, each
+from memory_service.server.admission.call_queue import CallQueue
+from memory_service.server.admission.callers import owner_of
+from memory_service.v1 import memory_pb2 as pb
 
 
 async def four_under_way(**limits: int) -> Calls:
@@ -26,98 +27,185 @@ async def four_under_way(**limits: int) -> Calls:
     return calls
 
 
+def keep_the_loop(seconds: float) -> None:
+    """Long work on the event loop."""
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        pass
+
+
+# Batches
+
+
 async def test_a_call_that_is_alone_does_not_wait() -> None:
-    admission = Admission(LIMITS, Inlet())
-    ticket = admission.arrive(request("a"), None)
-    assert ticket.gate is None
-    admission.leave(ticket)
+    queue = CallQueue(LIMITS)
+    for _ in range(3):
+        place = queue.arrive(Owner("", b"a"), None)
+        assert place.gate is None
+        queue.leave(place)
 
 
-async def test_what_arrives_within_a_few_turns_starts_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    # However little of the processor there is.
-    monkeypatch.setattr(admission, "_GATHERING_S", 60.0)
+async def test_calls_that_arrive_together_start_together() -> None:
     calls = Calls(Limits())
-    calls.arrive("first")
-    for n in range(8):
-        calls.arrive(f"a-{n}", 2 * n)
-    await calls.until_started(2)
-    # The second to start is not alone: all that were waiting were let in with it.
-    assert calls.started == ["first", *(f"a-{n}" for n in range(8))]
-    await calls.end()
-
-
-async def test_nobody_waits_long_turns_for_others_to_arrive() -> None:
-    calls = Calls(Limits())
-    calls.arrive("first")
-    calls.arrive("a-0")
-    turns = 0
-    while len(calls.started) < 2:
-        turns += 1
-        # What else the loop has to do.
-        time.sleep(0.005)  # noqa: ASYNC251
-        await asyncio.sleep(0)
-    assert turns <= 4
-    await calls.end()
-
-
-async def test_an_endless_stream_of_calls_does_not_keep_the_first_waiting() -> None:
-    calls = Calls(Limits())
-    calls.arrive("first")
-    for n in range(150):
-        calls.arrive(f"a-{n}", n)
-    await calls.until_started(2)
-    assert len(calls.started) < 151
-    await calls.until_started(151)
-    assert calls.started == ["first", *(f"a-{n}" for n in range(150))]
-    await calls.end()
-
-
-async def test_a_call_that_goes_away_while_it_waits_takes_no_other_with_it() -> None:
-    calls = Calls()
-    calls.arrive("first")
-    gone = calls.arrive("a-0")
-    for n in (1, 2):
+    for n in range(9):
         calls.arrive(f"a-{n}")
-    await asyncio.sleep(0)
+    await calls.until_started(2)
+    assert calls.started == [f"a-{n}" for n in range(9)]
+    assert calls.queue.batch_calls == 8
+    await calls.end()
+
+
+async def test_nobody_waits_many_turns_for_others_to_arrive() -> None:
+    calls = Calls(Limits())
+    calls.arrive("first", work=nothing)
+    await calls.end()
+    calls.arrive("a-0")
+    calls.arrive("a-1")
+    turns = 0
+    while len(calls.started) < 3:
+        turns += 1
+        calls.arrive(f"more-{turns}")
+        await asyncio.sleep(0)
+    assert turns < 12
+    await calls.end()
+
+
+async def test_batches_do_not_overlap() -> None:
+    calls, under_way, most = Calls(Limits()), 0, 0
+
+    async def work() -> None:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        for _ in range(6):
+            await asyncio.sleep(0)
+        under_way -= 1
+
+    for n in range(200):
+        calls.arrive(f"a-{n}", work=work)
+    await calls.end()
+    assert len(calls.ended) == 200
+    # As many as a batch may have, and those of before it was known that there are more.
+    assert most <= 17
+
+
+async def test_calls_that_wait_for_something_else_leave_their_places_to_others() -> None:
+    calls, disk = Calls(Limits()), asyncio.Event()
+
+    async def write() -> None:
+        await aside(disk.wait())
+
+    began = time.perf_counter()
+    for n in range(150):
+        calls.arrive(f"a-{n}", work=write)
+    await calls.until_started(150)
+    assert not calls.queue.running
+    # Were they taken to be busy, each batch of them would have to be passed by, 20 ms later.
+    assert time.perf_counter() - began < 60
+    disk.set()
+    await calls.end()
+    assert len(calls.ended) == 150
+
+
+async def test_a_call_that_waits_for_several_things_is_back_after_the_last() -> None:
+    calls, first, second = Calls(Limits()), asyncio.Event(), asyncio.Event()
+    running = []
+
+    async def work() -> None:
+        waits = [asyncio.create_task(aside(event.wait())) for event in (first, second)]
+        await asyncio.sleep(0)
+        for event, wait in zip((first, second), waits, strict=True):
+            running.append(len(calls.queue.running))
+            event.set()
+            await wait
+        running.append(len(calls.queue.running))
+
+    calls.arrive("a-0", work=work)
+    await calls.end()
+    assert running == [0, 0, 1]
+
+
+async def test_a_call_that_waits_without_saying_so_does_not_hold_up_the_others() -> None:
+    calls = Calls(Limits())
+    for n in range(100):
+        calls.arrive(f"slow-{n}")
+    await calls.until_started(100)
+    await calls.end()
+
+
+# Long calls
+
+
+async def test_short_calls_do_not_wait_for_long_ones() -> None:
+    calls = Calls(Limits())
+
+    async def long() -> None:
+        await each(lambda _: keep_the_loop(0.001), range(50))
+
+    for n in range(4):
+        calls.arrive(f"long-{n}", work=long)
+    await calls.until_started(4)
+    for n in range(20):
+        calls.arrive(f"short-{n}", work=nothing)
+    await calls.end()
+    assert calls.ended[:20] == [f"short-{n}" for n in range(20)]
+    assert len(calls.ended) == 24
+
+
+async def test_of_the_long_calls_of_one_owner_the_first_is_done_first_and_owners_take_turns() -> None:
+    calls, slices = Calls(Limits()), list[str]()
+
+    def long(name: str) -> None:
+        async def work() -> None:
+            await each(lambda _: keep_the_loop(0.001) or slices.append(name), range(30))
+
+        calls.arrive(name, work=work)
+
+    for name in ("a-1", "a-2", "b-1"):
+        long(name)
+    await calls.end()
+    # Each has its first slice when it starts.
+    second_of_the_other = [at for at, name in enumerate(slices) if name == "a-2"][1]
+    assert slices[:second_of_the_other].count("a-1") == 30
+    # While the first one still had some, the other owner had as many.
+    last_of_the_first = len(slices) - slices[::-1].index("a-1")
+    assert slices[:last_of_the_first].count("b-1") > 10
+
+
+async def test_a_long_call_that_goes_away_leaves_its_turn_to_the_next() -> None:
+    calls = Calls(Limits())
+
+    async def long() -> None:
+        await each(lambda _: keep_the_loop(0.001), range(20))
+
+    gone = calls.arrive("a-1", work=long)
+    calls.arrive("a-2", work=long)
+    for _ in range(10):
+        await asyncio.sleep(0)
     gone.cancel()
-    await calls.until_started(3)
-    assert calls.started == ["first", "a-1", "a-2"]
+    await asyncio.wait_for(calls.end(), 30)
+    assert calls.ended == ["a-2"]
+
+
+async def test_one_owner_has_few_long_calls_under_way() -> None:
+    calls, under_way, most = Calls(Limits()), 0, 0
+
+    async def long() -> None:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await each(lambda _: keep_the_loop(0.001), range(5))
+        under_way -= 1
+
+    for n in range(100):
+        calls.arrive(f"a-{n}", work=long)
     await calls.end()
+    assert len(calls.ended) == 100
+    # The first batch starts before it is known that they are long.
+    assert most < 50
 
 
-async def test_places_that_are_free_again_are_taken() -> None:
-    calls = Calls()
-    for n in range(20):
-        calls.arrive(f"{'abcde'[n % 5]}-{n}")
-    await calls.until_started(8)
-    assert len(calls.started) == 8
-    await calls.end()
-    assert len(calls.started) == 20
-
-
-async def test_what_the_loop_did_long_ago_makes_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    used = time.thread_time
-    calls = Calls()
-    # Hours of work since the last calls that waited, or since the start of the process.
-    monkeypatch.setattr(time, "thread_time", lambda: used() + 36_000)
-    for n in range(20):
-        calls.arrive(f"{'abcde'[n % 5]}-{n}")
-    await calls.until_started(8)
-    assert len(calls.started) == 8
-    await calls.end()
-
-
-async def test_one_owner_does_not_take_all_places() -> None:
-    calls = Calls()
-    for n in range(12):
-        calls.arrive(f"greedy-{n}")
-    await calls.until_started(6)
-    for n in range(2):
-        calls.arrive(f"modest-{n}")
-    await calls.until_started(8)
-    assert calls.started[6:] == ["modest-0", "modest-1"]
-    await calls.end()
-    assert len(calls.started) == 14
+# Turns
 
 
 async def test_owners_take_turns() -> None:
@@ -149,6 +237,29 @@ async def test_callers_take_turns_and_so_do_the_namespaces_of_each() -> None:
     ]
 
 
+async def test_places_that_are_free_again_are_taken() -> None:
+    calls = Calls()
+    for n in range(20):
+        calls.arrive(f"{'abcde'[n % 5]}-{n}")
+    await calls.until_started(8)
+    assert len(calls.started) == 8
+    await calls.end()
+    assert len(calls.started) == 20
+
+
+async def test_one_owner_does_not_take_all_places() -> None:
+    calls = Calls()
+    for n in range(12):
+        calls.arrive(f"greedy-{n}")
+    await calls.until_started(6)
+    for n in range(2):
+        calls.arrive(f"modest-{n}")
+    await calls.until_started(8)
+    assert calls.started[6:] == ["modest-0", "modest-1"]
+    await calls.end()
+    assert len(calls.started) == 14
+
+
 async def test_a_caller_gets_no_more_places_for_having_many_namespaces() -> None:
     calls = Calls()
     for n in range(12):
@@ -161,116 +272,10 @@ async def test_a_caller_gets_no_more_places_for_having_many_namespaces() -> None
     await calls.end()
 
 
-async def test_a_tenant_of_a_gateway_goes_past_those_of_it_who_have_much_but_past_no_other_caller() -> None:
-    admission = Admission(Limits(), Inlet())
-
-    def arrive(namespace: str, caller: str) -> Ticket:
-        return called_by(caller).run(admission.arrive, request(namespace), None)
-
-    for _ in range(60):
-        arrive("busy", "gateway")
-    assert arrive("quiet", "gateway").gate is None
-    assert arrive("modest", "modest").gate is None
-    # Two that wait: now the gateway is not alone.
-    assert [arrive("modest", "modest").gate is None for _ in range(2)] == [False, False]
-    assert arrive("another", "gateway").gate is not None
+# Shedding
 
 
-async def test_the_caller_with_most_gives_way_however_many_namespaces_it_has() -> None:
-    calls = await four_under_way(waiting_calls_max=8)
-    for n in range(8):
-        calls.arrive(f"tenant {n}", caller="greedy")
-    for _ in range(4):
-        await asyncio.sleep(0)
-    for n in range(2):
-        calls.arrive(f"modest-{n}", caller="modest")
-    await calls.until_started(6)
-    assert calls.refused == ["tenant 7", "tenant 6"]
-    await calls.end()
-    assert {"modest-0", "modest-1"} <= set(calls.started)
-
-
-def test_bunches_do_not_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
-    # However little of the processor there is, nothing here waits for anything else.
-    monkeypatch.setattr(admission, "_OVERDUE_S", 60.0)
-    calls, under_way, most = Calls(Limits()), 0, 0
-
-    async def work() -> None:
-        nonlocal under_way, most
-        ticket = calls.admission.arrive(request("a"), None)
-        if ticket.gate is not None:
-            await ticket.gate
-        under_way += 1
-        most = max(most, under_way)
-        # As many turns as a retrieval takes, and as much work.
-        for _ in range(6):
-            until = time.thread_time() + 20e-6
-            while time.thread_time() < until:
-                pass
-            await asyncio.sleep(0)
-        under_way -= 1
-        calls.admission.leave(ticket)
-
-    async def all_of_them() -> None:
-        await asyncio.gather(*(work() for _ in range(200)))
-
-    asyncio.run(all_of_them())
-    # One call that was alone, and the largest bunch.
-    assert most <= 33
-
-
-async def test_what_waits_for_something_else_does_not_hold_up_the_next_bunch() -> None:
-    calls = Calls(Limits())
-    for n in range(40):
-        calls.arrive(f"slow-{n}")
-    for _ in range(1_000_000):
-        if len(calls.started) == 40:
-            break
-        # In each turn of the loop somebody comes and goes, so it is never quiet.
-        ticket = calls.admission.arrive(request("brief"), None)
-        await asyncio.sleep(0)
-        if ticket.gate is not None:
-            ticket.gate.cancel()
-        calls.admission.leave(ticket)
-    assert len(calls.started) == 40
-    await calls.end()
-
-
-async def test_who_waits_too_long_inside_gets_no_more_calls_in() -> None:
-    admission = Admission(Limits(), Inlet())
-    tickets = [admission.arrive(request("slow"), None) for _ in range(100)]
-    await asyncio.gather(*(ticket.gate for ticket in tickets if ticket.gate is not None))
-    for _ in range(20):
-        # One is answered each hundredth of a second, at best.
-        await asyncio.sleep(0.01)
-        admission.leave(tickets.pop())
-    for _ in range(60):
-        # Refused is not answered, however quick it is.
-        await asyncio.sleep(0.002)
-        admission.leave(tickets.pop(), answered=False)
-    with pytest.raises(Overloaded):
-        admission.arrive(request("slow"), 0.3)
-    patient = admission.arrive(request("slow"), 600)
-    another = admission.arrive(request("other"), 0.3)
-    for ticket in (*tickets, patient, another):
-        admission.leave(ticket)
-    # Nothing is left of it.
-    admission.leave(admission.arrive(request("slow"), 0.3))
-
-
-async def test_who_has_nothing_here_goes_past_those_who_have_much() -> None:
-    admission = Admission(Limits(), Inlet())
-    waiting = [admission.arrive(request("greedy"), None) for _ in range(60)]
-    assert [ticket for ticket in waiting[1:] if ticket.gate is None] == []
-    first = admission.arrive(request("modest"), None)
-    assert first.gate is None
-    # Not while it has one, and not everybody: ten thousand strangers are a crowd, too.
-    assert admission.arrive(request("modest"), None).gate is not None
-    strangers = [admission.arrive(request(f"stranger {n}"), None) for n in range(_PROMPT_CALLS + 4)]
-    assert [ticket.gate is None for ticket in strangers] == [True] * (_PROMPT_CALLS - 1) + [False] * 5
-
-
-async def test_where_too_many_wait_the_longest_queue_gives_way() -> None:
+async def test_in_a_full_queue_the_owner_with_most_loses_its_newest_call() -> None:
     calls = await four_under_way(waiting_calls_max=8)
     for n in range(20):
         calls.arrive(f"greedy-{n}")
@@ -280,19 +285,52 @@ async def test_where_too_many_wait_the_longest_queue_gives_way() -> None:
     await calls.until_started(18)
     assert calls.refused[:12] == [f"greedy-{n}" for n in range(8, 20)]
     assert calls.refused[12:] == ["greedy-7", "greedy-6"]
+    assert calls.queue.shed == {"queue full": 12, "pushed out": 2}
     await calls.end()
     assert {"modest-0", "modest-1"} <= set(calls.started)
     assert len(calls.started) == 4 + 8
 
 
+async def test_the_caller_with_most_gives_way_however_many_namespaces_it_has() -> None:
+    calls = await four_under_way(waiting_calls_max=8)
+    for n in range(8):
+        calls.arrive(f"tenant {n}", caller="greedy")
+    for n in range(2):
+        calls.arrive(f"modest-{n}", caller="modest")
+    await calls.until_started(6)
+    assert calls.refused == ["tenant 7", "tenant 6"]
+    await calls.end()
+    assert {"modest-0", "modest-1"} <= set(calls.started)
+
+
+async def test_a_call_that_waits_for_half_of_its_time_is_refused_and_one_with_more_time_is_not() -> None:
+    calls = await four_under_way()
+    calls.arrive("hasty-0", remaining_s=0.2)
+    calls.arrive("patient-0", remaining_s=600)
+    calls.arrive("patient-1")
+    await calls.until_started(5)
+    assert calls.refused == ["hasty-0"]
+    assert calls.queue.shed == {"deadline": 1}
+    await calls.end()
+    assert set(calls.started[4:]) == {"patient-0", "patient-1"}
+
+
+async def test_a_refused_call_is_told_when_to_try_again() -> None:
+    calls = await four_under_way(waiting_calls_max=0)
+    with pytest.raises(Overloaded) as refused:
+        calls.queue.arrive(Owner("", b"a"), None)
+    assert refused.value.retry_after_s > 0
+    await calls.end()
+
+
 async def test_calls_whose_callers_have_gone_make_room() -> None:
     calls = await four_under_way(waiting_calls_max=4)
     waiting = [calls.arrive(f"gone-{n}") for n in range(4)]
-    for _ in range(10):
-        await asyncio.sleep(0)
+    await asyncio.sleep(0)
     for task in waiting:
         task.cancel()
     await asyncio.wait(waiting)
+    assert not calls.queue.waiting
     for n in range(4):
         calls.arrive(f"a-{n}")
     await asyncio.sleep(0)
@@ -301,113 +339,42 @@ async def test_calls_whose_callers_have_gone_make_room() -> None:
     assert calls.started[4:] == [f"a-{n}" for n in range(4)]
 
 
-async def test_a_call_that_could_not_start_in_time_is_refused_at_once() -> None:
-    calls = Calls(replace(LIMITS, concurrent_calls_max=1))
-    calls.arrive("first")
-    await calls.until_started(1)
-    calls.arrive("a-0")
-    for _ in range(10):
-        await asyncio.sleep(0)
-    with pytest.raises(Overloaded):
-        calls.admission.arrive(request("a"), 1e-9)
-    await calls.end()
-    assert calls.started == ["first", "a-0"]
-
-
-async def test_nobody_waits_for_more_to_be_refused_when_none_came_in_a_pause(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for module in (admission, bunches):
-        monkeypatch.setattr(module, "TOGETHER_MAX", 2)
-    # Where calls are refused there is time to take more in: for ever, if they come for ever.
-    monkeypatch.setattr(pauses, "_REFUSING_SHARE", 1e9)
+async def test_a_call_that_goes_away_while_it_waits_takes_no_other_with_it() -> None:
     calls = Calls()
-    for n in range(6):
+    calls.arrive("first")
+    gone = calls.arrive("a-0")
+    for n in (1, 2):
         calls.arrive(f"a-{n}")
-    await calls.until_started(2)
-    with pytest.raises(Overloaded):
-        calls.admission.arrive(request("a"), 0.0)
-    calls.may_end.set()
-    await calls.until_started(6)
-    assert calls.refused == []
+    await asyncio.sleep(0)
+    gone.cancel()
+    await calls.until_started(3)
+    assert calls.started == ["first", "a-1", "a-2"]
     await calls.end()
 
 
-class Source:
-    """Calls of one namespace without end: one more arrives as soon as it is let in."""
-
-    def __init__(self, limits: Limits) -> None:
-        self.inlet = Inlet()
-        self.came, self.answered = 0, 0
-        self.may_end = asyncio.Event()
-        self.may_end.set()
-        self._admission = Admission(limits, self.inlet)
-        self._behind = asyncio.Event()
-        self._behind.set()
-        self._calls = set[asyncio.Task[None]]()
-        self._askers = [asyncio.create_task(self._ask()) for _ in range(64)]
-
-    async def _ask(self) -> None:
-        while True:
-            await self.inlet.ask(self._next)
-            call = asyncio.create_task(self._call())
-            self._calls.add(call)
-            call.add_done_callback(self._calls.discard)
-
-    async def _next(self) -> None:
-        await asyncio.sleep(0)
-        await self._behind.wait()
-        self.came += 1
-
-    async def _call(self) -> None:
-        try:
-            ticket = self._admission.arrive(request("a"), None)
-        except Overloaded:
-            return
-        try:
-            if ticket.gate is not None:
-                await ticket.gate
-            self.answered += 1
-            await self.may_end.wait()
-        except Overloaded:
-            return
-        finally:
-            self._admission.leave(ticket)
-
-    async def until(self, came: int) -> None:
-        """Waits until so many have come."""
-        async with asyncio.timeout(60):
-            while self.came < came:  # noqa: ASYNC110 - they come one by one
-                await asyncio.sleep(0.001)
-
-    async def until_flooded(self) -> None:
-        """Waits until no more are let in than may come."""
-        async with asyncio.timeout(60):
-            while not self.inlet.used_up:  # noqa: ASYNC110 - they come one by one
-                await asyncio.sleep(0.001)
-
-    async def end(self) -> None:
-        """No more come; returns when all are answered."""
-        self._behind.clear()
-        while self._calls:
-            await asyncio.wait(set(self._calls))
-        for asker in self._askers:
-            asker.cancel()
-        await asyncio.gather(*self._askers, return_exceptions=True)
+async def test_what_goes_on_can_be_read() -> None:
+    calls = await four_under_way()
+    for n in range(3):
+        calls.arrive(f"a-{n}")
+    await asyncio.sleep(0.01)
+    assert len(calls.queue.waiting) == 3
+    assert 0 < calls.queue.oldest_wait_s < 30
+    await calls.end()
+    assert (len(calls.queue.running), len(calls.queue.waiting), calls.queue.oldest_wait_s) == (0, 0, 0.0)
+    assert calls.queue.shed == {}
 
 
-async def test_in_a_flood_few_more_are_taken_in_than_are_answered() -> None:
-    source = Source(LIMITS)
-    await source.until_flooded()
-    came, answered = source.came, source.answered
-    await source.until(came + 3_000)
-    # Three of five. Were all that come taken in, it would be one of ten, or of a hundred.
-    assert source.answered - answered > (source.came - came) / 3
-    # Where those that were let in wait for something, nobody could start, and all the others are refused.
-    source.may_end.clear()
-    await source.until(source.came + 10_000)
-    source.may_end.set()
-    # And when it is over, as many may come as want to.
-    await source.end()
-    for _ in range(1_000):
-        await asyncio.wait_for(source.inlet.ask(lambda: asyncio.sleep(0)), 1)
+# Owners
+
+
+@pytest.mark.parametrize("characters", [1, 127, 128])
+def test_the_namespace_of_a_request_is_its_owner_whatever_its_length(characters: int) -> None:
+    namespace = "n" * characters
+    request = pb.ListRequest(namespace=namespace, session_id="s").SerializeToString()
+    assert owner_of(request, ANYBODY) == Owner("", namespace.encode())
+    assert owner_of(request, replace(ANYBODY, name="ada")) == Owner("ada", namespace.encode())
+
+
+@pytest.mark.parametrize("request_", [b"", b"\x0a", b"\x12\x01a", b"\x0a\xff\xff\x03"])
+def test_a_request_that_does_not_begin_with_a_namespace_is_its_caller_s(request_: bytes) -> None:
+    assert owner_of(request_, ANYBODY) == Owner("", b"")

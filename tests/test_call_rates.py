@@ -18,7 +18,7 @@ from grpc_api import Refusal, decode, eventually, outcome
 from memory_client import LimitExceeded, MemoryClient
 from memory_service.config import BadConfig, Config
 from memory_service.limits import Limits
-from memory_service.server.call_rates import CallRates
+from memory_service.server.admission.callers import CallRates
 from server_process import ServerProcess
 
 RATE = ["--calls-per-s-max", "1", "--embedder", "none"]

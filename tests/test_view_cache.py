@@ -13,7 +13,7 @@ from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.view import Entry, NamespaceView
 from memory_service.records import Item, ItemKind, NamespaceInfo, TextPart
 from memory_service.stores.hnsw import HnswStore
-from memory_service.stores.hnsw.heavy_turns import HEAVY_ITEMS
+from memory_service.stores.hnsw.commit_queue import HEAVY_ITEMS
 from memory_service.stores.hnsw.snapshots import Snapshots
 from memory_service.stores.hnsw.view_cache import ViewCache
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import uvloop
 
-from memory_service.server.event_loop import EventLoop
-from memory_service.server.intake import intake_server
+from memory_service.server.admission.intake import EventLoop, intake_server
 from raw_http2 import calls_that_came
 
 _CALLS = 40

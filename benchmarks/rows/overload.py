@@ -8,10 +8,10 @@ from functools import partial
 
 from benchmarks.bench import Bench, progress
 from benchmarks.client import Client, drive
-from benchmarks.crowd import Outcome, built_flood, flood, overload
+from benchmarks.crowd import Outcome, overload
 from benchmarks.items import import_messages
-from benchmarks.processes import ServerProcess, memory_server
-from benchmarks.settings import OVERLOAD_DEADLINE_S, OVERLOAD_FACTOR, OVERLOAD_FLOODS, OVERLOAD_IN_FLIGHT
+from benchmarks.processes import ServerProcess
+from benchmarks.settings import OVERLOAD_DEADLINE_S, OVERLOAD_FACTOR, OVERLOAD_IN_FLIGHT
 from benchmarks.table import Bar, Measurement
 from benchmarks.tenants import GREEDY, MODEST, MODEST_ITEMS, query, two_tenants
 from benchmarks.turns import middle
@@ -21,8 +21,6 @@ Crowd = Callable[[str, float, float], Awaitable[tuple[Outcome, Outcome]]]
 
 _LONG_LIMIT = 500
 _WARM_UP_CALLS = 40
-# Of a connection at a time, where an operator expects floods.
-_FEW_CALLS = 32
 _NAMESPACES = tuple(f"crowd-{number}" for number in range(4))
 
 
@@ -37,22 +35,13 @@ async def run(bench: Bench) -> list[Measurement]:
                 await client.import_all(list(import_messages(namespace, MODEST_ITEMS, None)))
             warm_up = [long, ordinary, *of_several]
             await drive(client.retrieve, warm_up, calls=_WARM_UP_CALLS, in_flight=4)
-        lines = [
+        return [
             *await _overloaded(bench, server, "ordinary calls", [ordinary], "callers"),
             *await _overloaded(
                 bench, server, f"ordinary calls of {len(_NAMESPACES)} namespaces", of_several, "callers"
             ),
             *await _overloaded(bench, server, "long calls", [long], "callers"),
             *await _overloaded(bench, server, "long calls", [long], "rate"),
-            *await _flooded(bench, server, ordinary, "ordinary calls"),
-        ]
-    flags = ("--health-address", "127.0.0.1:0", "--connection-calls-max", str(_FEW_CALLS))
-    with memory_server(bench.new_folder(), flags=flags) as server:
-        async with Client(server.address) as client:
-            await client.import_all(list(import_messages(MODEST, MODEST_ITEMS, None)))
-        return [
-            *lines,
-            *await _flooded(bench, server, ordinary, f"ordinary calls, {_FEW_CALLS} of a connection"),
         ]
 
 
@@ -81,27 +70,12 @@ async def _overloaded(
     return await _measured(bench, server, kind, asked, take_turn)
 
 
-async def _flooded(bench: Bench, server: ServerProcess, request: bytes, kind: str) -> list[Measurement]:
-    """Ordinary calls at a rate: more than the server could take in, only to refuse them. Reported."""
-    program = built_flood()
-    if program is None:
-        progress("overload: there is no Go, so the floods are left out")
-        return []
-    crowd, found = partial(flood, program, server.address, server.health_address, request), []
-    for factor in OVERLOAD_FLOODS:
-        take_turn, asked = partial(_turn, crowd, "rate", factor), f"{factor} x the peak, a client in Go"
-        found += await _measured(bench, server, kind, asked, take_turn, has_bar=False)
-    return found
-
-
 async def _measured(
     bench: Bench,
     server: ServerProcess,
     kind: str,
     asked: str,
     take_turn: Callable[[float], Awaitable[Turn]],
-    *,
-    has_bar: bool = True,
 ) -> list[Measurement]:
     resident = server.resident_bytes()
     turns = []
@@ -121,7 +95,7 @@ async def _measured(
             unit="/s",
             reference=turn.peak,
             reference_name=f"peak, {OVERLOAD_IN_FLIGHT} callers",
-            bar=Bar(0.8, "higher") if has_bar else None,
+            bar=Bar(0.7, "higher"),
             details={
                 "made": float(turn.ends.made),
                 **{code: float(number) for code, number in turn.ends.codes.items()},
@@ -134,7 +108,7 @@ async def _measured(
             what=f"health meanwhile, the slowest answer beside {kind}, {asked}",
             measured=answers[-1] * 1e3 if answers else float("inf"),
             unit="ms",
-            bar=Bar(100, "lower", of="measured") if has_bar else None,
+            bar=Bar(150, "lower", of="measured"),
             details={
                 "answers": float(len(answers)),
                 "without answer": float(sum(turn.health.made for turn in turns) - len(answers)),

@@ -17,6 +17,7 @@ from memory_service.errors import FailedPrecondition, MemoryServiceError, NotFou
 from memory_service.records import IndexInfo, NamespaceInfo, Receipt
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
+from memory_service.runtime.yielding import aside
 from memory_service.stores.base import BackupReport, Store
 
 _SWEPT_AT_ONCE = 1000
@@ -154,7 +155,7 @@ class Administration:
 
         writing = asyncio.create_task(self._store.backup(name, report))
         writing.add_done_callback(self._end_backup)
-        return await asyncio.shield(writing), time.monotonic() - began
+        return await aside(asyncio.shield(writing)), time.monotonic() - began
 
     def _end_backup(self, writing: asyncio.Task[BackupReport]) -> None:
         self._backing_up = None

@@ -27,7 +27,6 @@ from memory_service.domain.quarantine import Intended
 from memory_service.domain.retrieval import Page, Retrieval, Selection
 from memory_service.domain.screening import Screening
 from memory_service.errors import Conflict, InvalidArgument, LimitExceeded, NotFound, Unavailable
-from memory_service.giving_way import each
 from memory_service.records import (
     CLIENT_MODEL,
     CONVERSATION_KINDS,
@@ -43,6 +42,7 @@ from memory_service.records import (
     TextPart,
 )
 from memory_service.runtime.clock import now_us
+from memory_service.runtime.yielding import each
 from memory_service.stores.base import ModelMismatch, Store
 
 _UPDATE_TRIES = 10

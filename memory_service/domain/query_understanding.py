@@ -16,6 +16,7 @@ import structlog
 
 from memory_service.indexes.analysis import fold, words_of
 from memory_service.runtime.log_causes import cause_of
+from memory_service.runtime.yielding import aside
 
 Span = tuple[int, int]
 """From one time in microseconds to before another."""
@@ -72,7 +73,7 @@ class QueryReader:
         if (spans := self._kept.get(key)) is None:
             if not self._kept:
                 # Loading the library takes a second: not on the loop.
-                await asyncio.to_thread(_load)
+                await aside(asyncio.to_thread(_load))
             spans = self._kept[key] = spans_in(text, day)
             if len(self._kept) > _KEPT_QUERIES_MAX:
                 self._kept.popitem(last=False)

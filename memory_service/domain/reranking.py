@@ -11,6 +11,7 @@ from memory_service.domain.ranking import Ranked
 from memory_service.domain.search_text import search_text
 from memory_service.records import Contribution, DegradationReason
 from memory_service.rerankers.base import Reranker, RerankerFailed
+from memory_service.runtime.yielding import aside
 from memory_service.stores.base import Store
 
 RERANKED_MAX = 50
@@ -53,7 +54,7 @@ class Reranking:
             return []
         try:
             async with asyncio.timeout(self._timeout_s):
-                scores = await self._reranker.score(query, [text for _, text in there])
+                scores = await aside(self._reranker.score(query, [text for _, text in there]))
         except (RerankerFailed, TimeoutError):
             return None
         return [(position, round(s, _DIGITS)) for (position, _), s in zip(there, scores, strict=True)]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from memory_service.domain.proposals import proposal_of_draft, proposal_of_item, proposal_of_state
 from memory_service.domain.quarantine import Quarantine
 from memory_service.errors import WriteRejected
-from memory_service.giving_way import each
 from memory_service.policies.base import Action, Proposal, WritePolicy
 from memory_service.records import Item, ItemDraft, Provenance, RequestKey, StateWrite
+from memory_service.runtime.yielding import aside, each
 from memory_service.stores.base import Store
 
 
@@ -66,7 +66,7 @@ class Screening:
         """Return the reasons for a quarantine. What was applied before is answered alike, and not refused."""
         if not named:
             return {}
-        verdicts = await policy.judge([proposal for _, proposal in named])
+        verdicts = await aside(policy.judge([proposal for _, proposal in named]))
         if len(verdicts) != len(named):
             raise RuntimeError(f"the write policy gave {len(verdicts)} verdicts on {len(named)} proposals")
         stopped = {at: verdict for at, verdict in enumerate(verdicts) if verdict.action is not Action.ALLOW}

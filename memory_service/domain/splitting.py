@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from semantic_text_splitter import TextSplitter
 
 from memory_service.errors import InvalidArgument, LimitExceeded
+from memory_service.runtime.yielding import aside
 
 CHARACTERS_MIN = 100
 CHARACTERS_MAX = 8000
@@ -64,7 +65,7 @@ async def split_text(text: str, split: Split, pieces_max: int, field: str) -> li
         places = _places(text, split, pieces_max)
     else:
         # Long texts would hold up everything else on the loop.
-        places = await asyncio.to_thread(_places, text, split, pieces_max)
+        places = await aside(asyncio.to_thread(_places, text, split, pieces_max))
     if len(places) > pieces_max:
         raise LimitExceeded(field, "document_fragments_max", pieces_max, len(places))
     return _with_bytes(text, places)

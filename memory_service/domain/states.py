@@ -13,9 +13,9 @@ from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.provenance import attribute_states
 from memory_service.domain.screening import Screening
 from memory_service.errors import InvalidArgument, NotFound
-from memory_service.giving_way import Part, each
 from memory_service.records import PREVIEW_CHARS, Json, Receipt, RequestKey, StateEntry, StateWrite
 from memory_service.runtime.clock import now_us
+from memory_service.runtime.yielding import Part, each
 from memory_service.stores.base import Store
 
 _SCANNED_AT_ONCE = 500

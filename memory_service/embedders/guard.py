@@ -15,6 +15,7 @@ from memory_service.embedders.base import TextsRefused
 from memory_service.errors import Unavailable
 from memory_service.runtime.breaker import Breaker
 from memory_service.runtime.deadline import remaining_s
+from memory_service.runtime.yielding import aside
 
 T = TypeVar("T")
 
@@ -45,7 +46,7 @@ class Guard:
         try:
             # A caller that is in a hurry leaves the call to its end: only that tells how the provider is.
             async with asyncio.timeout(None if background else self._patience_s()):
-                return await asyncio.shield(task)
+                return await aside(asyncio.shield(task))
         except TimeoutError:
             raise Unavailable.embedder() from None
 

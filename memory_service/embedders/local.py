@@ -16,8 +16,8 @@ import numpy as np
 
 from memory_service.embedders.base import Embedder
 from memory_service.embedders.token_sums import unit_sum
-from memory_service.giving_way import each
 from memory_service.records import Vector
+from memory_service.runtime.yielding import aside, each
 
 _DIMENSION = 256
 _INLINE_CHARS_MAX = 8000
@@ -57,7 +57,7 @@ class LocalEmbedder(Embedder):
     async def embed(self, texts: Sequence[str], *, background: bool = False) -> list[Vector | None]:
         # A long text would hold up everything else on the loop.
         if background or max(map(len, texts), default=0) > _INLINE_CHARS_MAX:
-            return await asyncio.to_thread(self._embed, texts)
+            return await aside(asyncio.to_thread(self._embed, texts))
         if sum(map(len, texts)) <= _TOGETHER_CHARS_MAX:
             return await self._embed_together(texts)
         return await each(self._embed_one, texts)

@@ -24,6 +24,7 @@ from memory_service.llms.standing import FAILURES_MAX, PAUSE_S, Standing, Standi
 from memory_service.openai_api import ApiFailed, OpenAIApi
 from memory_service.runtime.breaker import Breaker
 from memory_service.runtime.caller import Holder, Owner
+from memory_service.runtime.yielding import aside
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -91,7 +92,7 @@ class OpenAILlm(Llm):
         task = found or self._start(question, messages_of(instructions, data, answer_type), output_tokens_max)
         try:
             # The same caller may ask it in several calls: one that goes away does not end it.
-            answered = await asyncio.shield(task)
+            answered = await aside(asyncio.shield(task))
         except LlmFailed as failed:
             if found is None:
                 raise

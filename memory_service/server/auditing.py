@@ -23,6 +23,7 @@ from memory_service.credentials.key_differences import KeyDifference, difference
 from memory_service.errors import MemoryServiceError, Overloaded, StorageFull
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
+from memory_service.runtime.yielding import aside
 from memory_service.server.audited_fields import ID_CHARS_MAX, IDS_MAX, ids_of, parameters_of
 from memory_service.server.errors import code_of
 from memory_service.server.methods import Audit, audit_of, may_write, writes
@@ -240,7 +241,7 @@ class Auditing:
         if told.reads:
             return
         if self._log.failing or audit_of(told.method) is Audit.AHEAD:
-            await self._log.write_ahead(told.entry("intent"))
+            await aside(self._log.write_ahead(told.entry("intent")))
         elif self._log.full:
             raise Overloaded("queued_audit_entries_max", QUEUED_ENTRIES_MAX)
         told.begun, told.began_tight = True, self._log.tight

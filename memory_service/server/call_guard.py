@@ -7,6 +7,7 @@ every single call again, which costs a quarter of what the whole call does.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -25,22 +26,19 @@ from memory_service.errors import (
     Unauthenticated,
     Unavailable,
 )
-from memory_service.giving_way import begin, enter, give_way, leave
 from memory_service.limits import Limits
 from memory_service.runtime.byte_budget import Held
-from memory_service.runtime.caller import Holder, present_caller
+from memory_service.runtime.caller import Holder, Owner, present_caller
 from memory_service.runtime.deadline import set_remaining_s
+from memory_service.runtime.yielding import PLACE, give_way
 from memory_service.server.access.access import Access
-from memory_service.server.admission import Admission
+from memory_service.server.admission.call_queue import CallQueue, Place
+from memory_service.server.admission.callers import CallRates, owner_of
 from memory_service.server.auditing import Auditing, Wrap, note_request
-from memory_service.server.call_rates import CallRates
 from memory_service.server.errors import abort_of, expected
-from memory_service.server.inlet import Inlet
 from memory_service.server.methods import Audit, Method, audit_of
 from memory_service.server.receiving import Receiving
-from memory_service.server.refusals import Refusals
 from memory_service.server.request_sizes import RequestSizes
-from memory_service.server.tickets import owner_of
 
 _log = structlog.get_logger(__name__)
 
@@ -52,8 +50,8 @@ _LARGE_BYTES = 64 * 1024
 """Of a request after which others come first. Doubled, the longest that they wait gets 1 ms longer."""
 _ANSWER_COPIES = 2
 """An answer is there twice until it is sent, ours and gRPC's. Doubled, half as many unread answers fit."""
-# Refusals of a busy server: between two of them gRPC's code would push ours out of the processor's caches.
-_TOLD_TOGETHER_S = 0.05
+_REFUSAL_S_MAX = 0.5
+"""Until a call over its rate is refused: its caller may ask again at once. Doubled, it asks half as often."""
 
 Context = grpc.aio.ServicerContext[Any, Any]
 Handler = Any
@@ -64,13 +62,13 @@ Encoder = Callable[[Any], bytes]
 class CallGuard:
     """Wraps methods, and counts the calls that are under way."""
 
-    def __init__(self, limits: Limits, access: Access | None = None, inlet: Inlet | None = None) -> None:
+    def __init__(self, limits: Limits, access: Access | None = None) -> None:
         self._limits = limits
         self.receiving = Receiving(limits.held_bytes_max, limits.message_bytes_max)
         # None: everybody may do everything.
         self._access = access
         self._calls = 0
-        self._admission = Admission(limits, inlet or Inlet())
+        self.queue = CallQueue(limits)
         # None: everybody may make as many calls as they like.
         self._rates = CallRates(limits.calls_per_s_max) if limits.calls_per_s_max else None
         # Whose each stream is.
@@ -81,8 +79,6 @@ class CallGuard:
         self._draining = False
         self._idle = asyncio.Event()
         self._refused_lately = True
-        self._refusals = Refusals(_TOLD_TOGETHER_S)
-        self._rate_refusals = Refusals()
 
     def guarding(self, server: grpc.aio.Server, auditing: Auditing | None = None) -> _Registrar:
         """Return what to register servicers with, in the place of the server."""
@@ -149,7 +145,7 @@ class CallGuard:
             held = self.receiving.hold(context)
             raw = await self._read(method, context, held, codec.sizes)
             if rates is not None:
-                await self._hold_to_rate(rates, owner_of(raw, present_caller()).holder, len(raw), context)
+                await _hold_to_rate(rates, owner_of(raw, present_caller()).holder, context)
             remaining_s = context.time_remaining()
             if remaining_s is not None and remaining_s <= 0:
                 # Nobody waits: an answer would be an error of gRPC, and its log.
@@ -166,9 +162,6 @@ class CallGuard:
                 if answer is None:
                     raise held.overloaded()
                 return answer
-            except Overloaded as error:
-                await self._refusals.hold(error, len(raw), context.time_remaining())
-                await _abort(context, error)
             except Exception as error:
                 await _abort(context, expected(error, method))
             finally:
@@ -194,34 +187,19 @@ class CallGuard:
         self, raw: bytes, remaining_s: float | None, call: Callable[[], Awaitable[Any]]
     ) -> Any:
         """Return the answer of a call, made once it was let in."""
-        ticket = self._admission.arrive(raw, remaining_s)
-        stay, answered = begin(ticket.owner), True
+        place = self.queue.arrive(owner_of(raw, present_caller()), remaining_s)
         try:
-            if ticket.gate is not None:
-                await ticket.gate
-            enter(stay)
+            if place.gate is not None:
+                await place.gate
+            PLACE.set(place)
             response = await call()
-            if ticket.gate is not None:
-                # Those that were let in together are all answered before gRPC sends the first answer:
+            if place.gate is not None:
+                # Those that started together are all answered before gRPC sends the first answer:
                 # its code and ours push each other out of the processor's caches.
                 await asyncio.sleep(0)
             return response
-        except (Overloaded, asyncio.CancelledError):
-            answered = False
-            raise
         finally:
-            leave(stay)
-            self._admission.leave(ticket, answered=answered)
-
-    async def _hold_to_rate(
-        self, rates: CallRates, holder: Holder, request_bytes: int, context: Context
-    ) -> None:
-        """Count a call, or end it. What a stream sends afterwards is not counted."""
-        wait_s = rates.take(holder, time.monotonic())
-        if wait_s > 0:
-            refusal = Overloaded.too_many_calls(rates.per_s, wait_s)
-            await self._rate_refusals.hold(refusal, request_bytes, context.time_remaining())
-            await _abort(context, refusal)
+            self.queue.leave(place)
 
     async def _refuse(self, context: Context) -> None:
         if self._draining:
@@ -240,8 +218,9 @@ class CallGuard:
                 await _enter(access, permission, method, context)
             held = self.receiving.hold(context)
             raw = await self._read(method, context, held, codec.sizes)
-            holder = owner_of(raw, present_caller()).holder
-            task = await self._enter_stream(holder, len(raw), context)
+            owner = owner_of(raw, present_caller())
+            task = await self._enter_stream(owner.holder, context)
+            PLACE.set(Place(self.queue, owner))
             try:
                 async for response in call(codec.decode(raw), context):
                     encoded = _counted(held, codec.encode(response))
@@ -277,7 +256,9 @@ class CallGuard:
             if access is not None and not access.knows(permission, context):
                 await _enter(access, permission, method, context)
             # Of which namespace it is, and how large, comes later.
-            task = await self._enter_stream(present_caller().name or context.peer(), 0, context)
+            caller = present_caller().name or context.peer()
+            task = await self._enter_stream(caller, context)
+            PLACE.set(Place(self.queue, Owner(caller, b"")))
             set_remaining_s(context.time_remaining())
             messages = self.receiving.messages(context, self.receiving.hold(context), sizes)
             try:
@@ -294,10 +275,10 @@ class CallGuard:
 
         return answer
 
-    async def _enter_stream(self, holder: Holder, request_bytes: int, context: Context) -> asyncio.Task[Any]:
+    async def _enter_stream(self, holder: Holder, context: Context) -> asyncio.Task[Any]:
         """Let a stream in, or end the call. Who has a quarter gets no more while only a quarter is free."""
         if self._rates is not None and not self._draining:
-            await self._hold_to_rate(self._rates, holder, request_bytes, context)
+            await _hold_to_rate(self._rates, holder, context)
         free = self._limits.concurrent_streams_max - len(self._streams)
         reserve = self._limits.concurrent_streams_max // 4
         if self._draining or not free or (free <= reserve <= self._streams_of[holder]):
@@ -333,8 +314,6 @@ class CallGuard:
         gRPC would cut it off.
         """
         self._draining = True
-        self._refusals.end()
-        self._rate_refusals.end()
         # One that was cancelled while gRPC sends would end without a reason; it looks for itself afterwards.
         for task in self._streams.keys() - self._sending:
             task.cancel()
@@ -415,6 +394,16 @@ async def _decoded(raw: AsyncIterator[bytes], decode: Decoder) -> AsyncIterator[
         if len(each) > _LARGE_BYTES:
             await give_way()
         yield request
+
+
+async def _hold_to_rate(rates: CallRates, holder: Holder, context: Context) -> None:
+    """Count a call, or end it. What a stream sends afterwards is not counted."""
+    wait_s = rates.take(holder, time.monotonic())
+    if wait_s > 0:
+        remaining_s = context.time_remaining()
+        told_s = min(wait_s, _REFUSAL_S_MAX, math.inf if remaining_s is None else remaining_s / 2)
+        await asyncio.sleep(told_s)
+        await _abort(context, Overloaded.too_many_calls(rates.per_s, wait_s - told_s))
 
 
 async def _enter(access: Access, permission: Method | None, method: str, context: Context) -> None:

@@ -13,7 +13,7 @@ from grpc_health.v1 import health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
 
 from memory_service.config import Config
-from memory_service.server.intake import intake_server
+from memory_service.server.admission.intake import intake_server
 from memory_service.server.transport import listen
 
 CONNECTIONS_MAX = 64

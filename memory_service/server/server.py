@@ -28,11 +28,10 @@ from memory_service.rerankers.base import CannotLoad, Reranker
 from memory_service.runtime.files import write_whole
 from memory_service.server.access.access import Access
 from memory_service.server.access.opening import open_access
+from memory_service.server.admission.intake import intake_server
 from memory_service.server.auditing import Auditing
 from memory_service.server.call_guard import CallGuard
 from memory_service.server.health_port import HealthPort, health_port
-from memory_service.server.inlet import Inlet
-from memory_service.server.intake import intake_server
 from memory_service.server.logs import log_of_loop
 from memory_service.server.methods import SERVICES
 from memory_service.server.reflection import Reflection
@@ -261,9 +260,8 @@ async def build_server(
         access = open_access(config, auditing)
     except CannotOpenLog as error:
         raise BadConfig(str(error)) from error
-    inlet = Inlet()
-    guard = CallGuard(config.limits, access, inlet)
-    server = intake_server(_options(config), inlet)
+    guard = CallGuard(config.limits, access)
+    server = intake_server(_options(config))
     services.register(guard.guarding(server, auditing))
     health = health_aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(health, guard.open_to_all(server))

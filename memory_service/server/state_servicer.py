@@ -8,7 +8,7 @@ import grpc
 
 from memory_service.domain.states import States
 from memory_service.errors import InvalidArgument
-from memory_service.giving_way import each
+from memory_service.runtime.yielding import each
 from memory_service.server.requests import optional, request_key
 from memory_service.server.states import fill_state
 from memory_service.server.values import to_json, ttl_us

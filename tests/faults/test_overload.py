@@ -100,27 +100,6 @@ def test_calls_for_which_there_is_no_room_are_refused_and_told_when_to_come_back
         crowd.go_away()
 
 
-def test_who_is_refused_waits_before_it_can_ask_again_and_others_do_not(
-    tmp_path: Path, connect: Connect, provider: EmbeddingProvider
-) -> None:
-    with patient_server(provider, tmp_path) as server:
-        api = connect(server)
-        provider.hold()
-        crowd = Crowd(connect, server, "greedy", room(api) + 8)
-        crowd.wait_for(8)
-        meanwhile = []
-        for number in range(10):
-            refused = connect(server).memory.Add.future(add("greedy", str(number)))
-            meanwhile.append(0)
-            while not refused.done():
-                assert api.items("modest") == []
-                meanwhile[-1] += 1
-            assert decode(refused.exception()).reason == "OVERLOADED"
-        # One that is told at once leaves time for one or two calls of others.
-        assert max(meanwhile) > 10
-        crowd.go_away()
-
-
 def test_who_asks_for_much_waits_for_itself(
     tmp_path: Path, connect: Connect, provider: EmbeddingProvider
 ) -> None:

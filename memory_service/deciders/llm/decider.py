@@ -32,6 +32,7 @@ from memory_service.decisions import Failure, FailureReason
 from memory_service.errors import Unavailable
 from memory_service.llms.base import Llm, LlmFailed
 from memory_service.runtime.caller import Owner
+from memory_service.runtime.yielding import aside
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -117,7 +118,7 @@ class LlmDecider(Decider):
             finding.INSTRUCTIONS, data, finding.ExtractedFacts, finding.ANSWER_TOKENS_MAX
         )
         # The answer is compared with all that was said, and others must not wait for it.
-        found, failures = await asyncio.to_thread(finding.checked, answer, lines, first)
+        found, failures = await aside(asyncio.to_thread(finding.checked, answer, lines, first))
         self.failures += failures
         return found
 

@@ -31,7 +31,7 @@ from memory_service.deciders.rules.importance import importance
 from memory_service.deciders.rules.relevance import Words, WordSearch, relevant
 from memory_service.deciders.rules.rephrasing import third_person
 from memory_service.deciders.rules.storage import evaluate
-from memory_service.giving_way import each
+from memory_service.runtime.yielding import aside, each
 
 # The share of common words that takes the place of the cosine where there are no vectors.
 _COMMON_WORDS_MIN = 0.8
@@ -66,7 +66,7 @@ class RulesDecider(Decider):
         self, lines: Sequence[Line], first: int, categories: Sequence[Category], most: int
     ) -> list[FoundFact]:
         # Patterns take their time over a long text, and others must not wait for it.
-        return await asyncio.to_thread(_found, lines, first, categories, most)
+        return await aside(asyncio.to_thread(_found, lines, first, categories, most))
 
     async def settle(self, facts: Sequence[Known], threshold: float) -> Settlement:
         pairs = list(combinations(facts, 2))
@@ -88,7 +88,7 @@ class RulesDecider(Decider):
         if len(output.encoded) <= _INLINE_BYTES_MAX:
             return evaluate(*asked)
         # Others do not wait while rules look through a large result.
-        return await asyncio.to_thread(evaluate, *asked)
+        return await aside(asyncio.to_thread(evaluate, *asked))
 
     async def search(self, goal: str) -> KeySearch:
         return WordSearch(goal, self._words)
@@ -99,7 +99,7 @@ class RulesDecider(Decider):
     async def command(self, text: str, commands: Sequence[str]) -> str:
         if len(text) <= _INLINE_CHARS_MAX:
             return recognised(text, commands)
-        return await asyncio.to_thread(recognised, text, commands)
+        return await aside(asyncio.to_thread(recognised, text, commands))
 
 
 def _found(lines: Sequence[Line], first: int, categories: Sequence[Category], most: int) -> list[FoundFact]:

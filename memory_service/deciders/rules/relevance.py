@@ -17,8 +17,8 @@ import numpy as np
 import Stemmer
 
 from memory_service.deciders.base import VALUE_BYTES_SEARCHED, Candidate, KeySearch, Relevance
-from memory_service.giving_way import each
 from memory_service.records import Contribution, StateEntry, Vector
+from memory_service.runtime.yielding import each
 
 LEXICAL_WEIGHT = 0.7
 VECTOR_WEIGHT = 0.3

@@ -18,8 +18,8 @@ from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.facts.settling import Parts
 from memory_service.domain.item_writing import Added
 from memory_service.errors import Conflict, InvalidArgument
-from memory_service.giving_way import give_way
 from memory_service.runtime.clock import now_us
+from memory_service.runtime.yielding import give_way
 
 _GROUPS = 50
 _TRIES = 5

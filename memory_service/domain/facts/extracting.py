@@ -21,9 +21,9 @@ from memory_service.domain.item_writing import Added
 from memory_service.domain.retrieval import Selection
 from memory_service.domain.search_text import search_text
 from memory_service.errors import InvalidArgument
-from memory_service.giving_way import each, give_way
 from memory_service.records import ChatMessage, Item, Role
 from memory_service.runtime.clock import now_us
+from memory_service.runtime.yielding import each, give_way
 
 _ITEMS = 100
 # An item may have 2 MiB, and what does not fit is loaded for nothing. Twice as many take twice the memory.

@@ -30,6 +30,7 @@ from memory_service.runtime.failpoints import reach
 from memory_service.runtime.fair_queue import FairQueue
 from memory_service.runtime.files import InPlace
 from memory_service.runtime.log_causes import cause_of
+from memory_service.runtime.yielding import aside
 from memory_service.stores.hnsw.disk_space import DiskSpace
 from memory_service.stores.sqlite import (
     CHECKPOINT_PAGES,
@@ -49,6 +50,8 @@ T = TypeVar("T")
 _log = structlog.get_logger(__name__)
 
 GROUP_WRITES_MAX = 256
+HEAVY_ITEMS = 64
+"""A write of more than so many items and states is heavy."""
 # A commit costs as much as several writes do: few of them wait for those that the loop is about to bring.
 _TOGETHER = 24
 _QUIET_TURNS = 3
@@ -141,7 +144,7 @@ class CommitQueue:
         if len(self._turns) >= QUEUED_WRITES_MAX:
             raise Overloaded("queued_writes_max", QUEUED_WRITES_MAX)
         write = _Write(apply, publish, self._loop.create_future(), heavy, shrinks)
-        return await self._enqueue(write, (present_caller().name, owner))
+        return await aside(self._enqueue(write, (present_caller().name, owner)))
 
     async def record(self, apply: Callable[[Connection], T]) -> T:
         """Write something of the store's own, also while it closes."""

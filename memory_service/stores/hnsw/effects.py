@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memory_service.indexes.view import Entry, NamespaceView
 from memory_service.records import ItemWrite, NamespaceInfo
-from memory_service.stores.hnsw.heavy_turns import HEAVY_ITEMS
+from memory_service.stores.hnsw.commit_queue import HEAVY_ITEMS
 from memory_service.stores.hnsw.ledger import Outcome
 from memory_service.stores.hnsw.schema import vector_key
 from memory_service.stores.hnsw.view_cache import Effect

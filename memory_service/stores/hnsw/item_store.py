@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 
-from memory_service.giving_way import each
 from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.selection import scan
 from memory_service.predicates import column_fields
@@ -22,10 +20,11 @@ from memory_service.records import (
     StateWrite,
 )
 from memory_service.runtime.caller import present_caller
+from memory_service.runtime.yielding import each
 from memory_service.stores.base import ItemStore
 from memory_service.stores.hnsw import item_writes
+from memory_service.stores.hnsw.commit_queue import HEAVY_ITEMS
 from memory_service.stores.hnsw.effects import effect_of
-from memory_service.stores.hnsw.heavy_turns import HEAVY_ITEMS
 from memory_service.stores.hnsw.kept_answers import find_receipt
 from memory_service.stores.hnsw.ledger import Outcome
 from memory_service.stores.hnsw.rows import ITEM_COLUMNS, item_of
@@ -33,7 +32,6 @@ from memory_service.stores.hnsw.schema import key_of, vector_key
 from memory_service.stores.hnsw.store_core import StoreCore
 from memory_service.stores.sqlite import Connection, Row, translated
 
-_AT_ONCE = nullcontext()
 _ITEM_BY_ID = f"SELECT {ITEM_COLUMNS} FROM items WHERE uid = ? AND id = ?"
 _KEPT_VERSION = (
     f"SELECT {', '.join('?' if name == 'id' else name for name in ITEM_COLUMNS.split(', '))}"
@@ -62,27 +60,26 @@ class HnswItemStore(StoreCore, ItemStore):
     ) -> Receipt:
         remover = present_caller()
         heavy = len(writes) + len(states) + len(removals) > HEAVY_ITEMS
-        async with self._heavy_turns.turn(namespace) if heavy else _AT_ONCE:
-            terms = await each(self._analyzer.item_terms, writes)
+        terms = await each(self._analyzer.item_terms, writes)
 
-            def apply(db: Connection) -> Outcome:
-                outcome = item_writes.add_items(
-                    db, self._ledger, namespace, writes, terms, states, removals, on_duplicate, request,
-                    remover, released,
-                )  # fmt: skip
-                if heavy and outcome.info is not None:
-                    # Here, in the thread of heavy writes: the loop publishes it in one piece.
-                    outcome.effect = effect_of(outcome, outcome.info)
-                return outcome
+        def apply(db: Connection) -> Outcome:
+            outcome = item_writes.add_items(
+                db, self._ledger, namespace, writes, terms, states, removals, on_duplicate, request,
+                remover, released,
+            )  # fmt: skip
+            if heavy and outcome.info is not None:
+                # Here, in the thread of heavy writes: the loop publishes it in one piece.
+                outcome.effect = effect_of(outcome, outcome.info)
+            return outcome
 
-            # What goes may leave changes behind in what stays: that, too, is forgetting.
-            if len(writes) <= len(removals) and not states:
-                receipt = await self._write(namespace, apply, heavy=heavy, shrinks=True)
-            else:
-                receipt = await self._grow(namespace, apply, request, heavy=heavy)
-            if heavy:
-                await self._views.index_added(namespace)
-            return receipt
+        # What goes may leave changes behind in what stays: that, too, is forgetting.
+        if len(writes) <= len(removals) and not states:
+            receipt = await self._write(namespace, apply, heavy=heavy, shrinks=True)
+        else:
+            receipt = await self._grow(namespace, apply, request, heavy=heavy)
+        if heavy:
+            await self._views.index_added(namespace)
+        return receipt
 
     async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
         info = self._info(namespace)

@@ -20,6 +20,7 @@ from memory_service.records import Hits, SearchQuery
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.deadline import remaining_s
 from memory_service.runtime.fair_queue import FairQueue
+from memory_service.runtime.yielding import aside
 
 LONG_POSTINGS = 50_000
 """What goes through more takes above about a millisecond: that costs more than to change threads for it."""
@@ -49,7 +50,7 @@ class LongSearches:
         self._turns.put(owner, (view, query, answer))
         if not self._running:
             self._next()
-        return await answer
+        return await aside(answer)
 
     def close(self) -> None:
         """Stop."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memory_service.records import HeldWrite, WritesBy
 from memory_service.stores.base import QuarantineStore
 from memory_service.stores.hnsw import quarantine_writes
-from memory_service.stores.hnsw.heavy_turns import HEAVY_ITEMS
+from memory_service.stores.hnsw.commit_queue import HEAVY_ITEMS
 from memory_service.stores.hnsw.ledger import Outcome
 from memory_service.stores.hnsw.store_core import StoreCore
 from memory_service.stores.sqlite import Connection

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory_service.giving_way import each
 from memory_service.records import Receipt, RequestKey, StateEntry, StateWrite
 from memory_service.runtime.caller import present_caller
+from memory_service.runtime.yielding import each
 from memory_service.stores.base import StateStore
 from memory_service.stores.hnsw import state_writes
 from memory_service.stores.hnsw.ledger import Outcome

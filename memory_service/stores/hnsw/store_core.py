@@ -16,12 +16,12 @@ from memory_service.data_key import DataKey
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.settings import IndexSettings
 from memory_service.records import Item, NamespaceInfo, Receipt, RequestKey, TextPart
+from memory_service.runtime.yielding import aside
 from memory_service.stores.base import HISTORY_US
 from memory_service.stores.change_signal import ChangeSignal
 from memory_service.stores.hnsw.commit_queue import CommitQueue
 from memory_service.stores.hnsw.disk_space import DiskSpace, SpaceSettings
 from memory_service.stores.hnsw.effects import effect_of
-from memory_service.stores.hnsw.heavy_turns import HeavyTurns
 from memory_service.stores.hnsw.item_cache import ItemCache
 from memory_service.stores.hnsw.ledger import Ledger, Outcome
 from memory_service.stores.hnsw.namespace_bytes import bytes_of, check_namespace
@@ -72,15 +72,14 @@ class StoreCore:
         self._items = ItemCache(self._settings.items_bytes_max, _content_bytes)
         self._known: OrderedDict[str, NamespaceInfo] = OrderedDict()
         self._searches = SearchQueue()
-        self._heavy_turns = HeavyTurns()
         self._namespace_bytes_max = namespace_bytes_max
         # Namespaces whose bytes were counted; some that were may be missing.
         self._counted: set[int] = set()
 
     async def _read(self, work: Callable[[Connection], T]) -> T:
         """Read in a thread, with a connection that nobody else uses meanwhile."""
-        found = await asyncio.get_running_loop().run_in_executor(self._threads, self._read_now, work)
-        await self._queue.published()
+        found = await aside(asyncio.get_running_loop().run_in_executor(self._threads, self._read_now, work))
+        await aside(self._queue.published())
         return found
 
     def _read_now(self, work: Callable[[Connection], T]) -> T:

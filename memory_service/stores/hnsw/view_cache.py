@@ -14,7 +14,6 @@ from typing import Protocol, TypeVar
 
 import structlog
 
-from memory_service.giving_way import give_way
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.frozen_view import ViewCopy
 from memory_service.indexes.jobs import Job
@@ -24,6 +23,7 @@ from memory_service.indexes.view import NamespaceView
 from memory_service.predicates import Field
 from memory_service.records import NamespaceInfo
 from memory_service.runtime.failpoints import reach
+from memory_service.runtime.yielding import aside, give_way
 from memory_service.stores.hnsw.column_reading import read_columns
 from memory_service.stores.hnsw.snapshots import Snapshot, Snapshots
 from memory_service.stores.hnsw.view_loading import load_view
@@ -165,7 +165,7 @@ class ViewCache:
                 continue  # Others had it loaded, without these columns, and it is gone already.
             if held.columns_task is None:
                 held.columns_task = asyncio.ensure_future(self._make_columns(held, fields))
-            await asyncio.shield(held.columns_task)
+            await aside(asyncio.shield(held.columns_task))
 
     async def _get_anew(self, namespace: str, fields: Sequence[Field]) -> NamespaceView | None:
         task = self._loading.get(namespace)
@@ -173,7 +173,7 @@ class ViewCache:
             task = asyncio.ensure_future(self._load(namespace, fields))
             self._loading[namespace] = task
         # One caller's cancellation must not take the view from the others.
-        return await asyncio.shield(task)
+        return await aside(asyncio.shield(task))
 
     async def _load(self, namespace: str, fields: Sequence[Field]) -> NamespaceView | None:
         try:

@@ -1,15 +1,32 @@
-"""How many calls a second each caller makes, and which of them are too many."""
+"""Whose a call is, how many calls a second each caller makes, and which of them are too many."""
 
 from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
 
-from memory_service.runtime.caller import Holder
+from memory_service.runtime.caller import Caller, Holder, Owner
 
-# One more than each call may add: what is idle is soon gone, and no call pays for all of it.
 _LOOKED_AT = 2
+"""Buckets for each call: one more than it may add, so idle ones go. Doubled, a call costs a little more."""
 _WAIT_MAX_S = 1.0
+"""Doubled, of many refused calls more have a time of their own, and callers wait for up to 2 s."""
+# As a varint: the only length of a namespace that takes two bytes.
+_LENGTH_128 = b"\x80\x01"
+
+
+def owner_of(raw: bytes, caller: Caller) -> Owner:
+    """Return whose a request is, by its first bytes: one that may be refused is not worth decoding.
+
+    The namespace is the first field of every request that has one. A client that writes its fields in
+    another order waits in the queue of all those of its caller that do.
+    """
+    if len(raw) < 2 or raw[0] != 0x0A:
+        return Owner(caller.name, b"")
+    if raw[1:3] == _LENGTH_128:
+        return Owner(caller.name, raw[3 : 3 + 128])
+    # No namespace is longer.
+    return Owner(caller.name, raw[2 : 2 + raw[1]] if raw[1] < 128 else b"")
 
 
 @dataclass(slots=True)

@@ -1,0 +1,1 @@
+"""All that decides when a call runs, but for the budget of bytes."""

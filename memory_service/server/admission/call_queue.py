@@ -1,0 +1,242 @@
+"""Decides when a call runs: a bounded, fair queue, from which calls are started in batches.
+
+**Batches.** A call that runs right after another one finds its code in the processor's caches; between two
+batches gRPC's code takes its place there. So the next batch starts when each call of the last one has ended,
+waits for something else (`aside`), or has turned out to be long (`give_way`). Of the long calls of one owner
+the first goes on, a slice in each turn of the event loop.
+
+**Turns.** Callers take turns, and so do the namespaces of each. A caller, or where callers have no names a
+namespace, leaves a part of the places to others.
+
+**Shedding.** A call is refused, and told when to try again, once it has waited for half of its time: it could
+not be answered before its deadline. It is not refused sooner, as calls that wait cost less than callers that
+try again at once. In a full queue the owner with most loses its newest call to one with fewer; else the call
+that comes is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import math
+import time
+from collections import Counter
+
+from memory_service.errors import Overloaded
+from memory_service.limits import Limits
+from memory_service.runtime.caller import Holder, Owner
+from memory_service.runtime.fair_queue import FairQueue
+
+_BATCH_CALLS_MAX = 16
+"""Doubled, a call costs a little less, and one that comes next waits for twice as many."""
+_BATCH_S = 0.004
+"""CPU time that a batch is meant to take. Doubled, health and calls that come next wait up to 4 ms longer."""
+_GATHER_TURNS = 5
+"""Turns of the event loop in which calls gather to a batch. Doubled, more of those that come at the same time
+start together, and each call starts some 50 us later."""
+_LONG_CALLS_MAX = 8
+"""Of one holder. Doubled, twice as many are under way, and each of them takes twice as long."""
+_TICK_S = 0.02
+"""How often overdue calls are looked for; one that runs for longer waits for something without saying so.
+Doubled, such a call keeps others for 40 ms."""
+_RESERVED_SHARE = 0.25
+"""Of the places, which one holder leaves to others. Doubled, half of them stay empty beside a lone caller."""
+_WAIT_SHARE = 0.5
+"""Of the time to a call's deadline, for which it may wait. Doubled, calls start that cannot end in time."""
+_SMOOTHING = 0.3
+"""Weight of the last batch in what a call takes. Doubled, the size of batches follows chance more."""
+_FIRST_CALL_S = 0.0001
+"""What a call takes until it is known. Doubled, the first batch has half as many calls."""
+
+_State = enum.Enum("_State", "OUTSIDE WAITING RUNNING LONG ASIDE")
+
+
+class Place:
+    """The place of a call, which awaits its `gate` before it starts. Outside the queue, that of a stream."""
+
+    __slots__ = ("_asides", "_queue", "gate", "owner", "since", "state", "until")
+
+    def __init__(self, queue: CallQueue, owner: Owner, remaining_s: float | None = None) -> None:
+        self._queue, self._asides, self.owner = queue, 0, owner
+        self.gate: asyncio.Future[None] | None = None
+        self.state = _State.OUTSIDE
+        # When it came, or began to run, and until when it may wait, by `time.perf_counter`.
+        self.since = time.perf_counter()
+        self.until = math.inf if remaining_s is None else self.since + remaining_s * _WAIT_SHARE
+
+    def step_aside(self) -> None:
+        """Leave the place to others."""
+        self._asides += 1
+        self._queue.change(self, _State.ASIDE)
+
+    def come_back(self) -> None:
+        """Run again, once the last of several waits of one call is over."""
+        self._asides -= 1
+        if not self._asides:
+            self._queue.change(self, _State.RUNNING)
+
+    async def give_way(self) -> None:
+        """Return when it is the turn of this call among the long ones."""
+        was_long = self.state is _State.LONG
+        self._queue.change(self, _State.LONG)
+        await self._queue.next_slice(self.owner, goes_on=was_long)
+
+
+class CallQueue:
+    """For one event loop."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.batch_calls = 0
+        """Calls of the last batch."""
+        self.shed = Counter[str]()
+        """Calls that were refused, by reason."""
+        self._free, self._waiting_max = limits.concurrent_calls_max, limits.waiting_calls_max
+        self._reserve = int(self._free * _RESERVED_SHARE)
+        self.waiting = FairQueue[bytes, Place]()
+        """Calls that wait for their start."""
+        self._slices = FairQueue[bytes, asyncio.Future[None]]()
+        self.running = set[Place]()
+        """Calls that neither wait for anything nor are long."""
+        self._started_of, self._long_of = Counter[Holder](), Counter[Holder]()
+        self._is_planned = self._is_slicing = self._ticks = False
+        # What a call takes of the processor.
+        self._cpu_s, self._cpu_began, self._is_measured = _FIRST_CALL_S, 0.0, True
+
+    @property
+    def oldest_wait_s(self) -> float:
+        """For how long the first of the calls has waited that wait for their start."""
+        now = time.perf_counter()
+        return max((now - place.since for place in self.waiting), default=0.0)
+
+    def arrive(self, owner: Owner, remaining_s: float | None) -> Place:
+        """Return the place of a call, whose gate it has to await; raises Overloaded.
+
+        A call that is alone, and follows one that was alone, does not wait.
+        """
+        place = Place(self, owner, remaining_s)
+        if not self._started_of and not self.waiting and self.batch_calls <= 1:
+            self._start(place)
+            return place
+        # Those for which there is a place already do not count.
+        if len(self.waiting) >= self._waiting_max + self._free:
+            if (pushed_out := self.waiting.push_out_for(owner)) is None:
+                raise self._refusal("queue full")
+            self._refuse(pushed_out, "pushed out")
+        place.gate, place.state = asyncio.get_running_loop().create_future(), _State.WAITING
+        self.waiting.put(owner, place)
+        self._plan()
+        return place
+
+    def leave(self, place: Place) -> None:
+        """Note that a call has ended, whether it had started or not."""
+        if place.state is _State.WAITING:
+            self.waiting.remove(place.owner, place)
+        elif place.state is not _State.OUTSIDE:
+            self._free += 1
+            _subtract(self._started_of, place.owner.holder)
+        self.change(place, _State.OUTSIDE)
+
+    def change(self, place: Place, state: _State) -> None:
+        """Note that a call is in another state from now on, if it is in the queue."""
+        if place.state is state or place.state is _State.OUTSIDE:
+            return
+        if place.state is _State.LONG:
+            _subtract(self._long_of, place.owner.holder)
+        self.running.discard(place)
+        place.state = state
+        if state is _State.LONG:
+            self._long_of[place.owner.holder] += 1
+        elif state is _State.RUNNING:
+            place.since = time.perf_counter()
+            self.running.add(place)
+        if not self.running and not self._is_measured:
+            self._is_measured = True
+            cpu_s = (time.thread_time() - self._cpu_began) / self.batch_calls
+            self._cpu_s += _SMOOTHING * (cpu_s - self._cpu_s)
+        self._plan()
+
+    async def next_slice(self, owner: Owner, *, goes_on: bool) -> None:
+        """Wait until a long call may go on: it comes before others of its owner if it `goes_on`."""
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[None] = loop.create_future()
+        self._slices.put(owner, turn, first=goes_on)
+        if not self._is_slicing:
+            self._is_slicing = True
+            loop.call_soon(self._start_slice)
+        await turn
+
+    def _start_slice(self) -> None:
+        self._is_slicing = False
+        while not self._is_slicing and (turn := self._slices.take()) is not None:
+            if not turn.done():
+                turn.set_result(None)
+                self._is_slicing = True
+                asyncio.get_running_loop().call_soon(self._start_slice)
+
+    def _refusal(self, reason: str) -> Overloaded:
+        self.shed[reason] += 1
+        return Overloaded("waiting_calls_max", self._waiting_max)
+
+    def _refuse(self, place: Place, reason: str) -> None:
+        self.change(place, _State.OUTSIDE)
+        if place.gate is not None and not place.gate.done():
+            place.gate.set_exception(self._refusal(reason))
+            # A caller that goes away in this very moment does not ask for it.
+            place.gate.exception()
+
+    def _plan(self) -> None:
+        """Start the next batch soon, if no call runs."""
+        if not self.waiting:
+            return
+        if not self.running and not self._is_planned:
+            self._is_planned = True
+            asyncio.get_running_loop().call_soon(self._gather, _GATHER_TURNS)
+        if not self._ticks:
+            self._ticks = True
+            asyncio.get_running_loop().call_later(_TICK_S, self._tick)
+
+    def _tick(self) -> None:
+        """Start others beside calls that run for too long, and refuse those that have waited for too long."""
+        self._ticks, now = False, time.perf_counter()
+        for place in [place for place in self.running if place.since <= now - _TICK_S]:
+            self.change(place, _State.ASIDE)
+        for place in [place for place in self.waiting if place.until <= now]:
+            self.waiting.remove(place.owner, place)
+            self._refuse(place, "deadline")
+        self._plan()
+
+    def _gather(self, turns: int) -> None:
+        if turns and len(self.waiting) < _BATCH_CALLS_MAX:
+            asyncio.get_running_loop().call_soon(self._gather, turns - 1)
+            return
+        self._is_planned, now, cpu_began = False, time.perf_counter(), time.thread_time()
+        most, started = max(1, min(int(_BATCH_S / self._cpu_s), _BATCH_CALLS_MAX)), 0
+        while started < most and (place := self.waiting.take(self._may_start)) is not None:
+            if place.gate is None or place.gate.done():
+                self.change(place, _State.OUTSIDE)
+            elif place.until <= now:
+                self._refuse(place, "deadline")
+            else:
+                place.gate.set_result(None)
+                self._start(place)
+                started += 1
+        if started:
+            self._cpu_began, self._is_measured, self.batch_calls = cpu_began, False, started
+
+    def _start(self, place: Place) -> None:
+        self._free -= 1
+        self._started_of[place.owner.holder] += 1
+        place.state = _State.WAITING
+        self.change(place, _State.RUNNING)
+
+    def _may_start(self, caller: str, namespace: bytes) -> bool:
+        holder = Owner(caller, namespace).holder
+        if self._free <= 0 or self._long_of[holder] >= _LONG_CALLS_MAX:
+            return False
+        return self._free > self._reserve or self._started_of[holder] < self._reserve
+
+
+def _subtract(counts: Counter[Holder], holder: Holder) -> None:
+    counts[holder] -= 1
+    if not counts[holder]:
+        del counts[holder]
