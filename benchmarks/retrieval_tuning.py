@@ -40,8 +40,8 @@ from memory_service.domain.screening import Screening
 from memory_service.embedders.local import LocalEmbedder
 from memory_service.indexes import lexical, turns, view
 from memory_service.limits import Limits
+from memory_service.records.in_memory.store import InMemoryStore
 from memory_service.server.items import item_bytes, to_draft
-from memory_service.stores.memory import InMemoryStore
 
 _DEPTHS = (5, 10)
 _BATCH = 200

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memory_service.stores.hnsw.arrays import read_array, write_array
+from memory_service.views.arrays import read_array, write_array
 
 ARRAYS = [
     np.arange(5, dtype=np.int64),

@@ -21,10 +21,10 @@ from credentials import KeyMaker, Metadata, bearer, keys_in
 from memory_service.config import Config
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.limits import Limits
+from memory_service.records.in_memory.store import InMemoryStore
 from memory_service.server.access.opening import open_access
 from memory_service.server.call_guard import CallGuard
 from memory_service.server.services import Services
-from memory_service.stores.memory import InMemoryStore
 from memory_service.v1 import admin_pb2, admin_pb2_grpc, memory_pb2, memory_pb2_grpc
 
 DENIED = "PERMISSION_DENIED"

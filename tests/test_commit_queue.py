@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from memory_service.errors import Unavailable
-from memory_service.stores.hnsw import commit_queue
-from memory_service.stores.hnsw.commit_queue import CommitQueue
-from memory_service.stores.hnsw.disk_space import DiskSpace, SpaceSettings
-from memory_service.stores.sqlite import PAGE_BYTES, Connection, connect
+from memory_service.records.sqlite import commit_queue
+from memory_service.records.sqlite.commit_queue import CommitQueue
+from memory_service.records.sqlite.connection import PAGE_BYTES, Connection, connect
+from memory_service.records.sqlite.disk_space import DiskSpace, SpaceSettings
 
 COMMIT = "commit"
 

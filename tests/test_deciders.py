@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
+from memory_service.data_model import Role, StateEntry
 from memory_service.deciders.base import (
     EXPLICIT_REQUEST,
     Action,
@@ -32,7 +33,6 @@ from memory_service.deciders.rules.relevance import Words
 from memory_service.decisions import DecidedBy, FailureReason
 from memory_service.errors import FailedPrecondition, Unavailable
 from memory_service.llms.openai import LlmSettings, OpenAILlm
-from memory_service.records import Role, StateEntry
 from memory_service.runtime.caller import Owner
 from scripted_openai import Reply, ScriptedOpenAI
 

@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 
 from contract.builders import NOW, build_write
+from memory_service.data_model import Hits, ItemFilter, SearchQuery
 from memory_service.errors import Overloaded
 from memory_service.indexes.search import Long, search, search_all
-from memory_service.records import Hits, ItemFilter, SearchQuery
+from memory_service.records.sqlite.commit_queue import CommitQueue
+from memory_service.records.sqlite.connection import connect
+from memory_service.records.sqlite.disk_space import DiskSpace, SpaceSettings
+from memory_service.records.sqlite.store import SqliteStore
 from memory_service.runtime.caller import ANYBODY, Caller, set_caller
 from memory_service.runtime.deadline import set_remaining_s
-from memory_service.stores.hnsw import HnswStore
-from memory_service.stores.hnsw.commit_queue import CommitQueue
-from memory_service.stores.hnsw.disk_space import DiskSpace, SpaceSettings
-from memory_service.stores.hnsw.long_searches import LONG_POSTINGS, WAITING_SEARCHES_MAX
-from memory_service.stores.sqlite import connect
+from memory_service.views.long_searches import LONG_POSTINGS, WAITING_SEARCHES_MAX
 
 WORDS = "apple banana cherry damson elder fig grape hazel iris juniper kiwi lemon"
 ITEMS = LONG_POSTINGS // len(WORDS.split()) + 1
@@ -133,7 +133,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("filled")
 
     async def fill() -> None:
-        store = HnswStore(folder)
+        store = SqliteStore(folder)
         await store.open()
         for namespace in ("greedy", "modest"):
             for start in range(0, ITEMS, BATCH):
@@ -146,8 +146,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-async def store(filled: Path) -> AsyncIterator[HnswStore]:
-    store = HnswStore(filled)
+async def store(filled: Path) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(filled)
     await store.open()
     yield store
     await store.close()
@@ -156,7 +156,7 @@ async def store(filled: Path) -> AsyncIterator[HnswStore]:
 class Searches:
     """Long searches, and in which order they ended."""
 
-    def __init__(self, store: HnswStore) -> None:
+    def __init__(self, store: SqliteStore) -> None:
         self._store = store
         self.answered: list[str] = []
         self.refused: list[str] = []
@@ -172,7 +172,7 @@ class Searches:
         return hits
 
 
-async def test_namespaces_take_turns_in_long_searches(store: HnswStore) -> None:
+async def test_namespaces_take_turns_in_long_searches(store: SqliteStore) -> None:
     searches = Searches(store)
     # Views are read, one after the other.
     alone = [await searches.ask(namespace) for namespace in ("greedy", "modest")]
@@ -182,7 +182,7 @@ async def test_namespaces_take_turns_in_long_searches(store: HnswStore) -> None:
     assert found == [alone[0]] * 10 + [alone[1]] * 2
 
 
-async def test_where_too_many_long_searches_wait_those_of_the_greedy_are_refused(store: HnswStore) -> None:
+async def test_where_too_many_long_searches_wait_those_of_the_greedy_are_refused(store: SqliteStore) -> None:
     searches = Searches(store)
     for namespace in ("greedy", "modest"):
         await searches.ask(namespace)
@@ -195,7 +195,7 @@ async def test_where_too_many_long_searches_wait_those_of_the_greedy_are_refused
     assert len(searches.answered) == len(asked) - 4
 
 
-async def test_a_long_search_that_could_not_begin_in_time_is_refused(store: HnswStore) -> None:
+async def test_a_long_search_that_could_not_begin_in_time_is_refused(store: SqliteStore) -> None:
     searches = Searches(store)
     await searches.ask("greedy")
     asked = searches.ask("greedy"), searches.ask("greedy", 1e-6)
@@ -204,7 +204,7 @@ async def test_a_long_search_that_could_not_begin_in_time_is_refused(store: Hnsw
     assert isinstance(second, Overloaded)
 
 
-async def test_a_long_search_finds_what_a_short_one_does_by_words_and_by_vectors(store: HnswStore) -> None:
+async def test_a_long_search_finds_what_a_short_one_does_by_words_and_by_vectors(store: SqliteStore) -> None:
     # No word of the query tells of this item: its vector alone brings it in.
     near, far = np.eye(8, dtype=np.float32)[:2]
     await store.add_items("modest", [build_write("near", "zebra", near)])
@@ -224,7 +224,7 @@ async def test_a_long_search_finds_what_a_short_one_does_by_words_and_by_vectors
     assert item.id == "near"
 
 
-async def test_a_view_does_not_change_under_a_search(store: HnswStore) -> None:
+async def test_a_view_does_not_change_under_a_search(store: SqliteStore) -> None:
     await store.search("modest", QUERY)
     view = store._views.peek("modest")
     assert view is not None

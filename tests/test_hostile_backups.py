@@ -19,8 +19,8 @@ from contract.older_formats import make_older
 from faults.scale import drawn, rounds
 from grpc_api import Api
 from memory_service.cli import main
-from memory_service.stores.hnsw.backup_checks import checksum_of, describe
-from memory_service.stores.hnsw.schema import FORMAT, TABLES
+from memory_service.records.sqlite.backup_checks import checksum_of, describe
+from memory_service.records.sqlite.schema import FORMAT, TABLES
 from memory_service.v1 import admin_pb2
 from server_process import ServerProcess
 

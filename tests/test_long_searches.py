@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from contract.builders import EVERYTHING, build_write
+from memory_service.data_model import ItemFilter, SearchQuery
 from memory_service.indexes.search import Long, begin_long, search, search_all
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.view import NamespaceView
 from memory_service.indexes.word_scoring import Scratch
-from memory_service.records import ItemFilter, SearchQuery
-from memory_service.stores.hnsw import HnswStore
+from memory_service.records.sqlite.store import SqliteStore
 
 ITEMS = 2000
 # One in so many is in the one session, and in the other are all the others.
@@ -42,7 +42,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = ("apple", "banana", "cherry", "damson")
 
     async def fill() -> None:
-        store = HnswStore(folder, SETTINGS)
+        store = SqliteStore(folder, SETTINGS)
         await store.open()
         for start in range(0, ITEMS, 500):
             writes = [
@@ -62,7 +62,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 async def view(filled: Path) -> AsyncIterator[NamespaceView]:
     """With a graph over all of its vectors."""
-    store = HnswStore(filled, SETTINGS)
+    store = SqliteStore(filled, SETTINGS)
     await store.open()
     await store.search("orchard", TEXT)
     view = store._views.peek("orchard")

@@ -20,9 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from contract.builders import NOW, PLENTY, SECOND, Hit, build_request, build_state, build_write, rows
 from contract.cases import EVICTING, GRAPH
-from memory_service.errors import MemoryServiceError
-from memory_service.indexes.settings import IndexSettings
-from memory_service.records import (
+from memory_service.data_model import (
     CLIENT_MODEL,
     Change,
     ChangeType,
@@ -33,9 +31,11 @@ from memory_service.records import (
     Receipt,
     SearchQuery,
 )
-from memory_service.stores.base import Store
-from memory_service.stores.hnsw import HnswStore
-from memory_service.stores.memory import InMemoryStore
+from memory_service.errors import MemoryServiceError
+from memory_service.indexes.settings import IndexSettings
+from memory_service.records.base import Store
+from memory_service.records.in_memory.store import InMemoryStore
+from memory_service.records.sqlite.store import SqliteStore
 
 IDS = 60
 WORDS = ("kiwi", "plum", "fig", "mango", "cherry", "lemon")
@@ -144,7 +144,7 @@ class Model(RuleBasedStateMachine):
         self.now_us = NOW
         self.requests: list[tuple[str, Batch, int]] = []
         self.oracle: Store = InMemoryStore()
-        self.store: Store = HnswStore(self.data_dir, self.index_settings)
+        self.store: Store = SqliteStore(self.data_dir, self.index_settings)
         self.run(self.oracle.open())
         self.run(self.store.open())
         self.fill("a", batch)
@@ -332,7 +332,7 @@ class Model(RuleBasedStateMachine):
     def reopen(self) -> None:
         """Close the durable store and open another on its files."""
         self.run(self.store.close())
-        self.store = HnswStore(self.data_dir, self.index_settings)
+        self.store = SqliteStore(self.data_dir, self.index_settings)
         self.run(self.store.open())
 
     # --- answers ------------------------------------------------------------------------------

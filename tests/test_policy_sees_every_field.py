@@ -13,7 +13,7 @@ from google.protobuf.descriptor import FieldDescriptor, MethodDescriptor
 
 from credentials import BY_NAME, Client, connect
 from grpc_api import is_map, json_value, valid_request
-from memory_service.records import ItemKind
+from memory_service.data_model import ItemKind
 from memory_service.server.methods import SERVED, Audit
 from server_process import ServerProcess
 from test_hostile_fields import Steps, leaves, put, put_entry

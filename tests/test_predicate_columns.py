@@ -13,6 +13,7 @@ from typing import TypeVar
 import pytest
 
 from contract.builders import NOW, NS, build_item, build_write
+from memory_service.data_model import ItemFilter
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.selection import scan
 from memory_service.indexes.settings import IndexSettings
@@ -20,11 +21,10 @@ from memory_service.indexes.value_column import ValueColumn
 from memory_service.indexes.value_columns import COLUMNS_MAX, ValueColumns, new_column
 from memory_service.indexes.view import Entry, NamespaceView
 from memory_service.predicates import Comparison, Field, FieldName, Operator, Pattern
-from memory_service.records import ItemFilter
-from memory_service.stores.hnsw import HnswStore
-from memory_service.stores.hnsw.snapshots import Snapshots
-from memory_service.stores.hnsw.view_cache import ViewCache
-from memory_service.stores.sqlite import Connection, connect
+from memory_service.records.sqlite.connection import Connection, connect
+from memory_service.records.sqlite.store import SqliteStore
+from memory_service.views.cache import ViewCache
+from memory_service.views.snapshots import Snapshots
 
 T = TypeVar("T")
 
@@ -106,7 +106,7 @@ def test_a_column_of_texts_that_are_gone_is_dropped() -> None:
 
 async def test_a_column_is_used_when_the_view_has_come_to_its_revision(tmp_path: Path) -> None:
     # The records are read in a thread, and may be ahead by a commit that is not published yet.
-    store = HnswStore(tmp_path)
+    store = SqliteStore(tmp_path)
     await store.open()
     await store.add_items(NS, [build_write("a", labels={"k": "old"}, metadata={"k": "old"})])
     await store.close()

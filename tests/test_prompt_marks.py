@@ -12,6 +12,7 @@ import msgspec
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from memory_service.data_model import StateEntry
 from memory_service.deciders.base import Category
 from memory_service.deciders.rules.importance import importance
 from memory_service.domain.context_block import ContextBlock
@@ -19,7 +20,6 @@ from memory_service.domain.facts.memory import Fact, Memory
 from memory_service.domain.facts.prompt_block import prompt_block, without_recalled
 from memory_service.domain.marks import without_angles
 from memory_service.llms.question import messages_of
-from memory_service.records import StateEntry
 
 # Default_Ignorable_Code_Point of Unicode, and what else is not seen.
 IGNORABLE = re.compile(

@@ -10,6 +10,15 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from grpc_api import Api, refusal, struct, texts_of
+from memory_service.data_model import (
+    Item,
+    ItemDraft,
+    Provenance,
+    ProvenanceDraft,
+    SourceKind,
+    TextPart,
+    WritesBy,
+)
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
 from memory_service.domain.item_writing import UPDATABLE
@@ -20,18 +29,9 @@ from memory_service.domain.retrieval import Retrieval
 from memory_service.domain.screening import Screening
 from memory_service.domain.states import States
 from memory_service.limits import Limits
-from memory_service.records import (
-    Item,
-    ItemDraft,
-    Provenance,
-    ProvenanceDraft,
-    SourceKind,
-    TextPart,
-    WritesBy,
-)
+from memory_service.records.base import Store
+from memory_service.records.in_memory.store import InMemoryStore
 from memory_service.runtime.caller import ANYBODY, Caller, Role, set_caller
-from memory_service.stores.base import Store
-from memory_service.stores.memory import InMemoryStore
 from memory_service.v1 import (
     admin_pb2,
     interaction_pb2,

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memory_service.data_model import Hits, RetrieveMode
 from memory_service.domain.ranking import (
     BOOST,
     DEFAULT_HALF_LIFE_US,
@@ -21,7 +22,6 @@ from memory_service.domain.ranking import (
     within,
 )
 from memory_service.errors import InvalidArgument
-from memory_service.records import Hits, RetrieveMode
 
 DAY = 86_400_000_000
 NOW = 1_700_000_000_000_000

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from memory_service.records import (
+from memory_service.data_model import (
     ChatMessage,
     Content,
     DataPart,

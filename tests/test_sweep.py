@@ -6,8 +6,8 @@ import asyncio
 
 from memory_service.config import Config
 from memory_service.domain.page_tokens import PageTokens
+from memory_service.records.in_memory.store import InMemoryStore
 from memory_service.server.services import Services
-from memory_service.stores.memory import InMemoryStore
 
 
 class FaultyStore(InMemoryStore):

@@ -27,8 +27,8 @@ from memory_service.limits import Limits
 from memory_service.predicates import FieldName
 from memory_service.runtime.caller import Role
 from memory_service.server.methods import SERVED, Reach
-from memory_service.stores.hnsw.long_searches import LONG_POSTINGS
 from memory_service.v1 import memory_pb2
+from memory_service.views.long_searches import LONG_POSTINGS
 from server_process import ServerProcess
 
 CANARY = "xylocanary"

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from contract.builders import build_write
+from memory_service.data_model import Item, ItemKind, NamespaceInfo, TextPart
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.view import Entry, NamespaceView
-from memory_service.records import Item, ItemKind, NamespaceInfo, TextPart
-from memory_service.stores.hnsw import HnswStore
-from memory_service.stores.hnsw.commit_queue import HEAVY_ITEMS
-from memory_service.stores.hnsw.snapshots import Snapshots
-from memory_service.stores.hnsw.view_cache import ViewCache
+from memory_service.records.sqlite.commit_queue import HEAVY_ITEMS
+from memory_service.records.sqlite.store import SqliteStore
+from memory_service.views.cache import ViewCache
+from memory_service.views.snapshots import Snapshots
 
 
 async def record(uid: int, manifest: str) -> bool:
@@ -59,7 +59,7 @@ async def test_uses_that_are_told_while_a_view_is_read_reach_it(tmp_path: Path) 
 
 @pytest.mark.parametrize("count", [HEAVY_ITEMS, HEAVY_ITEMS + 1, 500])
 async def test_what_a_write_added_is_indexed_when_it_is_answered(tmp_path: Path, count: int) -> None:
-    store = HnswStore(tmp_path)
+    store = SqliteStore(tmp_path)
     await store.open()
     await store.add_items("a", [build_write(str(number), "tea") for number in range(count)])
     view = store._views.peek("a")

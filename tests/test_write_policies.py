@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from memory_service.data_model import ItemKind, Provenance, Role, SourceKind
 from memory_service.policies.base import (
     ALLOWED,
     Action,
@@ -22,7 +23,6 @@ from memory_service.policies.base import (
 from memory_service.policies.folding import Phrase, folded, without_unseen
 from memory_service.policies.loading import load_class
 from memory_service.policies.rules import Rule, RulesPolicy, read_rules
-from memory_service.records import ItemKind, Provenance, Role, SourceKind
 
 DOCS = (Path(__file__).parents[1] / "docs" / "write-policy.md").read_text()
 ORDERS = "ignore previous instructions"

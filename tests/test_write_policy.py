@@ -16,7 +16,7 @@ from credentials import BY_NAME, Client, connect, keys_in
 from grpc_api import Api, eventually, json_value, struct
 from memory_client import FailedPrecondition, MemoryClient, NotFound, QuarantineDecision
 from memory_service.cli import main
-from memory_service.records import ItemKind
+from memory_service.data_model import ItemKind
 from memory_service.v1 import admin_pb2 as admin
 from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess

@@ -63,7 +63,7 @@ def verify(path: Path, encryption_key_file: Path | None, as_json: bool) -> None:
 
     No server is needed. Of an encrypted one without its key only the files are compared.
     """
-    from memory_service.stores.hnsw.backup_checks import verify_backup
+    from memory_service.records.sqlite.backup_checks import verify_backup
 
     with _reported_refusals():
         manifest = verify_backup(path, given_key(encryption_key_file))
@@ -82,7 +82,7 @@ def restore(path: Path, data_dir: Path, encryption_key_file: Path | None, as_jso
 
     No server is needed. An encrypted backup stays encrypted with its key.
     """
-    from memory_service.stores.hnsw.backups import restore_backup
+    from memory_service.records.sqlite.backups import restore_backup
 
     with _reported_refusals():
         manifest = restore_backup(path, data_dir, given_key(encryption_key_file))
@@ -122,7 +122,7 @@ def rekey(
     Nothing that was deleted is in the new one. Remove the old one and its backups when the new one serves.
     """
     from memory_service.data_key import NEW_KEY_VARIABLE
-    from memory_service.stores.hnsw.backups import rewrite_with_key
+    from memory_service.records.sqlite.backups import rewrite_with_key
 
     with _reported_refusals():
         key, new_key = given_key(encryption_key_file), given_key(new_encryption_key_file, NEW_KEY_VARIABLE)
@@ -160,8 +160,8 @@ class _Carried:
 @contextmanager
 def _reported_refusals() -> Iterator[None]:
     """Turn what is refused into one line for a human."""
-    from memory_service.stores.base import CannotOpen
-    from memory_service.stores.hnsw.backup_checks import NotRestorable
+    from memory_service.records.base import CannotOpen
+    from memory_service.records.sqlite.backup_checks import NotRestorable
 
     try:
         yield

@@ -29,8 +29,8 @@ def given_key(path: Path | None, variable: str = "") -> DataKey | None:
 
 def key_of(data_dir: Path, path: Path | None, *, needed: bool = True) -> DataKey | None:
     """Return the key that is given for a folder; not `needed`: none may be. Raises CommandError."""
-    from memory_service.stores.base import CannotOpen
-    from memory_service.stores.encryption import check_key
+    from memory_service.records.base import CannotOpen
+    from memory_service.records.sqlite.encryption import check_key
 
     try:
         key = given_key(path)

@@ -301,11 +301,11 @@ def serve(**settings: Any) -> None:
     from memory_service.config import BadConfig, Config
     from memory_service.indexes.settings import IndexSettings
     from memory_service.limits import Limits
+    from memory_service.records.base import CannotOpen
     from memory_service.runtime.failpoints import FAILPOINTS, VARIABLE, BadFailpoints
     from memory_service.server.admission.intake import EventLoop
     from memory_service.server.logs import configure_logging
     from memory_service.server.server import run
-    from memory_service.stores.base import CannotOpen
 
     commands = settings["save_commands"].split(",")
     settings["save_commands"] = tuple(command.strip() for command in commands if command.strip())

@@ -15,8 +15,8 @@ from typing import TypeVar
 
 import msgspec
 
+from memory_service.data_model import Contribution, Json, Role, StateEntry, Vector
 from memory_service.decisions import DecidedBy, Failure, FailureReason, Usage
-from memory_service.records import Contribution, Json, Role, StateEntry, Vector
 
 A = TypeVar("A")
 

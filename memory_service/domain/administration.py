@@ -10,15 +10,15 @@ from datetime import UTC, datetime
 
 import structlog
 
+from memory_service.data_model import IndexInfo, NamespaceInfo, Receipt
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.errors import FailedPrecondition, MemoryServiceError, NotFound, Overloaded
-from memory_service.records import IndexInfo, NamespaceInfo, Receipt
+from memory_service.records.base import BackupReport, Store
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import aside
-from memory_service.stores.base import BackupReport, Store
 
 _SWEPT_AT_ONCE = 1000
 _ANY_TEXT = "text"

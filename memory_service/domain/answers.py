@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from memory_service.records import Answer, Item, Receipt, RequestKey
+from memory_service.data_model import Answer, Item, Receipt, RequestKey
+from memory_service.records.base import Store
 from memory_service.runtime.clock import now_us
-from memory_service.stores.base import Store
 
 R = TypeVar("R")
 

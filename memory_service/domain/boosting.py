@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+from memory_service.data_model import Hits
 from memory_service.domain.query_understanding import Understanding, has_phrase
 from memory_service.domain.ranking import Scoring, rank, within
 from memory_service.domain.search_text import search_text
-from memory_service.records import Hits
-from memory_service.stores.base import Store
+from memory_service.records.base import Store
 
 # So many of the best are read to look for a phrase, so many at once.
 _READ_ITEMS_MAX = 256

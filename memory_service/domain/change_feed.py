@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
+from memory_service.data_model import Change, ChangeType, Item, StateEntry
 from memory_service.domain.checks import Checks
 from memory_service.errors import NotFound
-from memory_service.records import Change, ChangeType, Item, StateEntry
+from memory_service.records.base import Store
 from memory_service.runtime.clock import now_us
-from memory_service.stores.base import Store
 
 _ITEM_CHANGES = (ChangeType.ITEM_ADDED, ChangeType.ITEM_UPDATED)
 _CHANGES_AT_ONCE = 200

@@ -9,9 +9,7 @@ from functools import lru_cache
 import msgspec
 import numpy as np
 
-from memory_service.errors import InvalidArgument, LimitExceeded
-from memory_service.limits import Limits
-from memory_service.records import (
+from memory_service.data_model import (
     UNATTRIBUTED,
     BinaryPart,
     ChatMessage,
@@ -27,6 +25,8 @@ from memory_service.records import (
     ToolCallResult,
     Vector,
 )
+from memory_service.errors import InvalidArgument, LimitExceeded
+from memory_service.limits import Limits
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9._:/@-]+")
 _KEPT_NAMESPACES_MAX = 4096

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from memory_service.data_model import StateEntry
 from memory_service.domain.marks import holds
-from memory_service.records import StateEntry
 from memory_service.tokens import estimate_tokens
 
 _HEADING = "[Relevant Memory]\n"

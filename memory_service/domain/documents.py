@@ -8,10 +8,7 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from memory_service.domain.ids import new_id
-from memory_service.domain.splitting import Piece
-from memory_service.limits import Limits
-from memory_service.records import (
+from memory_service.data_model import (
     Facet,
     Item,
     ItemDraft,
@@ -22,6 +19,9 @@ from memory_service.records import (
     ProvenanceDraft,
     TextPart,
 )
+from memory_service.domain.ids import new_id
+from memory_service.domain.splitting import Piece
+from memory_service.limits import Limits
 from memory_service.runtime.clock import now_us
 
 DOCUMENT_TAG = "document"

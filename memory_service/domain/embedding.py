@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memory_service.data_model import DegradationReason, NamespaceInfo, Vector
 from memory_service.embedders.base import Embedder
 from memory_service.errors import Unavailable
-from memory_service.records import DegradationReason, NamespaceInfo, Vector
 
 
 @dataclass(frozen=True)

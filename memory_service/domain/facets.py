@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import msgspec
 
+from memory_service.data_model import Facet, ItemKind
 from memory_service.domain.documents import KeptDocument, KeptFragment
 from memory_service.domain.facts.imported import MEMORY_CHARS_MAX, VERSION_MAX, ImportedFact
 from memory_service.domain.interactions import SENDER_BYTES_MAX
 from memory_service.errors import InvalidArgument
 from memory_service.limits import Limits
-from memory_service.records import Facet, ItemKind
 
 FACET_BYTES_MAX = 64 * 1024
 _TAGS_MAX = 8

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memory_service.data_model import ItemKind, Role, SourceKind
 from memory_service.domain.filter_values import Literal, Misfit
 from memory_service.predicates import (
     Comparison,
@@ -16,7 +17,6 @@ from memory_service.predicates import (
     Predicate,
     Present,
 )
-from memory_service.records import ItemKind, Role, SourceKind
 
 
 @dataclass(frozen=True)

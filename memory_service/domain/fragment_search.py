@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from memory_service.data_model import ItemKind, RetrieveMode
 from memory_service.domain.checks import Checks
 from memory_service.domain.documents import DOCUMENT_TAG, Document, Fragment, document_of, fragment_of
 from memory_service.domain.embedding import Degradation
@@ -15,9 +16,8 @@ from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.ranking import Shares
 from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions, Selection
 from memory_service.errors import InvalidArgument
-from memory_service.records import ItemKind, RetrieveMode
+from memory_service.records.base import Store
 from memory_service.runtime.clock import now_us
-from memory_service.stores.base import Store
 
 _DEFAULT_LIMIT = 5
 _RESULT_BYTES = 400

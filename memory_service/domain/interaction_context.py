@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from memory_service.data_model import Item, ItemKind, NamespaceInfo, RetrieveMode, Vector
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.interaction_items import PARTY_TAG, SESSION_TAG, text_of
@@ -15,8 +16,7 @@ from memory_service.domain.packing import Budget
 from memory_service.domain.ranking import Shares
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
 from memory_service.errors import FailedPrecondition, InvalidArgument
-from memory_service.records import Item, ItemKind, NamespaceInfo, RetrieveMode, Vector
-from memory_service.stores.base import Store
+from memory_service.records.base import Store
 
 REFLECTION_MARK = "SYSTEM REFLECTION: "
 _INTERACTIONS_DEFAULT = 5

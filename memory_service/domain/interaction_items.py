@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+from memory_service.data_model import ChatMessage, Facet, Item, ItemKind, TextPart
 from memory_service.domain.search_text import search_text
-from memory_service.records import ChatMessage, Facet, Item, ItemKind, TextPart
 
 DEFAULT_AGENT = "system"
 """Who responds and reflects where nobody is named."""

@@ -8,6 +8,20 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from memory_service.data_model import (
+    ChatMessage,
+    Facet,
+    Item,
+    ItemDraft,
+    ItemFilter,
+    ItemKind,
+    Json,
+    ProvenanceDraft,
+    Receipt,
+    RequestKey,
+    Role,
+    TextPart,
+)
 from memory_service.domain.answers import live_versions
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation
@@ -30,22 +44,8 @@ from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.retrieval import Retrieval, Selection
 from memory_service.errors import InvalidArgument, NotFound
 from memory_service.predicates import Predicate
-from memory_service.records import (
-    ChatMessage,
-    Facet,
-    Item,
-    ItemDraft,
-    ItemFilter,
-    ItemKind,
-    Json,
-    ProvenanceDraft,
-    Receipt,
-    RequestKey,
-    Role,
-    TextPart,
-)
+from memory_service.records.base import Store
 from memory_service.runtime.clock import now_us
-from memory_service.stores.base import Store
 
 SENDER_BYTES_MAX = 256
 _DEFAULT_LIMIT = 5

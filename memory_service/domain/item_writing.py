@@ -8,12 +8,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from memory_service.domain.embedding import Degradation
-from memory_service.domain.ids import new_id
-from memory_service.domain.interaction_items import current_facet
-from memory_service.domain.provenance import of_update
-from memory_service.domain.search_text import search_text, speaker
-from memory_service.records import (
+from memory_service.data_model import (
     CLIENT_MODEL,
     DegradationReason,
     Item,
@@ -25,6 +20,11 @@ from memory_service.records import (
     RequestKey,
     TextPart,
 )
+from memory_service.domain.embedding import Degradation
+from memory_service.domain.ids import new_id
+from memory_service.domain.interaction_items import current_facet
+from memory_service.domain.provenance import of_update
+from memory_service.domain.search_text import search_text, speaker
 
 UPDATABLE = frozenset(
     (

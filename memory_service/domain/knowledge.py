@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
+from memory_service.data_model import Item, ItemKind, OnDuplicate, Receipt, RequestKey
 from memory_service.domain.answers import live_versions
 from memory_service.domain.checks import Checks
 from memory_service.domain.documents import (
@@ -29,9 +30,8 @@ from memory_service.domain.retrieval import Retrieval, Selection
 from memory_service.domain.screening import Screening
 from memory_service.domain.splitting import Piece, Split, split_text
 from memory_service.errors import AlreadyExists, Conflict, InvalidArgument, NotFound
-from memory_service.records import Item, ItemKind, OnDuplicate, Receipt, RequestKey
+from memory_service.records.base import Store
 from memory_service.runtime.clock import now_us
-from memory_service.stores.base import Store
 
 _TRIES = 10
 _LOADED_AT_ONCE = 500

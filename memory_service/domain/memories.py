@@ -6,6 +6,20 @@ import dataclasses
 from collections.abc import Sequence
 from functools import partial
 
+from memory_service.data_model import (
+    CLIENT_MODEL,
+    CONVERSATION_KINDS,
+    Item,
+    ItemDraft,
+    ItemWrite,
+    NamespaceInfo,
+    OnDuplicate,
+    Provenance,
+    Receipt,
+    RequestKey,
+    StateWrite,
+    TextPart,
+)
 from memory_service.domain.answers import live_versions
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding
@@ -27,23 +41,9 @@ from memory_service.domain.quarantine import Intended
 from memory_service.domain.retrieval import Page, Retrieval, Selection
 from memory_service.domain.screening import Screening
 from memory_service.errors import Conflict, InvalidArgument, LimitExceeded, NotFound, Unavailable
-from memory_service.records import (
-    CLIENT_MODEL,
-    CONVERSATION_KINDS,
-    Item,
-    ItemDraft,
-    ItemWrite,
-    NamespaceInfo,
-    OnDuplicate,
-    Provenance,
-    Receipt,
-    RequestKey,
-    StateWrite,
-    TextPart,
-)
+from memory_service.records.base import ModelMismatch, Store
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import each
-from memory_service.stores.base import ModelMismatch, Store
 
 _UPDATE_TRIES = 10
 

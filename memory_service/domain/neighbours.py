@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from memory_service.records import Item
+from memory_service.data_model import Item
+from memory_service.records.base import Store
 from memory_service.runtime.clock import now_us
-from memory_service.stores.base import Store
 
 
 class Window(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
+from memory_service.data_model import Contribution, DegradationReason, StateEntry
 from memory_service.deciders.base import (
     REASON_CHARS_MAX,
     VALUE_BYTES_SEARCHED,
@@ -22,10 +23,9 @@ from memory_service.domain.checks import Checks
 from memory_service.domain.context_block import ContextBlock
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.errors import InvalidArgument, Unavailable
-from memory_service.records import Contribution, DegradationReason, StateEntry
+from memory_service.records.base import Store
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import each
-from memory_service.stores.base import Store
 
 _LIMIT, _LIMIT_MAX = 10, 100
 _TOKENS = 2000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 
+from memory_service.data_model import Item
 from memory_service.domain.search_text import search_text
-from memory_service.records import Item
 from memory_service.tokens import estimate_tokens
 
 MISSES_MAX = 32

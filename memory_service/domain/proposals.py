@@ -10,15 +10,7 @@ from typing import Any
 
 import msgspec
 
-from memory_service.deciders.base import Category
-from memory_service.domain.documents import DOCUMENT_TAG
-from memory_service.domain.facts.memory import Status
-from memory_service.domain.ids import is_made
-from memory_service.domain.interaction_items import CONTENT_TAG, LINK_TAG, PARTY_TAG, SESSION_TAG
-from memory_service.domain.provenance import provenance_of_caller
-from memory_service.domain.search_text import leaves, told_by
-from memory_service.policies.base import Proposal
-from memory_service.records import (
+from memory_service.data_model import (
     UNATTRIBUTED,
     ChatMessage,
     Content,
@@ -32,6 +24,14 @@ from memory_service.records import (
     ToolCallResult,
     implied_source,
 )
+from memory_service.deciders.base import Category
+from memory_service.domain.documents import DOCUMENT_TAG
+from memory_service.domain.facts.memory import Status
+from memory_service.domain.ids import is_made
+from memory_service.domain.interaction_items import CONTENT_TAG, LINK_TAG, PARTY_TAG, SESSION_TAG
+from memory_service.domain.provenance import provenance_of_caller
+from memory_service.domain.search_text import leaves, told_by
+from memory_service.policies.base import Proposal
 from memory_service.runtime.clock import now_us
 
 # What services put into tags by themselves; an import may bring tags with other keys and values.

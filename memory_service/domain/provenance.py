@@ -7,8 +7,7 @@ from functools import lru_cache
 
 import msgspec
 
-from memory_service.errors import InvalidArgument
-from memory_service.records import (
+from memory_service.data_model import (
     UNATTRIBUTED,
     Item,
     ItemDraft,
@@ -18,9 +17,10 @@ from memory_service.records import (
     SourceKind,
     StateWrite,
 )
+from memory_service.errors import InvalidArgument
+from memory_service.records.base import Store
 from memory_service.runtime.caller import Caller, Role, present_caller
 from memory_service.runtime.clock import now_us
-from memory_service.stores.base import Store
 
 _PARENTS_KEPT_MAX = 100
 _PROVENANCE_BYTES = 48

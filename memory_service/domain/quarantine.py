@@ -8,13 +8,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from memory_service.domain.checks import Checks
-from memory_service.domain.embedding import Degradation
-from memory_service.domain.ids import new_id
-from memory_service.domain.page_tokens import PageTokens
-from memory_service.domain.search_text import search_text, speaker
-from memory_service.errors import AlreadyExists, Conflict, LimitExceeded, NotFound
-from memory_service.records import (
+from memory_service.data_model import (
     CLIENT_MODEL,
     Content,
     DegradationReason,
@@ -27,9 +21,15 @@ from memory_service.records import (
     Provenance,
     RequestKey,
 )
+from memory_service.domain.checks import Checks
+from memory_service.domain.embedding import Degradation
+from memory_service.domain.ids import new_id
+from memory_service.domain.page_tokens import PageTokens
+from memory_service.domain.search_text import search_text, speaker
+from memory_service.errors import AlreadyExists, Conflict, LimitExceeded, NotFound
+from memory_service.records.base import Store
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
-from memory_service.stores.base import Store
 
 _DAY_US = 24 * 3600 * 1_000_000
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from memory_service.data_model import Contribution, Hits, RetrieveMode
 from memory_service.domain.weighted_sums import best_of, descending
 from memory_service.errors import InvalidArgument
-from memory_service.records import Contribution, Hits, RetrieveMode
 
 LEXICAL_WEIGHT = 0.75
 VECTOR_WEIGHT = 0.25

@@ -6,13 +6,13 @@ import asyncio
 import math
 from collections.abc import Sequence
 
+from memory_service.data_model import Contribution, DegradationReason
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.ranking import Ranked
 from memory_service.domain.search_text import search_text
-from memory_service.records import Contribution, DegradationReason
+from memory_service.records.base import Store
 from memory_service.rerankers.base import Reranker, RerankerFailed
 from memory_service.runtime.yielding import aside
-from memory_service.stores.base import Store
 
 RERANKED_MAX = 50
 """How many of the best results a reranker puts in order; what comes behind them stays behind."""

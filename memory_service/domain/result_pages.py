@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from memory_service.data_model import Item
 from memory_service.domain.neighbours import Neighbours, Window
 from memory_service.domain.packing import MISSES_MAX, Budget, texts_of
-from memory_service.records import Item
+from memory_service.records.base import Store
 from memory_service.runtime.yielding import Part
-from memory_service.stores.base import Store
 
 _LOADED_AT_ONCE = 100
 

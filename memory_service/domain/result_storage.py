@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
+from memory_service.data_model import Json, Receipt, StateEntry
 from memory_service.deciders.base import Begin, Deciding, ToolOutput
 from memory_service.decisions import DecidedBy, Failure, FailureReason, Usage
 from memory_service.domain.answers import Answering, Repeated, check_new, keep_answer
@@ -14,8 +15,7 @@ from memory_service.domain.checks import Checks
 from memory_service.domain.overseer import live_entry
 from memory_service.domain.states import States
 from memory_service.errors import Conflict, InvalidArgument, MemoryServiceError
-from memory_service.records import Json, Receipt, StateEntry
-from memory_service.stores.base import Store
+from memory_service.records.base import Store
 
 SKIPPED_TOOLS = ("getCurrentDate", "calculateTimestamp", "llm_analyze")
 """Tools whose results are never kept, unless the configuration names others."""

@@ -6,6 +6,18 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from memory_service.data_model import (
+    CONVERSATION_KINDS,
+    Hits,
+    Item,
+    ItemFilter,
+    ItemKind,
+    NamespaceInfo,
+    RetrieveMode,
+    SearchQuery,
+    SourceKind,
+    Vector,
+)
 from memory_service.domain.boosting import boosted
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding, pending_items
@@ -19,20 +31,8 @@ from memory_service.domain.reranking import RERANKED_MAX, Reranking, Scored, reo
 from memory_service.domain.result_pages import PageShape, Place, ResultPages
 from memory_service.errors import FailedPrecondition, InvalidArgument
 from memory_service.predicates import And, Comparison, Field, FieldName, Operator, Or, Predicate
-from memory_service.records import (
-    CONVERSATION_KINDS,
-    Hits,
-    Item,
-    ItemFilter,
-    ItemKind,
-    NamespaceInfo,
-    RetrieveMode,
-    SearchQuery,
-    SourceKind,
-    Vector,
-)
+from memory_service.records.base import Store
 from memory_service.runtime.clock import now_us
-from memory_service.stores.base import Store
 
 DEFAULT_LIMIT = 10
 _CANDIDATES_MIN = 64

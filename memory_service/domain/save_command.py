@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from memory_service.data_model import ChatMessage, Item, Json, Receipt, RequestKey, Role, TextPart
 from memory_service.deciders.base import Begin
 from memory_service.decisions import DecidedBy
 from memory_service.domain.answers import live_versions
@@ -18,9 +19,8 @@ from memory_service.domain.knowledge import Knowledge, WrittenDocument
 from memory_service.domain.retrieval import Selection
 from memory_service.domain.splitting import Split
 from memory_service.errors import AlreadyExists, InvalidArgument, MemoryServiceError, NotFound
-from memory_service.records import ChatMessage, Item, Json, Receipt, RequestKey, Role, TextPart
+from memory_service.records.base import Store
 from memory_service.runtime.clock import now_us
-from memory_service.stores.base import Store
 
 COMMANDS = ("save_memory", "save this", "remember this")
 RECENT_MESSAGES = 5

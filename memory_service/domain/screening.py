@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memory_service.data_model import Item, ItemDraft, Provenance, RequestKey, StateWrite
 from memory_service.domain.proposals import proposal_of_draft, proposal_of_item, proposal_of_state
 from memory_service.domain.quarantine import Quarantine
 from memory_service.errors import WriteRejected
 from memory_service.policies.base import Action, Proposal, WritePolicy
-from memory_service.records import Item, ItemDraft, Provenance, RequestKey, StateWrite
+from memory_service.records.base import Store
 from memory_service.runtime.yielding import aside, each
-from memory_service.stores.base import Store
 
 
 class Screening:

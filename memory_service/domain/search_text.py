@@ -7,7 +7,7 @@ from itertools import chain
 
 import msgspec
 
-from memory_service.records import (
+from memory_service.data_model import (
     BinaryPart,
     ChatMessage,
     Content,

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+from memory_service.data_model import PREVIEW_CHARS, Json, Receipt, RequestKey, StateEntry, StateWrite
 from memory_service.domain.checks import Checks
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.provenance import attribute_states
 from memory_service.domain.screening import Screening
 from memory_service.errors import InvalidArgument, NotFound
-from memory_service.records import PREVIEW_CHARS, Json, Receipt, RequestKey, StateEntry, StateWrite
+from memory_service.records.base import Store
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import Part, each
-from memory_service.stores.base import Store
 
 _SCANNED_AT_ONCE = 500
 _SCANNED_PER_PAGE = 5000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+from memory_service.data_model import Vector
 from memory_service.errors import Unavailable
-from memory_service.records import Vector
 
 
 class TextsRefused(Unavailable):

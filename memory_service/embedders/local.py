@@ -14,9 +14,9 @@ from typing import cast
 
 import numpy as np
 
+from memory_service.data_model import Vector
 from memory_service.embedders.base import Embedder
 from memory_service.embedders.token_sums import unit_sum
-from memory_service.records import Vector
 from memory_service.runtime.yielding import aside, each
 
 _DIMENSION = 256

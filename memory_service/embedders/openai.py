@@ -9,11 +9,11 @@ from functools import partial
 import numpy as np
 import structlog
 
+from memory_service.data_model import Vector
 from memory_service.embedders.base import Embedder, TextsRefused
 from memory_service.embedders.guard import BACKGROUND_TIMEOUT_S, Guard
 from memory_service.errors import Unavailable
 from memory_service.openai_api import ApiFailed, OpenAIApi
-from memory_service.records import Vector
 
 _DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 _TEXTS_PER_CALL = 256

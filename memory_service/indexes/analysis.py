@@ -20,8 +20,8 @@ import Stemmer
 import xxhash
 from numpy.typing import NDArray
 
+from memory_service.data_model import CONVERSATION_KINDS, ItemWrite
 from memory_service.indexes.irregular_verbs import BASES
-from memory_service.records import CONVERSATION_KINDS, ItemWrite
 
 # Scripts written without spaces are indexed by the character; everything else by runs of letters
 # and digits.

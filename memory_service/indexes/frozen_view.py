@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_service.data_model import ItemKind, LabelKey
 from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.lexical import LexicalIndex, Words
 from memory_service.indexes.view import NamespaceView
-from memory_service.records import ItemKind, LabelKey
 
 Label = tuple[LabelKey, str]
 IntArray = NDArray[np.int32]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from memory_service.data_model import Around
 from memory_service.indexes.view import BoolArray, NamespaceView, RowArray
-from memory_service.records import Around
 
 
 def neighbours(view: NamespaceView, positions: Sequence[int], count: int, now_us: int) -> list[Around]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from memory_service.data_model import ItemKind, LabelKey
 from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.view import BoolArray, NamespaceView, RowArray
-from memory_service.records import ItemKind, LabelKey
 
 
 def labelled(view: NamespaceView, pair: tuple[LabelKey, str]) -> RowArray:

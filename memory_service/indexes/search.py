@@ -9,13 +9,13 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_service.data_model import Hits, SearchQuery
 from memory_service.errors import InvalidArgument
 from memory_service.indexes.exact_vectors import Found as Nearest
 from memory_service.indexes.inner_products import unit_rows
 from memory_service.indexes.selection import row_mask
 from memory_service.indexes.view import BoolArray, NamespaceView, RowArray
 from memory_service.indexes.word_scoring import Lookup, Scratch
-from memory_service.records import Hits, SearchQuery
 
 # How many queries are answered together changes the last bits of a sum, and must not change
 # which of two equal vectors comes first.

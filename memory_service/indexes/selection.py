@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from memory_service.data_model import ItemFilter, ItemKind
 from memory_service.indexes.predicate_masks import all_hold
 from memory_service.indexes.row_lists import among, labelled, of_kind, span
 from memory_service.indexes.view import BoolArray, NamespaceView, RowArray
@@ -16,7 +17,6 @@ from memory_service.predicates import (
     conjuncts,
     is_listed,
 )
-from memory_service.records import ItemFilter, ItemKind
 
 _NONE = -1
 

@@ -13,9 +13,9 @@ import msgspec
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from memory_service.data_model import Json
 from memory_service.indexes.arrays import GrowingArray
 from memory_service.predicates import Comparison, Operand, Operator, Pattern, Present
-from memory_service.records import Json
 
 BoolArray = NDArray[np.bool_]
 Rows = slice | NDArray[np.int32]

@@ -16,9 +16,9 @@ import numpy as np
 from msgspec import UNSET
 from numpy.typing import NDArray
 
+from memory_service.data_model import UNATTRIBUTED, ChatMessage, Content, Item, Json, SourceKind
 from memory_service.indexes.value_column import Value, ValueColumn
 from memory_service.predicates import Field, FieldName
-from memory_service.records import UNATTRIBUTED, ChatMessage, Content, Item, Json, SourceKind
 
 COLUMNS_MAX = 16
 

@@ -17,6 +17,14 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_service.data_model import (
+    CONVERSATION_KINDS,
+    UNSET_IMPORTANCE,
+    IndexInfo,
+    Item,
+    ItemKind,
+    LabelKey,
+)
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.inner_products import unit_rows
@@ -27,14 +35,6 @@ from memory_service.indexes.turns import WEIGHTS, Turns
 from memory_service.indexes.value_columns import ValueColumns
 from memory_service.indexes.vectors import VectorIndex
 from memory_service.indexes.word_scoring import Tables
-from memory_service.records import (
-    CONVERSATION_KINDS,
-    UNSET_IMPORTANCE,
-    IndexInfo,
-    Item,
-    ItemKind,
-    LabelKey,
-)
 
 NEVER_US = np.iinfo(np.int64).max
 _NONE = -1

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from memory_service.records import UNATTRIBUTED, ItemKind, Json, Provenance, Role, SourceKind
+from memory_service.data_model import UNATTRIBUTED, ItemKind, Json, Provenance, Role, SourceKind
 
 
 class CannotLoadPolicy(RuntimeError):

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 import re2
 
+from memory_service.data_model import ItemKind, Json, Role, SourceKind
 from memory_service.policies.base import ALLOWED, Action, CannotLoadPolicy, Proposal, Verdict, WritePolicy
 from memory_service.policies.folding import Folded, Phrase, folded, without_unseen
-from memory_service.records import ItemKind, Json, Role, SourceKind
 
 _FILE_BYTES_MAX = 1 << 20
 _RULES_MAX = 1000

@@ -9,6 +9,7 @@ from typing import Any
 import grpc
 
 from memory_service import __version__
+from memory_service.data_model import WritesBy
 from memory_service.domain.administration import Administration
 from memory_service.domain.memories import Memories
 from memory_service.domain.quarantine import Quarantine
@@ -17,7 +18,6 @@ from memory_service.embedders.base import Embedder
 from memory_service.errors import InvalidArgument
 from memory_service.limits import Limits
 from memory_service.llms.base import Llm
-from memory_service.records import WritesBy
 from memory_service.rerankers.base import Reranker
 from memory_service.runtime.clock import now_us
 from memory_service.server.decisions import degradations

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
+from memory_service.data_model import Answer, Receipt, RequestKey
 from memory_service.domain.answers import Answering, Repeated
-from memory_service.records import Answer, Receipt, RequestKey
 from memory_service.server.values import fill_time
 from memory_service.v1 import memory_pb2, overseer_pb2, state_pb2, user_memory_pb2
 

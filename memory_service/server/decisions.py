@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
+from memory_service.data_model import Contribution
 from memory_service.decisions import DecidedBy, Failure, Usage
 from memory_service.domain.embedding import Degradation
 from memory_service.errors import InvalidArgument
-from memory_service.records import Contribution
 from memory_service.v1 import memory_pb2, overseer_pb2
 
 _KEY_BYTES_MAX = 512

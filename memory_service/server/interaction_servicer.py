@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import grpc
 
+from memory_service.data_model import Item
 from memory_service.domain.interaction_context import ContextOptions, InteractionContext
 from memory_service.domain.interaction_items import (
     DEFAULT_AGENT,
@@ -16,7 +17,6 @@ from memory_service.domain.interaction_items import (
 )
 from memory_service.domain.interactions import Interaction, Interactions, Kept, Original, Saying
 from memory_service.domain.retrieval import Selection
-from memory_service.records import Item
 from memory_service.server.decisions import degradations, fill_explanation
 from memory_service.server.provenance import fill_provenance, to_trust
 from memory_service.server.requests import optional, request_key, to_mode

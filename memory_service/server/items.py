@@ -8,11 +8,7 @@ from itertools import chain
 import msgspec
 import numpy as np
 
-from memory_service.domain.facets import read_facet
-from memory_service.domain.neighbours import Window
-from memory_service.domain.retrieval import Page
-from memory_service.errors import InvalidArgument
-from memory_service.records import (
+from memory_service.data_model import (
     BinaryPart,
     ChatMessage,
     Content,
@@ -29,6 +25,10 @@ from memory_service.records import (
     ToolCallResult,
     Vector,
 )
+from memory_service.domain.facets import read_facet
+from memory_service.domain.neighbours import Window
+from memory_service.domain.retrieval import Page
+from memory_service.errors import InvalidArgument
 from memory_service.server.provenance import fill_provenance, to_said
 from memory_service.server.values import (
     fill_struct,

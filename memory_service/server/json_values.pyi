@@ -1,4 +1,4 @@
-from memory_service.records import Json
+from memory_service.data_model import Json
 
 WHOLE_MAX: float
 

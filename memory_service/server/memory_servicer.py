@@ -8,13 +8,13 @@ from typing import Any
 
 import grpc
 
+from memory_service.data_model import ItemDraft, ItemKind, OnDuplicate, RequestKey, StateWrite
 from memory_service.domain.change_feed import ChangeFeed
 from memory_service.domain.item_writing import UPDATABLE, Added
 from memory_service.domain.memories import Memories
 from memory_service.domain.ranking import ScoreWeights
 from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions, Selection
 from memory_service.errors import InvalidArgument
-from memory_service.records import ItemDraft, ItemKind, OnDuplicate, RequestKey, StateWrite
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import Part, each
 from memory_service.server.decisions import degradations, fill_explanation

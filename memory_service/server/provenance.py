@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from memory_service.data_model import Item, Provenance, ProvenanceDraft, SourceKind
 from memory_service.errors import InvalidArgument, LimitExceeded
 from memory_service.limits import Limits
-from memory_service.records import Item, Provenance, ProvenanceDraft, SourceKind
 from memory_service.server.values import fill_time, to_us
 from memory_service.v1 import memory_pb2 as pb
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from memory_service.data_model import RequestKey, RetrieveMode
 from memory_service.errors import InvalidArgument
-from memory_service.records import RequestKey, RetrieveMode
 from memory_service.runtime.yielding import give_way
 
 _MODES = {int(mode): mode for mode in RetrieveMode}

@@ -24,6 +24,7 @@ from memory_service.domain.page_tokens import PageTokens
 from memory_service.embedders.base import Embedder
 from memory_service.llms.base import Llm
 from memory_service.policies.base import CannotLoadPolicy, WritePolicy
+from memory_service.records.base import Store
 from memory_service.rerankers.base import CannotLoad, Reranker
 from memory_service.runtime.files import write_whole
 from memory_service.server.access.access import Access
@@ -38,7 +39,6 @@ from memory_service.server.reflection import Reflection
 from memory_service.server.services import Services
 from memory_service.server.soundness import watching_soundness
 from memory_service.server.transport import bind, check_transport
-from memory_service.stores.base import Store
 
 METADATA_BYTES_MAX = 16 * 1024
 """Metadata of a call as gRPC counts it: names, values and 32 bytes for each pair."""
@@ -55,13 +55,14 @@ def open_store(config: Config) -> Store:
     if config.store == "memory":
         if _data_key(config) is not None:
             raise BadConfig("the store memory has no files to encrypt: leave the encryption key out")
-        from memory_service.stores.memory import InMemoryStore
+        from memory_service.records.in_memory.store import InMemoryStore
 
         return InMemoryStore(history_us=history_us, namespace_bytes_max=room)
-    from memory_service.stores.hnsw import HnswStore, SpaceSettings
+    from memory_service.records.sqlite.disk_space import SpaceSettings
+    from memory_service.records.sqlite.store import SqliteStore
 
     space = SpaceSettings(config.disk_free_bytes_min, config.ballast_bytes)
-    return HnswStore(
+    return SqliteStore(
         config.data_dir,
         config.index,
         _data_key(config),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from memory_service.data_model import ChangeType, StateEntry, StateWrite
 from memory_service.domain.change_feed import Event
 from memory_service.errors import InvalidArgument
-from memory_service.records import ChangeType, StateEntry, StateWrite
 from memory_service.runtime.clock import now_us
 from memory_service.server.items import fill_item
 from memory_service.server.json_values import encoded_value

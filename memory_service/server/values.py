@@ -9,9 +9,9 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.struct_pb2 import Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from memory_service.data_model import Json
 from memory_service.errors import InvalidArgument
 from memory_service.limits import Limits
-from memory_service.records import Json
 from memory_service.server.json_values import decoded_struct, decoded_value, encoded_struct, encoded_value
 
 _SECOND_US = 1_000_000

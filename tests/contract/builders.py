@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from memory_service.records import (
+from memory_service.data_model import (
     CLIENT_MODEL,
     BinaryPart,
     ChatMessage,
@@ -29,7 +29,7 @@ from memory_service.records import (
     ToolCallResult,
     Vector,
 )
-from memory_service.stores.base import Store
+from memory_service.records.base import Store
 
 NOW = 1_700_000_000_000_000
 SECOND = 1_000_000

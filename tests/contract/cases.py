@@ -8,9 +8,9 @@ from pathlib import Path
 
 from memory_service.data_key import DataKey
 from memory_service.indexes.settings import IndexSettings
-from memory_service.stores.base import Store
-from memory_service.stores.hnsw import HnswStore
-from memory_service.stores.memory import InMemoryStore
+from memory_service.records.base import Store
+from memory_service.records.in_memory.store import InMemoryStore
+from memory_service.records.sqlite.store import SqliteStore
 
 # So few vectors reach the graph that small cases exercise it, with a merge every few writes.
 GRAPH = IndexSettings(exact_vectors_max=32, tail_vectors_max=8)
@@ -31,13 +31,13 @@ class StoreCase:
 
 STORES = (
     StoreCase("memory", lambda _: InMemoryStore()),
-    StoreCase("hnsw", lambda data_dir: HnswStore(data_dir, IndexSettings())),
-    StoreCase("hnsw-graph", lambda data_dir: HnswStore(data_dir, GRAPH), snapshots=True),
-    StoreCase("hnsw-evicting", lambda data_dir: HnswStore(data_dir, EVICTING), snapshots=True),
+    StoreCase("hnsw", lambda data_dir: SqliteStore(data_dir, IndexSettings())),
+    StoreCase("hnsw-graph", lambda data_dir: SqliteStore(data_dir, GRAPH), snapshots=True),
+    StoreCase("hnsw-evicting", lambda data_dir: SqliteStore(data_dir, EVICTING), snapshots=True),
 )
 KEY = DataKey(b"k" * 32)
 # What is proved of files is proved of encrypted ones, too; what an answer is does not depend on that.
-ENCRYPTED = StoreCase("hnsw-encrypted", lambda data_dir: HnswStore(data_dir, GRAPH, KEY), snapshots=True)
+ENCRYPTED = StoreCase("hnsw-encrypted", lambda data_dir: SqliteStore(data_dir, GRAPH, KEY), snapshots=True)
 
 
 def find_case(name: str) -> StoreCase:

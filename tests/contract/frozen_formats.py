@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from contract.builders import EVERYTHING, NOW, PLENTY, build_request, words_found
-from memory_service.stores.base import Store
+from memory_service.records.base import Store
 
 FROZEN = (3, 4, 5, 6)
 _FOLDER = Path(__file__).parents[1] / "data" / "formats"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from contract.builders import EVERYTHING, NOW, NS, PLENTY
-from memory_service.records import Change, ChangeType
-from memory_service.stores.base import Store
+from memory_service.data_model import Change, ChangeType
+from memory_service.records.base import Store
 
 _GONE = (ChangeType.ITEM_DELETED, ChangeType.ITEM_EXPIRED)
 _STATE_GONE = (ChangeType.STATE_DELETED, ChangeType.STATE_EXPIRED)

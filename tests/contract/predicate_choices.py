@@ -6,6 +6,17 @@ from random import Random
 from typing import Any
 
 from contract.builders import NOW, build_write
+from memory_service.data_model import (
+    ChatMessage,
+    Facet,
+    ItemKind,
+    ItemWrite,
+    Provenance,
+    Role,
+    SourceKind,
+    TextPart,
+    ToolCallResult,
+)
 from memory_service.predicates import (
     And,
     Comparison,
@@ -17,17 +28,6 @@ from memory_service.predicates import (
     Pattern,
     Predicate,
     Present,
-)
-from memory_service.records import (
-    ChatMessage,
-    Facet,
-    ItemKind,
-    ItemWrite,
-    Provenance,
-    Role,
-    SourceKind,
-    TextPart,
-    ToolCallResult,
 )
 
 IDS = [f"i{n}" for n in range(24)]

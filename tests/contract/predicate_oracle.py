@@ -5,8 +5,8 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from memory_service.data_model import ChatMessage, Item, ToolCallResult
 from memory_service.predicates import And, Comparison, Field, Not, Operator, Or, Pattern, Predicate, Present
-from memory_service.records import ChatMessage, Item, ToolCallResult
 
 _MISSING = object()
 _COMPARE: dict[str, Any] = {

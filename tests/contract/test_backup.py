@@ -23,9 +23,9 @@ from contract.builders import (
 from contract.cases import ENCRYPTED, STORES, StoreCase
 from contract.conftest import Stores
 from contract.invariants import assert_consistent
+from memory_service.data_model import Change
 from memory_service.errors import InvalidArgument, Unsupported
-from memory_service.records import Change
-from memory_service.stores.base import BackupReport, Store
+from memory_service.records.base import BackupReport, Store
 
 
 @pytest.fixture(params=[pytest.param(case, id=case.name) for case in (*STORES, ENCRYPTED)])

@@ -21,8 +21,7 @@ from contract.builders import (
     build_write,
 )
 from contract.cases import GRAPH
-from memory_service.errors import LimitExceeded
-from memory_service.records import (
+from memory_service.data_model import (
     Facet,
     ItemKind,
     ItemWrite,
@@ -32,16 +31,17 @@ from memory_service.records import (
     VectorFill,
     WritesBy,
 )
-from memory_service.stores import sqlite
-from memory_service.stores.base import Store
-from memory_service.stores.content_bytes import item_bytes, state_bytes
-from memory_service.stores.hnsw import HnswStore
-from memory_service.stores.memory import InMemoryStore
+from memory_service.errors import LimitExceeded
+from memory_service.records import sqlite
+from memory_service.records.base import Store
+from memory_service.records.content_bytes import item_bytes, state_bytes
+from memory_service.records.in_memory.store import InMemoryStore
+from memory_service.records.sqlite.store import SqliteStore
 
 LIMIT = 200_000
 MAKE: dict[str, Callable[[Path], Store]] = {
     "memory": lambda _: InMemoryStore(namespace_bytes_max=LIMIT),
-    "hnsw": lambda folder: HnswStore(folder, GRAPH, namespace_bytes_max=LIMIT),
+    "hnsw": lambda folder: SqliteStore(folder, GRAPH, namespace_bytes_max=LIMIT),
 }
 MALLORY = Provenance("mallory", "key", SourceKind.WEB, "https://example.com/é")
 

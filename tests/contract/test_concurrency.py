@@ -23,9 +23,9 @@ from contract.builders import (
     words_found,
 )
 from contract.invariants import assert_consistent
+from memory_service.data_model import OnDuplicate, Receipt, SearchQuery
 from memory_service.errors import AlreadyExists, Conflict, NotFound
-from memory_service.records import OnDuplicate, Receipt, SearchQuery
-from memory_service.stores.base import Store
+from memory_service.records.base import Store
 
 
 async def test_items_added_at_once_are_all_there_each_at_its_own_revision(store: Store) -> None:

@@ -13,8 +13,8 @@ import pytest
 from contract.builders import NOW, NS, build_write, found_by_vector, random_vectors, recall, word_scores
 from contract.cases import ENCRYPTED, STORES, StoreCase
 from contract.conftest import Stores
-from memory_service.records import OnDuplicate, Vector
-from memory_service.stores.base import Store
+from memory_service.data_model import OnDuplicate, Vector
+from memory_service.records.base import Store
 
 Damage = Callable[[Path, list[Path]], None]
 

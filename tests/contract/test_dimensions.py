@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from contract.builders import NOW, NS, axis_vector, build_write, scan_ids, search_hits
+from memory_service.data_model import CLIENT_MODEL, OnDuplicate, Receipt
 from memory_service.errors import InvalidArgument
-from memory_service.records import CLIENT_MODEL, OnDuplicate, Receipt
-from memory_service.stores.base import ModelMismatch, Store
+from memory_service.records.base import ModelMismatch, Store
 
 
 async def _dimension_and_model(store: Store) -> tuple[int, str]:

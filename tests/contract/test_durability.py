@@ -39,9 +39,9 @@ from contract.cases import ENCRYPTED, STORES, StoreCase
 from contract.conftest import Reopen, Stores
 from contract.invariants import assert_consistent
 from contract.writer_process import BATCH
+from memory_service.data_model import ChangeType, ItemWrite
 from memory_service.errors import MemoryServiceError
-from memory_service.records import ChangeType, ItemWrite
-from memory_service.stores.base import CannotOpen, Store
+from memory_service.records.base import CannotOpen, Store
 
 # Longer than any write takes: one that never ends fails its test instead of stalling it.
 HANG_S = 10

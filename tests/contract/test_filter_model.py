@@ -9,8 +9,8 @@ import pytest
 from contract.builders import NOW, NS, PLENTY, search_hits, words_found
 from contract.predicate_choices import IDS, TIMES, random_predicate, random_write
 from contract.predicate_oracle import holds
-from memory_service.records import Item, ItemFilter, ItemKind, OnDuplicate
-from memory_service.stores.base import Store
+from memory_service.data_model import Item, ItemFilter, ItemKind, OnDuplicate
+from memory_service.records.base import Store
 
 
 async def _change(store: Store, stored: dict[str, Item], choose: Random) -> None:

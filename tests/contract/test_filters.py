@@ -23,8 +23,7 @@ from contract.builders import (
 )
 from contract.conftest import Reopen
 from contract.predicate_oracle import holds
-from memory_service.predicates import And, Comparison, Field, FieldName, Not, Operator, Or, Present
-from memory_service.records import (
+from memory_service.data_model import (
     ChatMessage,
     Facet,
     Item,
@@ -36,7 +35,8 @@ from memory_service.records import (
     TextPart,
     Vector,
 )
-from memory_service.stores.base import Store
+from memory_service.predicates import And, Comparison, Field, FieldName, Not, Operator, Or, Present
+from memory_service.records.base import Store
 
 SHARES = (2, 10, 100, 1000, 10_000)
 COUNT = 10_000

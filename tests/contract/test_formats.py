@@ -22,9 +22,16 @@ from contract.builders import (
 )
 from contract.cases import STORES, StoreCase
 from contract.conftest import Stores
+from memory_service.data_model import (
+    CONVERSATION_KINDS,
+    ItemKind,
+    Provenance,
+    SearchQuery,
+    TextPart,
+    WritesBy,
+)
 from memory_service.indexes.analysis import Analyzer, pack_terms, unpack_terms
-from memory_service.records import CONVERSATION_KINDS, ItemKind, Provenance, SearchQuery, TextPart, WritesBy
-from memory_service.stores.base import CannotOpen
+from memory_service.records.base import CannotOpen
 
 # The tables as the first release made them.
 _FORMAT_1 = """

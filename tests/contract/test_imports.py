@@ -17,9 +17,9 @@ from contract.builders import (
     words_found,
 )
 from contract.invariants import assert_consistent
+from memory_service.data_model import ItemWrite, OnDuplicate, Receipt, StateEntry, StateWrite, TextPart
 from memory_service.errors import AlreadyExists, Conflict, FailedPrecondition, InvalidArgument
-from memory_service.records import ItemWrite, OnDuplicate, Receipt, StateEntry, StateWrite, TextPart
-from memory_service.stores.base import Store
+from memory_service.records.base import Store
 
 
 async def _import(

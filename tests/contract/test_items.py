@@ -20,9 +20,9 @@ from contract.builders import (
     words_found,
 )
 from contract.invariants import assert_consistent
+from memory_service.data_model import Content, ItemWrite, OnDuplicate, TextPart
 from memory_service.errors import AlreadyExists, Conflict, InvalidArgument, NotFound
-from memory_service.records import Content, ItemWrite, OnDuplicate, TextPart
-from memory_service.stores.base import Store
+from memory_service.records.base import Store
 
 ODD_IDS = [
     "'; DROP TABLE items;--",

@@ -20,8 +20,7 @@ from contract.builders import (
     scan_ids,
     search_hits,
 )
-from memory_service.errors import Conflict, FailedPrecondition, InvalidArgument
-from memory_service.records import (
+from memory_service.data_model import (
     CONVERSATION_KINDS,
     ChangeType,
     Facet,
@@ -31,7 +30,8 @@ from memory_service.records import (
     OnDuplicate,
     SearchQuery,
 )
-from memory_service.stores.base import Store
+from memory_service.errors import Conflict, FailedPrecondition, InvalidArgument
+from memory_service.records.base import Store
 
 FRAGMENTS = frozenset({ItemKind.FRAGMENT})
 

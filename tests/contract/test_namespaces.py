@@ -18,9 +18,9 @@ from contract.builders import (
     search_hits,
     words_found,
 )
+from memory_service.data_model import ChangeType, IndexInfo, NamespaceInfo
 from memory_service.errors import NotFound
-from memory_service.records import ChangeType, IndexInfo, NamespaceInfo
-from memory_service.stores.base import Store
+from memory_service.records.base import Store
 
 # In the order of their UTF-8 bytes. Some are prefixes of others, some differ only by case, by
 # normalisation, or by what a pattern or a path would make of them.

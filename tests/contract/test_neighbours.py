@@ -7,8 +7,8 @@ import random
 import pytest
 
 from contract.builders import EVERYTHING, NOW, NS, SECOND, build_write
-from memory_service.records import CONVERSATION_KINDS, Facet, ItemKind, ItemWrite, OnDuplicate
-from memory_service.stores.base import Store
+from memory_service.data_model import CONVERSATION_KINDS, Facet, ItemKind, ItemWrite, OnDuplicate
+from memory_service.records.base import Store
 
 
 def said(item_id: str, session: str = "s", **fields: object) -> ItemWrite:

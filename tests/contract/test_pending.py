@@ -26,8 +26,7 @@ from contract.builders import (
 from contract.conftest import Reopen, Stores
 from contract.invariants import assert_consistent
 from contract.older_formats import make_older
-from memory_service.errors import InvalidArgument, NotFound
-from memory_service.records import (
+from memory_service.data_model import (
     CLIENT_MODEL,
     ItemFilter,
     NamespaceInfo,
@@ -36,7 +35,8 @@ from memory_service.records import (
     Vector,
     VectorFill,
 )
-from memory_service.stores.base import ModelMismatch, Store
+from memory_service.errors import InvalidArgument, NotFound
+from memory_service.records.base import ModelMismatch, Store
 
 OTHER = "local:b"
 

@@ -9,9 +9,9 @@ import pytest
 from contract.builders import NOW, NS, SECOND, build_request, build_write, get_item, scan_ids, words_found
 from contract.conftest import Reopen, Stores
 from contract.invariants import assert_consistent
+from memory_service.data_model import HeldWrite, RequestKey, WritesBy
 from memory_service.errors import AlreadyExists, FailedPrecondition, NotFound
-from memory_service.records import HeldWrite, RequestKey, WritesBy
-from memory_service.stores.base import Store
+from memory_service.records.base import Store
 
 DAY = 24 * 3600 * SECOND
 

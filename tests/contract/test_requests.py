@@ -20,9 +20,9 @@ from contract.builders import (
     words_found,
 )
 from contract.conftest import Reopen
+from memory_service.data_model import Answer, OnDuplicate, Provenance, Receipt, RequestKey, TextPart, WritesBy
 from memory_service.errors import AlreadyExists, Conflict, FailedPrecondition, InvalidArgument, NotFound
-from memory_service.records import Answer, OnDuplicate, Provenance, Receipt, RequestKey, TextPart, WritesBy
-from memory_service.stores.base import Store
+from memory_service.records.base import Store
 
 FOREVER = 1 << 62
 

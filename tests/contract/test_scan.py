@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from contract.builders import EVERYTHING, NOW, NS, SECOND, build_write, scan_ids
-from memory_service.records import ItemFilter
-from memory_service.stores.base import Store
+from memory_service.data_model import ItemFilter
+from memory_service.records.base import Store
 
 SEPARATORS = ["=", ":", ",", ";", "/", "|", "\x1f", "\x00", "\n", '"', "'", "%", "\\"]
 

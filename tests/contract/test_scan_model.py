@@ -7,8 +7,8 @@ import random
 import pytest
 
 from contract.builders import NOW, NS, build_write
-from memory_service.records import Facet, Item, ItemFilter, ItemKind, ItemWrite, OnDuplicate
-from memory_service.stores.base import Store
+from memory_service.data_model import Facet, Item, ItemFilter, ItemKind, ItemWrite, OnDuplicate
+from memory_service.records.base import Store
 
 KINDS = (ItemKind.PLAIN, ItemKind.MESSAGE, ItemKind.RESPONSE, ItemKind.DOCUMENT)
 

@@ -22,8 +22,8 @@ from contract.builders import (
     word_scores,
     words_found,
 )
-from memory_service.records import Hits, ItemFilter, ItemWrite, OnDuplicate, SearchQuery
-from memory_service.stores.base import Store
+from memory_service.data_model import Hits, ItemFilter, ItemWrite, OnDuplicate, SearchQuery
+from memory_service.records.base import Store
 
 
 async def _add_vectors(store: Store, vectors: np.ndarray[Any, Any], **fields: Any) -> list[str]:

@@ -8,10 +8,10 @@ import random
 import pytest
 
 from contract.builders import NOW, NS, PLENTY, axis_vector, build_write, search_hits, word_scores, words_found
+from memory_service.data_model import Facet, ItemKind, ItemWrite, OnDuplicate
 from memory_service.indexes.lexical import K1, B
 from memory_service.indexes.turns import AFTER, BEFORE
-from memory_service.records import Facet, ItemKind, ItemWrite, OnDuplicate
-from memory_service.stores.base import Store
+from memory_service.records.base import Store
 
 _DAY = 86_400_000_000
 _WORDS = ["kiwi", "plum", "fig", "mango", "lime", "pear", "date", "nut"]

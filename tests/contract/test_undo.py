@@ -27,8 +27,7 @@ from contract.builders import (
 )
 from contract.conftest import Reopen, Stores
 from contract.invariants import assert_consistent
-from memory_service.errors import FailedPrecondition
-from memory_service.records import (
+from memory_service.data_model import (
     Facet,
     ItemKind,
     ItemWrite,
@@ -40,8 +39,9 @@ from memory_service.records import (
     UndoStep,
     WritesBy,
 )
+from memory_service.errors import FailedPrecondition
+from memory_service.records.base import HISTORY_US, Store
 from memory_service.runtime.caller import ANYBODY, Caller, set_caller
-from memory_service.stores.base import HISTORY_US, Store
 
 ADA = Provenance("ada", "key-1", trust=0.9)
 MALLORY = Provenance("mallory", "key-2", SourceKind.WEB, "https://example.com/", ("p",), "m", 0.2)

@@ -11,8 +11,8 @@ import pytest
 from contract.builders import NOW, NS, SECOND, build_state, build_write, get_item, scan_ids
 from contract.conftest import Reopen, Stores
 from contract.invariants import assert_consistent
-from memory_service.records import OnDuplicate, Provenance, WritesBy
-from memory_service.stores.base import HISTORY_US, Store
+from memory_service.data_model import OnDuplicate, Provenance, WritesBy
+from memory_service.records.base import HISTORY_US, Store
 
 ADA = Provenance("ada", "key-1")
 MALLORY = Provenance("mallory", "key-2")

@@ -17,8 +17,8 @@ from contract.builders import (
     get_item,
 )
 from contract.conftest import Reopen, Stores
-from memory_service.records import UNSET_IMPORTANCE, OnDuplicate, SearchQuery
-from memory_service.stores.base import Store
+from memory_service.data_model import UNSET_IMPORTANCE, OnDuplicate, SearchQuery
+from memory_service.records.base import Store
 
 Told = dict[str, tuple[int, float, int]]
 

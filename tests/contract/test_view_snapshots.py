@@ -26,14 +26,22 @@ from contract.builders import (
 from contract.cases import GRAPH
 from contract.view_contents import view_contents
 from faults.scale import drawn, rounds
+from memory_service.data_model import (
+    CLIENT_MODEL,
+    Facet,
+    ItemKind,
+    ItemWrite,
+    OnDuplicate,
+    VectorFill,
+    WritesBy,
+)
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.view import NamespaceView
-from memory_service.records import CLIENT_MODEL, Facet, ItemKind, ItemWrite, OnDuplicate, VectorFill, WritesBy
-from memory_service.stores.encryption import DataKey
-from memory_service.stores.hnsw import HnswStore
-from memory_service.stores.hnsw.snapshots import Snapshots
-from memory_service.stores.hnsw.view_loading import load_view
-from memory_service.stores.sqlite import connect
+from memory_service.records.sqlite.connection import connect
+from memory_service.records.sqlite.encryption import DataKey
+from memory_service.records.sqlite.store import SqliteStore
+from memory_service.views.loading import load_view
+from memory_service.views.snapshots import Snapshots
 
 DIMENSION = 16
 VECTORS = random_vectors(400, DIMENSION, stream=77)
@@ -44,7 +52,7 @@ KINDS = [None, None, ItemKind.MESSAGE, ItemKind.USER_MEMORY, ItemKind.DOCUMENT]
 class Writer:
     """Does whatever can be done to the items of a namespace, drawn at random."""
 
-    def __init__(self, store: HnswStore, chance: random.Random) -> None:
+    def __init__(self, store: SqliteStore, chance: random.Random) -> None:
         self.store = store
         self.chance = chance
         self.model = CLIENT_MODEL
@@ -162,7 +170,7 @@ async def test_a_view_made_of_a_snapshot_says_what_the_records_say(
     data_dir = tmp_path / "data"
     used: Counter[str] = Counter()
     for _ in range(rounds(2, 12)):
-        store = HnswStore(data_dir, GRAPH, key)
+        store = SqliteStore(data_dir, GRAPH, key)
         await store.open()
         writer = Writer(store, chance)
         if await store.namespace(NS) is None:
@@ -190,7 +198,7 @@ async def test_a_view_made_of_a_snapshot_follows_what_is_written_then(tmp_path: 
     chance = drawn("views go on")
     for _ in range(rounds(2, 20)):
         data_dir = tmp_path / "data"
-        store = HnswStore(data_dir, GRAPH)
+        store = SqliteStore(data_dir, GRAPH)
         await store.open()
         await Writer(store, chance).fill()
         await store.close()

@@ -26,12 +26,12 @@ from jwt import api_jwt
 
 from memory_service.cli import main
 from memory_service.domain.change_feed import ChangeFeed
+from memory_service.records import sqlite
+from memory_service.records.sqlite import commit_queue, state_writes, store
+from memory_service.records.sqlite.store import SqliteStore
 from memory_service.runtime import clock, files
 from memory_service.server import server
 from memory_service.server.access import access
-from memory_service.stores import sqlite
-from memory_service.stores.hnsw import commit_queue, state_writes, store
-from memory_service.stores.hnsw.store import HnswStore
 
 
 def broken_compare_and_set() -> None:
@@ -51,9 +51,9 @@ def broken_compare_and_set() -> None:
 
 def stale_read() -> None:
     """Of four loads of the same states three are answered like the load before."""
-    right, before, calls = HnswStore.load_states, {}, Counter[Any]()
+    right, before, calls = SqliteStore.load_states, {}, Counter[Any]()
 
-    async def wrong(self: HnswStore, namespace: str, keys: Sequence[str]) -> Any:
+    async def wrong(self: SqliteStore, namespace: str, keys: Sequence[str]) -> Any:
         asked = (namespace, *keys)
         calls[asked] += 1
         if calls[asked] % 4 and asked in before:
@@ -61,7 +61,7 @@ def stale_read() -> None:
         before[asked] = await right(self, namespace, keys)
         return before[asked]
 
-    HnswStore.load_states = wrong  # type: ignore[method-assign]
+    SqliteStore.load_states = wrong  # type: ignore[method-assign]
 
 
 def lost_write() -> None:
@@ -78,16 +78,16 @@ def lost_write() -> None:
 
 def stale_view() -> None:
     """What List goes by lacks the last write of the namespace."""
-    right, last = HnswStore._publish, dict[str, Any]()
+    right, last = SqliteStore._publish, dict[str, Any]()
 
-    def wrong(self: HnswStore, outcome: Any) -> None:
+    def wrong(self: SqliteStore, outcome: Any) -> None:
         if outcome.info is None:
             return
         if (before := last.get(outcome.info.name)) is not None:
             right(self, before)
         last[outcome.info.name] = outcome
 
-    HnswStore._publish = wrong  # type: ignore[method-assign]
+    SqliteStore._publish = wrong  # type: ignore[method-assign]
 
 
 def late_publication() -> None:

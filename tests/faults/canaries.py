@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memory_service.records import Vector
+from memory_service.data_model import Vector
 
 _CANARY = re.compile(rb"canary-[a-z0-9-]+?-x")
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from contract.cases import GRAPH
 from faults.disk import Disk, put
 from memory_service.cli import main
-from memory_service.stores.hnsw import HnswStore
+from memory_service.records.sqlite.store import SqliteStore
 
 
 class Span(msgspec.Struct):
@@ -28,7 +28,7 @@ class Span(msgspec.Struct):
 
 async def migrate(data_dir: Path, disk: Disk) -> int:
     """Open a folder of an earlier format; return when that was done."""
-    store = HnswStore(data_dir, GRAPH)
+    store = SqliteStore(data_dir, GRAPH)
     await store.open()
     done = disk["records"]
     await store.close()

@@ -19,8 +19,8 @@ from contract.cases import find_case
 from faults.disk import SYNC, Disk
 from faults.store_workload import CASE, NAMESPACES, Operation, Plan
 from memory_service.errors import MemoryServiceError, StorageFull, Unavailable
-from memory_service.stores.base import CannotOpen
-from memory_service.stores.hnsw import HnswStore
+from memory_service.records.base import CannotOpen
+from memory_service.records.sqlite.store import SqliteStore
 
 _ROUNDS = 24
 _FLUSHED, _BACKED_UP, _REOPENED = (6, 13, 20), (9,), (16,)
@@ -59,7 +59,7 @@ class Run:
     def __init__(self, disk: Disk, data_dir: Path, case: Case) -> None:
         self._disk = disk
         self._data_dir = data_dir
-        self._store: HnswStore | None = None
+        self._store: SqliteStore | None = None
         self.told = Told(case)
 
     async def _attempt(self, what: Awaitable[object]) -> Exception | None:
@@ -79,7 +79,7 @@ class Run:
         # A server that cannot open its records ends, and is started again.
         for _ in range(2):
             store = find_case(CASE).make(self._data_dir)
-            assert isinstance(store, HnswStore)
+            assert isinstance(store, SqliteStore)
             self._disk["failed_records"] = 0
             if await self._attempt(store.open()) is None:
                 self._store = store

@@ -14,9 +14,9 @@ from contract.builders import EVERYTHING, NOW, PLENTY, found_by_vector
 from contract.cases import ENCRYPTED, KEY, find_case
 from contract.invariants import assert_consistent
 from faults.store_workload import CASE, NAMESPACES, SCRATCH, Operation, item, state, vector_of
-from memory_service.records import TextPart
-from memory_service.stores.base import Store
-from memory_service.stores.sqlite import open_unchanged
+from memory_service.data_model import TextPart
+from memory_service.records.base import Store
+from memory_service.records.sqlite.connection import open_unchanged
 
 
 class Held(NamedTuple):

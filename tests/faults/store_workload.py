@@ -18,8 +18,8 @@ import numpy as np
 from contract.builders import NOW, build_request, build_state, build_write, words_found
 from contract.cases import find_case
 from faults.disk import Disk, put
-from memory_service.records import OnDuplicate, Vector
-from memory_service.stores.hnsw import HnswStore
+from memory_service.data_model import OnDuplicate, Vector
+from memory_service.records.sqlite.store import SqliteStore
 
 CASE = "hnsw-graph"
 NAMESPACES = ("ada", "bob")
@@ -66,7 +66,7 @@ def state(namespace: str, key: str) -> str:
     return f"state {namespace} {key}"
 
 
-Call = Callable[[HnswStore], Awaitable[object]]
+Call = Callable[[SqliteStore], Awaitable[object]]
 
 
 class Plan:
@@ -159,7 +159,7 @@ class Plan:
         return Operation(effects, request.id), lambda store: store.reset(namespace, request=request)
 
 
-async def _make(disk: Disk, store: HnswStore, operation: Operation, call: Call) -> None:
+async def _make(disk: Disk, store: SqliteStore, operation: Operation, call: Call) -> None:
     operation.begun = disk["records"]
     await call(store)
     operation.acknowledged = disk["records"]
@@ -194,9 +194,9 @@ async def work(
     return Work(made, opening, opened)
 
 
-async def _open(data_dir: Path, case: str, *, normal: bool) -> HnswStore:
+async def _open(data_dir: Path, case: str, *, normal: bool) -> SqliteStore:
     store = find_case(case).make(data_dir)
-    assert isinstance(store, HnswStore)
+    assert isinstance(store, SqliteStore)
     await store.open()
     if normal:
         store._writer.execute("PRAGMA synchronous = NORMAL")

@@ -32,10 +32,10 @@ from contract.builders import (
 from contract.cases import GRAPH
 from faults.scale import drawn, rounds
 from grpc_api import SMALL_GRAPHS, Connect
-from memory_service.records import OnDuplicate
-from memory_service.stores.hnsw import HnswStore
-from memory_service.stores.hnsw.snapshots import Snapshots, checksum
+from memory_service.data_model import OnDuplicate
+from memory_service.records.sqlite.store import SqliteStore
 from memory_service.v1 import memory_pb2 as pb
+from memory_service.views.snapshots import Snapshots, checksum
 from server_process import ServerProcess
 
 NAMESPACES = ("ada", "bob")
@@ -52,7 +52,7 @@ def vectors_of(namespace: str) -> np.ndarray[Any, np.dtype[np.float32]]:
 
 async def fill(data_dir: Path, dimension: int = DIMENSION, count: int = COUNT) -> None:
     """Make a data directory whose namespaces have their graphs saved."""
-    store = HnswStore(data_dir, GRAPH)
+    store = SqliteStore(data_dir, GRAPH)
     await store.open()
     for namespace in NAMESPACES:
         vectors = vectors_of(namespace)[:count, :dimension]
@@ -304,7 +304,7 @@ def _stale(*, with_manifests: bool) -> Damage:
 
 async def write_again(data_dir: Path) -> None:
     """Give every item another item's vector, and then its own again."""
-    store = HnswStore(data_dir, GRAPH)
+    store = SqliteStore(data_dir, GRAPH)
     await store.open()
     for namespace in NAMESPACES:
         for vectors in (vectors_of(namespace)[::-1], vectors_of(namespace)):
@@ -368,7 +368,7 @@ DAMAGES: dict[str, Damage] = {
 async def check(data_dir: Path) -> None:
     """Every search answers from the records, now and when the files are mended."""
     for _ in range(2):
-        store = HnswStore(data_dir, GRAPH)
+        store = SqliteStore(data_dir, GRAPH)
         await store.open()
         for namespace in NAMESPACES:
             live = {f"i{n}": vector for n, vector in enumerate(vectors_of(namespace))}
@@ -400,7 +400,7 @@ def test_a_whole_snapshot_is_used(whole: Path, tmp_path: Path) -> None:
     """Or the others say nothing; and a damaged one is not. A graph tells neither: it is soon built anew."""
 
     async def search(data_dir: Path) -> None:
-        store = HnswStore(data_dir, GRAPH)
+        store = SqliteStore(data_dir, GRAPH)
         await store.open()
         await found_by_vector(store, QUERIES[0], NAMESPACES[0])
         await store.close()
@@ -418,7 +418,7 @@ def test_whole_columns_are_used(whole: Path, tmp_path: Path) -> None:
     """And damaged ones are not: the records, in which the words are lost here, tell one from the other."""
 
     async def found(data_dir: Path) -> set[str]:
-        store = HnswStore(data_dir, GRAPH)
+        store = SqliteStore(data_dir, GRAPH)
         await store.open()
         found = await words_found(store, "kiwi", NAMESPACES[0])
         await store.close()

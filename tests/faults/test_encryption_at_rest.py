@@ -24,12 +24,12 @@ from grpc_api import SMALL_GRAPHS, Api, Connect, eventually, outcome
 from memory_service.cli import main
 from memory_service.config import BadConfig, Config
 from memory_service.data_key import DataKey, read_key
-from memory_service.records import TextPart
+from memory_service.data_model import TextPart
+from memory_service.records.base import CannotOpen
+from memory_service.records.sqlite.store import SqliteStore
 from memory_service.server.server import open_store
-from memory_service.stores.base import CannotOpen
-from memory_service.stores.hnsw import HnswStore
-from memory_service.stores.hnsw.sealed_files import SealedFiles
 from memory_service.v1 import admin_pb2, memory_pb2
+from memory_service.views.sealed_files import SealedFiles
 from server_process import ServerProcess
 
 NS = canary("namespace")
@@ -59,7 +59,7 @@ def texts(data_dir: Path, key_file: Path | None, namespace: str = "a") -> list[s
     """Open a folder as a server does, without one; return the texts in a namespace. Raises CannotOpen."""
 
     async def read() -> list[str]:
-        store = HnswStore(data_dir, key=read_key(key_file))
+        store = SqliteStore(data_dir, key=read_key(key_file))
         await store.open()
         try:
             positions = await store.scan(namespace, EVERYTHING, -1, newest=False)

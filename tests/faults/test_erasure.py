@@ -31,7 +31,7 @@ from contract.invariants import assert_consistent
 from faults.canaries import canaries_in, canary, contents, unit_vectors, vectors_in
 from faults.scale import drawn, rounds
 from grpc_api import METHODS, SMALL_GRAPHS, Api, Connect, json_value, outcome, struct, valid_request
-from memory_service.records import (
+from memory_service.data_model import (
     Answer,
     BinaryPart,
     ChatMessage,
@@ -49,8 +49,8 @@ from memory_service.records import (
     ToolCallResult,
     Vector,
 )
+from memory_service.records.sqlite.store import SqliteStore
 from memory_service.runtime.clock import now_us
-from memory_service.stores.hnsw import HnswStore
 from memory_service.v1 import (
     admin_pb2,
     memory_pb2,
@@ -64,13 +64,13 @@ from server_process import ServerProcess
 
 KEPT = "kept"
 VECTORS = dict(zip((f"i{n}" for n in range(90)), unit_vectors(90, stream=1), strict=True))
-End = Callable[[HnswStore], Awaitable[object]]
+End = Callable[[SqliteStore], Awaitable[object]]
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[HnswStore]:
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
     """A store with a graph of few vectors."""
-    opened = HnswStore(tmp_path / "data", GRAPH)
+    opened = SqliteStore(tmp_path / "data", GRAPH)
     await opened.open()
     yield opened
     await opened.close()
@@ -96,7 +96,7 @@ def planted() -> dict[str, Content]:
     }
 
 
-async def plant(store: HnswStore, namespace: str = NS, expire_us: int | None = None) -> None:
+async def plant(store: SqliteStore, namespace: str = NS, expire_us: int | None = None) -> None:
     """Write items and states with canaries in all that a caller says, and vectors, into a graph."""
     common: dict[str, Any] = {
         "labels": {canary("label"): canary("label-value")},
@@ -121,7 +121,7 @@ async def plant(store: HnswStore, namespace: str = NS, expire_us: int | None = N
 
 
 async def keep_answer(
-    store: HnswStore, namespace: str, name: str, items: list[str], states: list[str]
+    store: SqliteStore, namespace: str, name: str, items: list[str], states: list[str]
 ) -> None:
     """Keep an answer, a canary, that tells of items and states."""
 
@@ -131,14 +131,14 @@ async def keep_answer(
     await store.record_request(namespace, Receipt(0), RequestKey(name, b"body", complete))
 
 
-async def _delete_each(store: HnswStore) -> None:
+async def _delete_each(store: SqliteStore) -> None:
     for item_id in (*planted(), *VECTORS):
         await store.delete_item(NS, item_id, now_us=NOW, request=build_request(f"d-{item_id}"))
     for n in range(3):
         await store.delete_state(NS, f"k{n}", now_us=NOW)
 
 
-async def _replace_each(store: HnswStore) -> None:
+async def _replace_each(store: SqliteStore) -> None:
     writes = [build_write(item_id) for item_id in (*planted(), *VECTORS)]
     states = [build_state(f"k{n}", description="") for n in range(3)]
     await store.add_items(NS, writes, states=states, on_duplicate=OnDuplicate.REPLACE)
@@ -147,7 +147,7 @@ async def _replace_each(store: HnswStore) -> None:
     await store.remove_expired(now_us() + 31 * 24 * 3600 * SECOND, 0, 1000)
 
 
-async def _clear_and_delete(store: HnswStore) -> None:
+async def _clear_and_delete(store: SqliteStore) -> None:
     await store.clear_states(NS)
     await store.add_items(NS, [], removals=[*planted(), *VECTORS])
 
@@ -163,7 +163,7 @@ ENDS: dict[str, End] = {
 
 
 @pytest.mark.parametrize("end", ENDS)
-async def test_contents_that_ended_are_in_no_file(store: HnswStore, tmp_path: Path, end: str) -> None:
+async def test_contents_that_ended_are_in_no_file(store: SqliteStore, tmp_path: Path, end: str) -> None:
     vectors = {f"kept-{n}": vector for n, vector in enumerate(unit_vectors(50, stream=2))}
     await store.add_items(KEPT, [build_write(name, canary(name), v) for name, v in vectors.items()])
     await plant(store, expire_us=NOW + 1 if end == "expired" else None)
@@ -185,14 +185,14 @@ async def test_contents_that_ended_are_in_no_file(store: HnswStore, tmp_path: Pa
     assert vectors_in(after, vectors) == set(vectors)
 
 
-async def test_a_deletion_is_finished_after_a_crash(store: HnswStore, tmp_path: Path) -> None:
+async def test_a_deletion_is_finished_after_a_crash(store: SqliteStore, tmp_path: Path) -> None:
     await plant(store)
     await store.flush()
     await _delete_each(store)
     # What a process leaves that ends here.
     shutil.copytree(tmp_path / "data", tmp_path / "crashed")
     assert vectors_in(contents(tmp_path / "crashed"), VECTORS) == set(VECTORS)
-    again = HnswStore(tmp_path / "crashed", GRAPH)
+    again = SqliteStore(tmp_path / "crashed", GRAPH)
     await again.open()
     try:
         await again.flush()
@@ -203,7 +203,7 @@ async def test_a_deletion_is_finished_after_a_crash(store: HnswStore, tmp_path: 
 
 
 async def test_vectors_of_a_namespace_that_is_not_loaded_leave_its_graph(tmp_path: Path) -> None:
-    store = HnswStore(tmp_path / "data", GRAPH)
+    store = SqliteStore(tmp_path / "data", GRAPH)
     await store.open()
     await plant(store)
     await store.close()
@@ -218,7 +218,7 @@ async def test_vectors_of_a_namespace_that_is_not_loaded_leave_its_graph(tmp_pat
 
 
 async def test_a_graph_saved_without_its_deleted_vectors_finds_all_others(tmp_path: Path) -> None:
-    store = HnswStore(tmp_path / "data", GRAPH)
+    store = SqliteStore(tmp_path / "data", GRAPH)
     await store.open()
     vectors = {f"v{n}": vector for n, vector in enumerate(random_vectors(600))}
     await store.add_items(NS, [build_write(name, "", vector) for name, vector in vectors.items()])
@@ -243,7 +243,7 @@ async def test_a_graph_saved_without_its_deleted_vectors_finds_all_others(tmp_pa
 
 
 async def test_what_is_deleted_bit_by_bit_leaves_no_bits_in_pages_that_were_split(
-    store: HnswStore, tmp_path: Path
+    store: SqliteStore, tmp_path: Path
 ) -> None:
     chance = drawn("splits")
     live: dict[str, str] = {}
@@ -260,7 +260,7 @@ async def test_what_is_deleted_bit_by_bit_leaves_no_bits_in_pages_that_were_spli
     await assert_consistent(store)
 
 
-async def test_nothing_is_written_anew_where_nothing_was_deleted(store: HnswStore, tmp_path: Path) -> None:
+async def test_nothing_is_written_anew_where_nothing_was_deleted(store: SqliteStore, tmp_path: Path) -> None:
     await store.add_items(NS, [build_write(f"i{n}", "kiwi " * 100) for n in range(200)])
     await store.flush()
     await store.delete_item(NS, "i0", now_us=NOW)
@@ -273,7 +273,7 @@ async def test_nothing_is_written_anew_where_nothing_was_deleted(store: HnswStor
 
 
 async def test_a_repeated_request_is_answered_alike_although_its_description_is_not_kept_twice(
-    store: HnswStore,
+    store: SqliteStore,
 ) -> None:
     request = build_request("r")
     first = await store.save_state(NS, build_state("k", description="why"), request=request)
@@ -287,7 +287,7 @@ async def test_a_repeated_request_is_answered_alike_although_its_description_is_
 
 
 async def test_an_answer_is_kept_no_longer_than_the_version_it_tells_of(tmp_path: Path) -> None:
-    store = HnswStore(tmp_path / "data", GRAPH, history_us=0)
+    store = SqliteStore(tmp_path / "data", GRAPH, history_us=0)
     await store.open()
     await plant(store)
     await store.add_items(NS, [build_write("i7")], on_duplicate=OnDuplicate.REPLACE)

@@ -17,8 +17,8 @@ from contract.older_formats import make_older
 from faults.load import SWEEP, Writer, all_writers, check_all, under_load
 from faults.scale import SOAK, drawn
 from grpc_api import SMALL_GRAPHS, Api, eventually
+from memory_service.records.sqlite.schema import FORMAT
 from memory_service.runtime.failpoints import VARIABLE
-from memory_service.stores.hnsw.schema import FORMAT
 from server_process import ServerProcess
 
 SETTINGS = {**SMALL_GRAPHS, **SWEEP}

@@ -35,11 +35,11 @@ from faults.folder_workload import Span
 from faults.recorded import RecordedDisk
 from faults.scale import drawn, rounds
 from memory_service.data_key import DataKey
-from memory_service.records import Provenance, TextPart, WritesBy
-from memory_service.stores.base import CannotOpen
-from memory_service.stores.hnsw import HnswStore
-from memory_service.stores.hnsw.backups import rewrite_with_key
-from memory_service.stores.hnsw.schema import FORMAT
+from memory_service.data_model import Provenance, TextPart, WritesBy
+from memory_service.records.base import CannotOpen
+from memory_service.records.sqlite.backups import rewrite_with_key
+from memory_service.records.sqlite.schema import FORMAT
+from memory_service.records.sqlite.store import SqliteStore
 
 COPY = f"records-before-format-{FORMAT}.db"
 EARLIER = range(1, FORMAT)
@@ -52,7 +52,7 @@ import asyncio, os, signal, sys, threading
 from pathlib import Path
 import apsw
 from contract.cases import GRAPH
-from memory_service.stores.hnsw import HnswStore
+from memory_service.records.sqlite.store import SqliteStore
 
 left = int(sys.argv[2])
 def step(*_):
@@ -64,7 +64,7 @@ def step(*_):
 apsw.connection_hooks.append(lambda connection: connection.set_exec_trace(step))
 sys.addaudithook(lambda event, _: event in ("os.rename", "os.remove") and step() and None)
 async def main():
-    store = HnswStore(Path(sys.argv[1]), GRAPH)
+    store = SqliteStore(Path(sys.argv[1]), GRAPH)
     await store.open()
 asyncio.run(main())
 print("steps", int(sys.argv[2]) - left, flush=True)
@@ -74,7 +74,7 @@ os._exit(0)
 
 async def fill(data_dir: Path, number: int) -> None:
     """Write a closed data folder of an earlier format."""
-    store = HnswStore(data_dir, GRAPH)
+    store = SqliteStore(data_dir, GRAPH)
     await store.open()
     await store.add_items(NS, [build_write(f"i{n}", f"kiwi w{n}", VECTORS[n]) for n in range(60)])
     await store.save_state(NS, build_state("k", {"v": 1}))
@@ -84,7 +84,7 @@ async def fill(data_dir: Path, number: int) -> None:
 
 async def check(data_dir: Path, key: DataKey | None = None) -> None:
     """Open a folder, and assert that all is there and can be written to."""
-    store = HnswStore(data_dir, GRAPH, key)
+    store = SqliteStore(data_dir, GRAPH, key)
     await store.open()
     try:
         ids = [f"i{n}" for n in range(60)]
@@ -118,7 +118,7 @@ async def check_folder(folder: str, data_dir: Path) -> None:
 
 async def check_frozen(data_dir: Path, number: int, key: DataKey | None = None) -> None:
     """Open a frozen folder, and assert that it reads as it did."""
-    store = HnswStore(data_dir, GRAPH, key)
+    store = SqliteStore(data_dir, GRAPH, key)
     await store.open()
     try:
         then, now = read_then(number), await read_all(store)
@@ -241,7 +241,7 @@ async def test_what_the_code_of_its_time_wrote_is_written_to_and_repeated_as_its
     tmp_path: Path, number: int
 ) -> None:
     write_frozen(tmp_path, number)
-    store = HnswStore(tmp_path, GRAPH)
+    store = SqliteStore(tmp_path, GRAPH)
     await store.open()
     try:
         # An answer that was lost then is given now, and what it did is not done again.
@@ -265,7 +265,7 @@ async def test_what_the_code_of_its_time_wrote_is_written_to_and_repeated_as_its
 
 
 async def test_nothing_is_copied_where_nothing_is_migrated(tmp_path: Path) -> None:
-    store = HnswStore(tmp_path, GRAPH)
+    store = SqliteStore(tmp_path, GRAPH)
     for _ in range(2):
         await store.open()
         await store.close()
@@ -367,7 +367,7 @@ async def test_without_room_for_the_copy_nothing_is_changed(tmp_path: Path) -> N
         with pytest.raises(
             CannotOpen, match=f"no copy of them could be written to .*{COPY}.*nothing was changed"
         ):
-            await HnswStore(tmp_path, GRAPH).open()
+            await SqliteStore(tmp_path, GRAPH).open()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert shape(records)[0] == 1
@@ -382,7 +382,7 @@ async def test_the_copy_is_removed_after_a_week(tmp_path: Path) -> None:
     os.utime(tmp_path / COPY, (0, time.time() - 6 * day))
     await check(tmp_path)
     assert (tmp_path / COPY).exists()
-    store = HnswStore(tmp_path, GRAPH)
+    store = SqliteStore(tmp_path, GRAPH)
     await store.open()
     os.utime(tmp_path / COPY, (0, time.time() - 8 * day))
     await store.flush()

@@ -24,7 +24,7 @@ from memory_service.audit.verification import Verdict, entries, verify
 from memory_service.credentials.key_changes import NewKey, create
 from memory_service.credentials.key_file import FILE_NAME, BadKeyFile, KeyFile
 from memory_service.data_key import KEY_VARIABLE, DataKey
-from memory_service.stores.hnsw import HnswStore
+from memory_service.records.sqlite.store import SqliteStore
 from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
 
@@ -212,7 +212,7 @@ def test_after_a_loss_of_power_nothing_is_gone_without_an_entry(tmp_path: Path) 
 
 async def ids_in(data_dir: Path) -> set[str]:
     """The ids of the items in a folder."""
-    store = HnswStore(data_dir, GRAPH)
+    store = SqliteStore(data_dir, GRAPH)
     await store.open()
     try:
         return set(await scan_ids(store))

@@ -15,7 +15,7 @@ from credentials import keys_in
 from faults.disk import Disk
 from faults.scale import rounds
 from grpc_api import Api, Connect, decode, eventually, outcome, refusal
-from memory_service.stores.hnsw.backup_checks import verify_backup
+from memory_service.records.sqlite.backup_checks import verify_backup
 from memory_service.v1 import admin_pb2
 from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess

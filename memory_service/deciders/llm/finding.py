@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from memory_service.data_model import Role
 from memory_service.deciders.base import (
     REASONING_CHARS_MAX,
     REASONING_CHARS_MIN,
@@ -21,7 +22,6 @@ from memory_service.deciders.rules.importance import temporary_words, vague_word
 from memory_service.deciders.rules.rephrasing import third_person
 from memory_service.deciders.rules.requests import without_request
 from memory_service.decisions import Failure, FailureReason
-from memory_service.records import Role
 
 ANSWER_TOKENS_MAX = 2000
 _QUOTE_CHARS_MAX = 500

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 import Stemmer
 
+from memory_service.data_model import Contribution, StateEntry, Vector
 from memory_service.deciders.base import VALUE_BYTES_SEARCHED, Candidate, KeySearch, Relevance
-from memory_service.records import Contribution, StateEntry, Vector
 from memory_service.runtime.yielding import each
 
 LEXICAL_WEIGHT = 0.7

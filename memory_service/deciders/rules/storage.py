@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 import re
 
+from memory_service.data_model import Json
 from memory_service.deciders.base import Keeping
 from memory_service.deciders.rules.relevance import CAMEL_BOUNDARY
-from memory_service.records import Json
 
 _LASTING = frozenset(
     """

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from memory_service.data_model import Receipt, RequestKey
 from memory_service.deciders.base import EXPLICIT_REQUEST, Adjustment, Deciding, Importance
 from memory_service.decisions import DecidedBy
 from memory_service.domain.answers import Answering, check_new
@@ -18,7 +19,6 @@ from memory_service.domain.facts.settling import Parts
 from memory_service.domain.item_writing import Added
 from memory_service.domain.retrieval import Selection
 from memory_service.errors import Conflict, InvalidArgument
-from memory_service.records import Receipt, RequestKey
 from memory_service.runtime.clock import now_us
 
 CORRECTABLE = frozenset(

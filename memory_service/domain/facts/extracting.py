@@ -7,6 +7,7 @@ from functools import partial
 
 import msgspec
 
+from memory_service.data_model import ChatMessage, Item, Role
 from memory_service.deciders.base import CONTENT_CHARS_MAX, CONTENT_CHARS_MIN, Deciding
 from memory_service.decisions import DecidedBy
 from memory_service.domain.answers import Answering, check_new
@@ -21,7 +22,6 @@ from memory_service.domain.item_writing import Added
 from memory_service.domain.retrieval import Selection
 from memory_service.domain.search_text import search_text
 from memory_service.errors import InvalidArgument
-from memory_service.records import ChatMessage, Item, Role
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import each, give_way
 

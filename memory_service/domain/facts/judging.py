@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
+from memory_service.data_model import RetrieveMode, Vector
 from memory_service.deciders.base import Deciding, Relation
 from memory_service.decisions import DecidedBy
 from memory_service.domain.embedding import Degradation, TextEmbedding
@@ -14,8 +15,7 @@ from memory_service.domain.facts.neighbour import NEIGHBOURS, Neighbour, Pending
 from memory_service.domain.facts.reading import Wanted
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions
 from memory_service.errors import Unavailable
-from memory_service.records import RetrieveMode, Vector
-from memory_service.stores.base import Store
+from memory_service.records.base import Store
 
 
 class Judgement(msgspec.Struct):

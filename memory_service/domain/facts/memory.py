@@ -7,9 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from memory_service.deciders.base import Category, Importance
-from memory_service.decisions import DecidedBy
-from memory_service.records import (
+from memory_service.data_model import (
     UNATTRIBUTED,
     Facet,
     Item,
@@ -21,6 +19,8 @@ from memory_service.records import (
     SourceKind,
     TextPart,
 )
+from memory_service.deciders.base import Category, Importance
+from memory_service.decisions import DecidedBy
 
 # What a Timestamp can say: from the year 1 to the end of 9999.
 _Time = Annotated[int, msgspec.Meta(ge=-62_135_596_800_000_000, lt=253_402_300_800_000_000)]

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
+from memory_service.data_model import Vector
 from memory_service.deciders.base import Known
 from memory_service.domain.facts.memory import Memory
-from memory_service.records import Vector
 
 NEIGHBOURS = 12
 _WORD = re.compile(r"\w+")

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import msgspec
 
+from memory_service.data_model import Json
 from memory_service.deciders.base import Category, Deciding
 from memory_service.decisions import DecidedBy
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.facts.memory import Memory, Source
-from memory_service.records import Json
 
 
 class OnContradiction(enum.IntEnum):

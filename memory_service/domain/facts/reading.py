@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from memory_service.data_model import ItemKind, RetrieveMode, SourceKind
 from memory_service.deciders.base import Category
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation
@@ -16,10 +17,9 @@ from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.ranking import Shares
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
 from memory_service.errors import InvalidArgument, NotFound
-from memory_service.records import ItemKind, RetrieveMode, SourceKind
+from memory_service.records.base import Store
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import each
-from memory_service.stores.base import Store
 from memory_service.tokens import estimate_tokens
 
 KINDS = frozenset({ItemKind.USER_MEMORY})

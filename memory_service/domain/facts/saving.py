@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Protocol, TypeVar
 
+from memory_service.data_model import OnDuplicate, RequestKey
 from memory_service.deciders.base import (
     CONTENT_CHARS_MAX,
     CONTENT_CHARS_MIN,
@@ -22,7 +23,6 @@ from memory_service.domain.facts.settling import Parts
 from memory_service.domain.ids import new_id
 from memory_service.domain.item_writing import Added, Complete
 from memory_service.errors import InvalidArgument
-from memory_service.records import OnDuplicate, RequestKey
 from memory_service.runtime.clock import now_us
 
 

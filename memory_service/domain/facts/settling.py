@@ -14,7 +14,7 @@ from memory_service.domain.facts.judging import Judging
 from memory_service.domain.facts.reading import MemoryReading
 from memory_service.domain.memories import Memories
 from memory_service.errors import Conflict
-from memory_service.stores.base import Store
+from memory_service.records.base import Store
 
 P = TypeVar("P")
 R = TypeVar("R")

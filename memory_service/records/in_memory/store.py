@@ -1,0 +1,808 @@
+"""A store in memory: exact search, nothing on disk. The oracle that other stores are tested against."""
+
+from __future__ import annotations
+
+import dataclasses
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+from msgspec import UNSET
+
+from memory_service.data_model import (
+    Around,
+    Change,
+    ChangeType,
+    HeldWrite,
+    Hits,
+    IndexInfo,
+    Item,
+    ItemFilter,
+    ItemWrite,
+    NamespaceInfo,
+    OnDuplicate,
+    Receipt,
+    RequestKey,
+    SearchQuery,
+    StateEntry,
+    StateWrite,
+    UndoStep,
+    VectorFill,
+    WritesBy,
+)
+from memory_service.errors import AlreadyExists, Conflict, NotFound, Unsupported
+from memory_service.indexes.analysis import Analyzer
+from memory_service.indexes.neighbours import neighbours
+from memory_service.indexes.search import search
+from memory_service.indexes.selection import scan
+from memory_service.indexes.settings import IndexSettings
+from memory_service.indexes.value_columns import new_column, reader
+from memory_service.indexes.view import Entry, NamespaceView
+from memory_service.predicates import column_fields
+from memory_service.records.base import HISTORY_US, BackupReport, Capabilities, Store
+from memory_service.records.change_signal import ChangeSignal
+from memory_service.records.content_bytes import Measured, check_room, item_bytes, state_bytes
+from memory_service.records.in_memory.history import History
+from memory_service.records.in_memory.requests import Requests
+from memory_service.records.rules import (
+    VectorRule,
+    check_expected,
+    check_fills,
+    check_move,
+    copy_vector,
+    index_labels,
+    same_request,
+)
+from memory_service.runtime.caller import present_caller
+from memory_service.runtime.clock import now_us
+
+T = TypeVar("T")
+_EXACT = IndexSettings(exact_vectors_max=1 << 62)
+
+
+@dataclass
+class _Namespace:
+    name: str
+    uid: int
+    create_us: int
+    view: NamespaceView
+    items: Measured[Item]
+    states: Measured[StateEntry]
+    revision: int = 0
+    dimension: int = 0
+    model: str = ""
+    vector_epoch: int = 0
+    version_floor: int = 0
+    ids: dict[int, str] = field(default_factory=dict)
+    vectors: dict[str, np.ndarray] = field(default_factory=dict)
+    pending: set[str] = field(default_factory=set)
+    changes: list[Change] = field(default_factory=list)
+    requests: Requests = field(default_factory=Requests)
+    use_counts: Counter[int] = field(default_factory=Counter)
+    history: History = field(default_factory=History)
+    held: dict[str, HeldWrite] = field(default_factory=dict)
+
+    def log(self, kind: ChangeType, subject: str) -> int:
+        self.revision += 1
+        self.changes.append(Change(kind, self.revision, subject))
+        return self.revision
+
+    def info(self) -> NamespaceInfo:
+        return NamespaceInfo(
+            self.name, self.uid, self.revision, len(self.items), len(self.states), len(self.vectors),
+            self.dimension, self.model, self.create_us, len(self.pending), self.vector_epoch,
+        )  # fmt: skip
+
+
+class InMemoryStore(Store):
+    """Keeps everything in dictionaries. Every write is one step of the event loop, hence atomic."""
+
+    capabilities = Capabilities(durable=False, backup=False)
+
+    def __init__(
+        self,
+        *,
+        history_us: int = HISTORY_US,
+        namespace_bytes_max: int = 0,
+    ) -> None:
+        """`namespace_bytes_max` 0: no limit, and nothing is measured."""
+        self._history_us = history_us
+        self._namespace_bytes_max = namespace_bytes_max
+        self._namespaces: dict[str, _Namespace] = {}
+        self._next_uid = 1
+        self._analyzer = Analyzer()
+        self._signal = ChangeSignal()
+
+    async def open(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        self._signal.close()
+
+    async def flush(self) -> None:
+        pass
+
+    async def backup(self, name: str, progress: Callable[[int, int], None]) -> BackupReport:
+        raise Unsupported("backup", "this server keeps its records in memory; export them instead")
+
+    # --- items --------------------------------------------------------------------------------
+
+    async def add_items(
+        self,
+        namespace: str,
+        writes: Sequence[ItemWrite],
+        *,
+        states: Sequence[StateWrite] = (),
+        removals: Sequence[str] = (),
+        on_duplicate: OnDuplicate = OnDuplicate.FAIL,
+        request: RequestKey | None = None,
+        released: str = "",
+    ) -> Receipt:
+        found = self._begin(namespace)
+        if released and released not in found.held:
+            raise NotFound.quarantined(namespace, released)
+        if request and (earlier := self._earlier(found, request)):
+            found.held.pop(released, None)
+            return earlier
+        # What goes may leave changes behind in what stays: that, too, is forgetting.
+        if len(writes) > len(removals) or states:
+            self._check_room(found)
+        rule = VectorRule(found.dimension, found.model)
+        chosen: list[tuple[ItemWrite, bool]] = []
+        seen: set[str] = set()
+        for write in writes:
+            item = write.item
+            stored = found.items.get(item.id)
+            live = stored is not None and not stored.expired(item.update_us)
+            check_expected(write, stored.revision if stored is not None and live else 0)
+            exists = item.id in seen or live
+            if exists and on_duplicate is OnDuplicate.FAIL:
+                raise AlreadyExists(namespace, item.id)
+            if exists and on_duplicate is OnDuplicate.SKIP:
+                continue
+            seen.add(item.id)
+            chosen.append((write, rule.take(write)))
+        if on_duplicate is OnDuplicate.FAIL:
+            keys: set[str] = set()
+            for state in states:
+                current = self._live_state(found, state.key, state.now_us)
+                if current or state.key in keys:
+                    raise Conflict.version(state.key, 0, current.version if current else 1)
+                keys.add(state.key)
+        found.held.pop(released, None)
+        removed = [found.items[item_id] for item_id in dict.fromkeys(removals) if item_id in found.items]
+        for item in removed:
+            self._remove(found, item, ChangeType.ITEM_DELETED)
+            self._note_removal(found)
+        for write, waits in chosen:
+            self._put(found, write, on_duplicate, waits)
+        skipped_states = self._put_states(found, states, on_duplicate)
+        found.dimension, found.model = rule.dimension, rule.model
+        receipt = Receipt(found.revision, skipped_count=len(writes) - len(chosen))
+        for write, _ in chosen:
+            receipt.add(write.item)
+        receipt.skipped_state_count, receipt.removed_count = skipped_states, len(removed)
+        return self._commit(found, request, receipt)
+
+    def _put_states(self, found: _Namespace, states: Sequence[StateWrite], on_duplicate: OnDuplicate) -> int:
+        skipped = 0
+        for state in states:
+            current = self._live_state(found, state.key, state.now_us)
+            if current and on_duplicate is not OnDuplicate.REPLACE:
+                skipped += 1
+            else:
+                self._save(found, state, current)
+        return skipped
+
+    def _put(self, found: _Namespace, write: ItemWrite, on_duplicate: OnDuplicate, waits: bool) -> None:
+        stored = found.items.get(write.item.id)
+        if stored is not None and stored.expired(write.item.update_us):
+            self._expire(found, stored)
+            stored = None
+        if stored is not None and on_duplicate is OnDuplicate.REPLACE:
+            self._keep(found, stored, write.item.update_us)
+            self._replace(found, write, stored, waits)
+        else:
+            self._insert(found, write, waits)
+
+    def _insert(self, found: _Namespace, write: ItemWrite, waits: bool) -> None:
+        item = write.item
+        item.revision = item.position = found.log(ChangeType.ITEM_ADDED, item.id)
+        found.ids[item.position] = item.id
+        self._store(found, write, waits)
+        found.view.add(self._entry(write))
+
+    def _replace(self, found: _Namespace, write: ItemWrite, stored: Item, waits: bool) -> None:
+        item = write.item
+        item.position = stored.position
+        item.revision = found.log(ChangeType.ITEM_UPDATED, item.id)
+        if write.keep_vector:
+            item.embedding = found.vectors.get(item.id)
+            waits = item.id in found.pending
+        self._store(found, write, waits)
+        found.view.replace(self._entry(write), keep_vector=write.keep_vector)
+
+    def _keep(self, found: _Namespace, stored: Item, replaced_us: int) -> None:
+        """Keep the present version of an item, which is about to be replaced."""
+        if not self._history_us:
+            found.requests.forget_told_of_item(stored.id)
+        else:
+            waits = stored.id in found.pending
+            found.history.keep(
+                stored, found.vectors.get(stored.id), found.vector_epoch, replaced_us, waits=waits
+            )
+
+    def _note_removal(self, found: _Namespace) -> None:
+        if self._history_us:
+            found.history.removals.append((now_us(), present_caller()))
+
+    def _store(self, found: _Namespace, write: ItemWrite, waits: bool) -> None:
+        item = write.item
+        found.history.texts[item.id] = write.search_text, write.speaker
+        found.vectors.pop(item.id, None)
+        found.pending.discard(item.id)
+        if waits:
+            found.pending.add(item.id)
+        if item.embedding is not None:
+            found.vectors[item.id] = copy_vector(item.embedding)
+        found.items[item.id] = msgspec.structs.replace(
+            item, embedding=None, embedded=item.embedding is not None, wire=None, framed=None
+        )
+
+    def _entry(self, write: ItemWrite) -> Entry:
+        item = write.item
+        terms = self._analyzer.item_terms(write)
+        return Entry(
+            item.position, item.revision, item.session_id, item.create_us, item.expire_us,
+            index_labels(item.labels, item.facet), item.kind, terms, item.embedding, item,
+        )  # fmt: skip
+
+    def _remove(self, found: _Namespace, item: Item, kind: ChangeType) -> None:
+        found.log(kind, item.id)
+        found.requests.forget_told_of_item(item.id)
+        del found.items[item.id], found.ids[item.position], found.use_counts[item.position]
+        found.vectors.pop(item.id, None)
+        found.pending.discard(item.id)
+        found.history.forget(item.id)
+        found.view.remove([item.position])
+
+    def _expire(self, found: _Namespace, item: Item) -> None:
+        found.history.note_end(item)
+        self._remove(found, item, ChangeType.ITEM_EXPIRED)
+
+    async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
+        found = self._namespaces.get(namespace)
+        return self._earlier(found, request) if found else None
+
+    async def replace_item(
+        self,
+        namespace: str,
+        write: ItemWrite,
+        *,
+        expected_revision: int | None = None,
+        request: RequestKey | None = None,
+    ) -> Receipt:
+        found = self._begin(namespace)
+        if request and (earlier := self._earlier(found, request)):
+            return earlier
+        self._check_room(found)
+        stored = self._current(found, write.item.id, write.item.update_us, expected_revision)
+        rule = VectorRule(found.dimension, found.model)
+        waits = not write.keep_vector and rule.take(write)
+        self._keep(found, stored, write.item.update_us)
+        self._replace(found, write, stored, waits)
+        found.dimension, found.model = rule.dimension, rule.model
+        receipt = Receipt(found.revision)
+        receipt.add(write.item)
+        return self._commit(found, request, receipt)
+
+    def _current(self, found: _Namespace, item_id: str, now_us: int, expected: int | None) -> Item:
+        stored = found.items.get(item_id)
+        if stored is None or stored.expired(now_us):
+            raise NotFound.item(found.name, item_id)
+        if expected is not None and expected != stored.revision:
+            raise Conflict.revision(item_id, expected, stored.revision)
+        return stored
+
+    async def delete_item(
+        self,
+        namespace: str,
+        item_id: str,
+        *,
+        now_us: int,
+        expected_revision: int | None = None,
+        request: RequestKey | None = None,
+    ) -> Receipt:
+        found = self._begin(namespace)
+        if request and (earlier := self._earlier(found, request)):
+            return earlier
+        self._remove(found, self._current(found, item_id, now_us, expected_revision), ChangeType.ITEM_DELETED)
+        self._note_removal(found)
+        return self._commit(found, request, Receipt(found.revision, removed_count=1))
+
+    async def get_items(
+        self, namespace: str, ids: Sequence[str], *, with_embedding: bool = False
+    ) -> dict[str, Item]:
+        found = self._namespaces.get(namespace)
+        if found is None:
+            return {}
+        return {i: self._read(found, i, with_embedding) for i in ids if i in found.items}
+
+    async def get_versions(
+        self, namespace: str, versions: Sequence[tuple[str, int]]
+    ) -> dict[tuple[str, int], Item]:
+        present = await self.get_items(namespace, [item_id for item_id, _ in versions])
+        if not present:
+            return {}
+        history = self._namespaces[namespace].history
+        kept = [version.item for item_id in present for version in history.items.get(item_id, ())]
+        every = {(item.id, item.revision): item for item in (*kept, *present.values())}
+        return {version: every[version] for version in versions if version in every}
+
+    @staticmethod
+    def _read(found: _Namespace, item_id: str, with_embedding: bool) -> Item:
+        item = found.items[item_id]
+        if with_embedding and item.embedded:
+            return msgspec.structs.replace(item, embedding=found.vectors[item_id], wire=None, framed=None)
+        return item
+
+    async def load_items(
+        self, namespace: str, positions: Sequence[int], *, with_embedding: bool = False
+    ) -> list[Item | None]:
+        found = self._namespaces.get(namespace)
+        if found is None:
+            return [None] * len(positions)
+        ids = [found.ids.get(position) for position in positions]
+        return [None if i is None else self._read(found, i, with_embedding) for i in ids]
+
+    async def scan(self, namespace: str, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
+        found = self._namespaces.get(namespace)
+        if found is None:
+            return []
+        self._make_columns(found, item_filter)
+        return scan(found.view, item_filter, limit, newest=newest)
+
+    async def record_uses(self, namespace: str, positions: Sequence[int]) -> None:
+        if (found := self._namespaces.get(namespace)) is not None:
+            used = [position for position in positions if position in found.ids]
+            found.use_counts.update(used)
+            found.view.record_uses({position: found.use_counts[position] for position in used})
+
+    async def search(self, namespace: str, query: SearchQuery) -> Hits:
+        found = self._namespaces.get(namespace)
+        if found is None:
+            return Hits()
+        self._make_columns(found, query.filter)
+        return search(found.view, query)
+
+    @staticmethod
+    def _make_columns(found: _Namespace, item_filter: ItemFilter) -> None:
+        """Give the view the columns that a filter takes."""
+        fields, columns = column_fields(item_filter.predicate), found.view.columns
+        for wanted in columns.lacking(fields):
+            found.view.index_pending()
+            read, column = reader(wanted), new_column(wanted)
+            ids = [found.ids.get(position) for position in found.view.positions.view.tolist()]
+            column.extend(UNSET if item_id is None else read(found.items[item_id]) for item_id in ids)
+            columns.take({wanted: column})
+        columns.trim(fields)
+
+    async def neighbours(
+        self, namespace: str, positions: Sequence[int], count: int, *, now_us: int
+    ) -> list[Around]:
+        found = self._namespaces.get(namespace)
+        if found is None:
+            return [Around()] * len(positions)
+        return neighbours(found.view, positions, count, now_us)
+
+    # --- pending vectors ----------------------------------------------------------------------
+
+    async def begin_reembedding(
+        self, namespace: str, model: str, dimension: int, *, replace_client_vectors: bool
+    ) -> NamespaceInfo:
+        found = self._namespaces.get(namespace)
+        if found is None:
+            raise NotFound.namespace(namespace)
+        if check_move(found.info(), model, dimension, replace_client_vectors):
+            found.model, found.dimension = model, dimension
+            found.vector_epoch += 1
+            found.vectors = {}
+            found.pending = set(found.items)
+            found.view.give_up_vectors(found.vector_epoch, dimension)
+            for item_id, item in found.items.items():
+                found.items[item_id] = msgspec.structs.replace(item, embedded=False)
+        return found.info()
+
+    async def namespaces_with_pending(self, after: str, limit: int) -> list[str]:
+        names = (name for name, found in self._namespaces.items() if found.pending and name > after)
+        return sorted(names)[:limit]
+
+    async def pending_items(self, namespace: str, after_position: int, limit: int) -> list[Item]:
+        found = self._namespaces.get(namespace)
+        if found is None:
+            return []
+        items = [found.items[item_id] for item_id in found.pending]
+        waiting = [item for item in items if item.position > after_position]
+        return sorted(waiting, key=lambda item: item.position)[:limit]
+
+    async def fill_vectors(self, namespace: str, uid: int, model: str, fills: Sequence[VectorFill]) -> int:
+        found = self._namespaces.get(namespace)
+        if found is None or found.uid != uid:
+            return 0
+        dimension = check_fills(found.info(), model, fills)
+        done = [fill for fill in fills if self._fill(found, fill)]
+        if done:
+            found.dimension = dimension
+        return len(done)
+
+    @staticmethod
+    def _fill(found: _Namespace, fill: VectorFill) -> bool:
+        item = found.items.get(found.ids.get(fill.position, ""))
+        if item is None or item.id not in found.pending or item.revision != fill.revision:
+            return False
+        found.pending.discard(item.id)
+        if fill.vector is not None:
+            found.vectors[item.id] = copy_vector(fill.vector)
+            found.items[item.id] = msgspec.structs.replace(item, embedded=True)
+            found.view.fill_vector(fill.position, found.vectors[item.id], fill.revision)
+        return True
+
+    # --- state --------------------------------------------------------------------------------
+
+    async def save_state(
+        self, namespace: str, write: StateWrite, *, request: RequestKey | None = None
+    ) -> Receipt:
+        found = self._begin(namespace)
+        if request and (earlier := self._earlier(found, request)):
+            return earlier
+        self._check_room(found)
+        current = self._live_state(found, write.key, write.now_us)
+        version = current.version if current else 0
+        if write.expected_version is not None and write.expected_version != version:
+            raise Conflict.version(write.key, write.expected_version, version)
+        entry = self._save(found, write, current)
+        receipt = Receipt(found.revision, version=entry.version)
+        receipt.create_us, receipt.update_us, receipt.expire_us = (
+            entry.create_us,
+            entry.update_us,
+            entry.expire_us,
+        )
+        receipt.description = entry.description
+        return self._commit(found, request, receipt)
+
+    @staticmethod
+    def _live_state(found: _Namespace, key: str, now_us: int) -> StateEntry | None:
+        entry = found.states.get(key)
+        return None if entry is None or (entry.expire_us is not None and entry.expire_us <= now_us) else entry
+
+    def _save(self, found: _Namespace, write: StateWrite, current: StateEntry | None) -> StateEntry:
+        if current is None and write.key in found.states:
+            self._expire_state(found, write.key)
+        elif current is not None and self._history_us:
+            found.history.keep_state(current, write.now_us)
+        elif current is not None:
+            found.requests.forget_told_of_state(write.key)
+        before = current.description if current else ""
+        entry = StateEntry(
+            write.key,
+            write.value_json,
+            (current.version if current else found.version_floor) + 1,
+            current.create_us if current else write.now_us,
+            write.now_us,
+            write.expire_us,
+            len(write.value_json),
+            before if write.description is None else write.description,
+            found.log(ChangeType.STATE_SAVED, write.key),
+            write.provenance,
+        )
+        found.states[write.key] = entry
+        return entry
+
+    def _remove_state(self, found: _Namespace, key: str, kind: ChangeType) -> None:
+        found.version_floor = max(found.version_floor, found.states.take(key).version)
+        found.history.states.pop(key, None)
+        found.requests.forget_told_of_state(key)
+        found.log(kind, key)
+
+    def _expire_state(self, found: _Namespace, key: str) -> None:
+        found.history.note_state_end(found.states[key])
+        self._remove_state(found, key, ChangeType.STATE_EXPIRED)
+
+    async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
+        found = self._namespaces.get(namespace)
+        return {k: found.states[k] for k in keys if k in found.states} if found else {}
+
+    async def scan_states(
+        self, namespace: str, after_key: str, limit: int, *, now_us: int, value_chars: int | None = None
+    ) -> list[StateEntry]:
+        found = self._namespaces.get(namespace)
+        if found is None:
+            return []
+        keys = sorted(found.states, key=str.encode)
+        live = (self._live_state(found, k, now_us) for k in keys if k.encode() > after_key.encode())
+        entries = list(islice(filter(None, live), limit))
+        if value_chars is None:
+            return entries
+        return [_shortened(entry, value_chars) for entry in entries]
+
+    async def delete_state(
+        self,
+        namespace: str,
+        key: str,
+        *,
+        now_us: int,
+        expected_version: int | None = None,
+        request: RequestKey | None = None,
+    ) -> Receipt:
+        found = self._begin(namespace)
+        if request and (earlier := self._earlier(found, request)):
+            return earlier
+        current = self._live_state(found, key, now_us)
+        if current is None:
+            raise NotFound.state(namespace, key)
+        if expected_version is not None and expected_version != current.version:
+            raise Conflict.version(key, expected_version, current.version)
+        self._remove_state(found, key, ChangeType.STATE_DELETED)
+        self._note_removal(found)
+        return self._commit(found, request, Receipt(found.revision, removed_state_count=1))
+
+    async def clear_states(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
+        found = self._begin(namespace)
+        if request and (earlier := self._earlier(found, request)):
+            return earlier
+        removed = self._clear(found)
+        found.log(ChangeType.STATE_CLEARED, "")
+        self._note_removal(found)
+        return self._commit(found, request, Receipt(found.revision, removed_state_count=removed))
+
+    @staticmethod
+    def _clear(found: _Namespace) -> int:
+        removed = len(found.states)
+        found.version_floor = max([found.version_floor, *(e.version for e in found.states.values())])
+        found.requests.forget_told_of_states()
+        for key in list(found.states):
+            del found.states[key]
+        found.history.states.clear()
+        return removed
+
+    # --- quarantine ---------------------------------------------------------------------------
+
+    async def hold(self, namespace: str, held: Sequence[HeldWrite]) -> list[HeldWrite]:
+        found = self._begin(namespace)
+        kept = []
+        for write in held:
+            same = [h for h in found.held.values() if same_request(h, write)]
+            kept.append(same[0] if same else write)
+        found.held.update((write.id, write) for write in kept)
+        self._commit(found, None, Receipt(found.revision))
+        return kept
+
+    async def held_writes(self, namespace: str, after: str, limit: int, *, now_us: int) -> list[HeldWrite]:
+        held = self._held(namespace)
+        ids = sorted(i for i, write in held.items() if i > after and write.expire_us > now_us)
+        return [held[i] for i in ids[:limit]]
+
+    async def held_write(self, namespace: str, held_id: str) -> HeldWrite | None:
+        return self._held(namespace).get(held_id)
+
+    async def count_held(self, namespace: str, by: WritesBy | None = None) -> int:
+        return sum(by is None or write.by(by) for write in self._held(namespace).values())
+
+    async def drop_held(self, namespace: str, held_id: str) -> None:
+        if self._held(namespace).pop(held_id, None) is None:
+            raise NotFound.quarantined(namespace, held_id)
+
+    async def drop_held_by(self, namespace: str, by: WritesBy) -> int:
+        held = self._held(namespace)
+        ids = [held_id for held_id, write in held.items() if write.by(by)]
+        for held_id in ids:
+            del held[held_id]
+        return len(ids)
+
+    def _held(self, namespace: str) -> dict[str, HeldWrite]:
+        found = self._namespaces.get(namespace)
+        return found.held if found else {}
+
+    # --- undoing ------------------------------------------------------------------------------
+
+    async def undo_items(
+        self, namespace: str, by: WritesBy, after_position: int, limit: int, *, dry_run: bool
+    ) -> UndoStep:
+        found, step = self._namespaces.get(namespace), UndoStep()
+        if found is None:
+            return step
+        touched = [
+            item.position
+            for item in found.items.values()
+            if item.position > after_position and found.history.has(item, by)
+        ]
+        touched = sorted(touched)[:limit]
+        for position in touched:
+            self._undo_item(found, found.items[found.ids[position]], by, step, dry_run)
+        step.following = touched[-1] if len(touched) == limit else None
+        if not dry_run:
+            self._signal.fire(namespace)
+        return step
+
+    def _undo_item(self, found: _Namespace, item: Item, by: WritesBy, step: UndoStep, dry_run: bool) -> None:
+        decision = found.history.decide_item(item, by, now_us())
+        decision.count(step, item.id)
+        if dry_run:
+            return
+        if decision.remove:
+            self._remove(found, item, ChangeType.ITEM_DELETED)
+            return
+        found.requests.forget_told_of_item(item.id)
+        found.history.drop_item(item.id, by, decision.restore)
+        if decision.restore is not None:
+            version = decision.restore
+            waits = version.waits or version.epoch < found.vector_epoch
+            self._replace(found, version.write(found.vector_epoch), item, waits)
+
+    async def undo_states(
+        self, namespace: str, by: WritesBy, after_key: str, limit: int, *, dry_run: bool
+    ) -> UndoStep:
+        found, step = self._namespaces.get(namespace), UndoStep()
+        if found is None:
+            return step
+        after = after_key.encode()
+        keys = [
+            k
+            for k, entry in found.states.items()
+            if k.encode() > after and found.history.has_state(entry, by)
+        ]
+        keys = sorted(keys, key=str.encode)[:limit]
+        for key in keys:
+            self._undo_state(found, found.states[key], by, step, dry_run)
+        step.following = keys[-1] if len(keys) == limit else None
+        if not dry_run:
+            self._signal.fire(namespace)
+        return step
+
+    def _undo_state(
+        self, found: _Namespace, entry: StateEntry, by: WritesBy, step: UndoStep, dry_run: bool
+    ) -> None:
+        decision = found.history.decide_state(entry, by, now_us())
+        decision.count(step, entry.key)
+        if dry_run:
+            return
+        if decision.remove:
+            self._remove_state(found, entry.key, ChangeType.STATE_DELETED)
+            return
+        found.requests.forget_told_of_state(entry.key)
+        found.history.drop_state(entry.key, by, decision.restore)
+        if decision.restore is not None:
+            found.states[entry.key] = dataclasses.replace(
+                decision.restore.as_copy(),
+                version=entry.version + 1,
+                create_us=entry.create_us,
+                revision=found.log(ChangeType.STATE_SAVED, entry.key),
+            )
+
+    async def count_removals(self, namespace: str, by: WritesBy) -> int:
+        found = self._namespaces.get(namespace)
+        return 0 if found is None else found.history.count_removals(by)
+
+    async def record_request(self, namespace: str, receipt: Receipt, request: RequestKey) -> Receipt:
+        found = self._begin(namespace)
+        if earlier := self._earlier(found, request):
+            return earlier
+        receipt.revision = found.revision
+        return self._commit(found, request, receipt)
+
+    # --- changes ------------------------------------------------------------------------------
+
+    async def read_changes(self, namespace: str, after_revision: int, limit: int) -> list[Change]:
+        found = self._namespaces.get(namespace)
+        if found is None:
+            return []
+        first = bisect_right(found.changes, after_revision, key=lambda change: change.revision)
+        return found.changes[first : first + limit]
+
+    async def wait_for_change(self, namespace: str, after_revision: int) -> None:
+        before = self._namespaces.get(namespace)
+
+        def happened() -> bool:
+            found = self._namespaces.get(namespace)
+            if before is not None and (found is None or found.uid != before.uid):
+                return True
+            return found is not None and found.revision > after_revision
+
+        await self._signal.wait_until(namespace, happened)
+
+    # --- namespaces ---------------------------------------------------------------------------
+
+    async def namespace(self, namespace: str) -> NamespaceInfo | None:
+        found = self._namespaces.get(namespace)
+        return found.info() if found else None
+
+    async def scan_namespaces(self, prefix: str, after: str, limit: int) -> list[NamespaceInfo]:
+        names = sorted(name for name in self._namespaces if name.startswith(prefix) and name > after)
+        return [self._namespaces[name].info() for name in names[:limit]]
+
+    async def index_info(self, namespace: str) -> IndexInfo:
+        found = self._namespaces.get(namespace)
+        return found.view.index_info() if found else IndexInfo()
+
+    async def reset(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
+        found = self._begin(namespace)
+        if request and (earlier := self._earlier(found, request)):
+            return earlier
+        items, states = len(found.items), self._clear(found)
+        found.items = self._measured(item_bytes)
+        found.ids, found.vectors, found.pending, found.changes = {}, {}, set(), []
+        found.use_counts = Counter()
+        found.history = History()
+        found.requests.forget_answers()
+        found.held = {}
+        found.dimension, found.model = 0, ""
+        found.view = NamespaceView(self._analyzer, _EXACT)
+        found.log(ChangeType.RESET, "")
+        receipt = Receipt(found.revision, removed_count=items, removed_state_count=states)
+        return self._commit(found, request, receipt)
+
+    async def delete_namespace(self, namespace: str) -> Receipt:
+        found = self._namespaces.pop(namespace, None)
+        if found is None:
+            raise NotFound.namespace(namespace)
+        self._signal.fire(namespace)
+        return Receipt(found.revision, removed_count=len(found.items), removed_state_count=len(found.states))
+
+    async def remove_expired(self, now_us: int, forget_requests_before_us: int, limit: int) -> int:
+        removed = 0
+        for found in self._namespaces.values():
+            found.requests.forget_before(forget_requests_before_us)
+            found.history.prune(now_us - self._history_us)
+            found.held = {k: v for k, v in found.held.items() if v.expire_us > now_us}
+            due = [item for item in found.items.values() if item.expired(now_us)][: limit - removed]
+            for item in due:
+                self._expire(found, item)
+            removed += len(due)
+            keys = [k for k in found.states if not self._live_state(found, k, now_us)][: limit - removed]
+            for key in keys:
+                self._expire_state(found, key)
+            removed += len(keys)
+            if due or keys:
+                self._signal.fire(found.name)
+        return removed
+
+    # --- writing ------------------------------------------------------------------------------
+
+    def _begin(self, namespace: str) -> _Namespace:
+        """Return the namespace to write to; a new one is kept only by `_commit`."""
+        found = self._namespaces.get(namespace)
+        if found is None:
+            view = NamespaceView(self._analyzer, _EXACT)
+            items, states = self._measured(item_bytes), self._measured(state_bytes)
+            found = _Namespace(namespace, self._next_uid, now_us(), view, items, states)
+        return found
+
+    def _measured(self, measure: Callable[[T], int]) -> Measured[T]:
+        return Measured(measure if self._namespace_bytes_max else None)
+
+    def _check_room(self, found: _Namespace) -> None:
+        if self._namespace_bytes_max:
+            check_room(found.items.bytes + found.states.bytes, self._namespace_bytes_max)
+
+    @staticmethod
+    def _earlier(found: _Namespace, request: RequestKey) -> Receipt | None:
+        return found.requests.find(request)
+
+    def _commit(self, found: _Namespace, request: RequestKey | None, receipt: Receipt) -> Receipt:
+        if found.name not in self._namespaces:
+            self._namespaces[found.name] = found
+            self._next_uid += 1
+        if request:
+            found.requests.keep(request, receipt)
+        self._signal.fire(found.name)
+        return receipt
+
+
+def _shortened(entry: StateEntry, value_chars: int) -> StateEntry:
+    beginning = entry.value_json[: 4 * value_chars].decode(errors="ignore")[:value_chars]
+    return dataclasses.replace(entry, value_json=beginning.encode())

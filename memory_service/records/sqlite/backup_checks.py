@@ -1,0 +1,190 @@
+"""Whether a backup is whole: its manifest, its files and what its database holds.
+
+A backup may have come from anywhere. Whatever is in the folder, the answer is a manifest or NotRestorable.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from memory_service.data_key import DataKey
+from memory_service.errors import StorageFull, Unavailable
+from memory_service.records.base import CannotOpen
+from memory_service.records.sqlite.connection import Connection, check_whole, open_unchanged, translated
+from memory_service.records.sqlite.encryption import MARKER, check_key, is_encrypted
+from memory_service.records.sqlite.schema import FORMAT, TABLES, TRIGGERS
+from memory_service.views.snapshots import checksum
+
+MANIFEST = "manifest.json"
+RECORDS = "records.db"
+MANIFEST_FORMAT = 1
+# One that is written has 1 KiB. Where this is doubled, twice as much of a file that is none is read in vain.
+_MANIFEST_BYTES_MAX = 1 << 20
+_COUNTS = "SELECT count(*), coalesce(sum(item_count), 0), coalesce(sum(revision), 0) FROM namespaces"
+_SCHEMA = "SELECT type, tbl_name, sql FROM sqlite_schema"
+_MISCOUNTED = """SELECT count(*) FROM namespaces AS n
+    WHERE item_count IS NOT (SELECT count(*) FROM items WHERE uid = n.uid)
+    OR state_count IS NOT (SELECT count(*) FROM states WHERE uid = n.uid)"""
+
+
+class NotRestorable(Exception):
+    """A folder is no backup, or is not whole, or there is no place to restore it to. Its text says which."""
+
+
+class BackupFile(msgspec.Struct):
+    """A file of a backup."""
+
+    name: str
+    size_bytes: int
+    checksum: str
+
+
+class Manifest(msgspec.Struct):
+    """What a backup is and holds.
+
+    `revision` is the sum of the revisions of all namespaces, `checksum` that of the database as `Backup`
+    has answered it, `rows` how many each table has; None: an earlier release has not counted them.
+    """
+
+    manifest_format: int
+    name: str
+    time: str
+    server_version: str
+    records_format: int
+    encrypted: bool
+    namespace_count: int
+    item_count: int
+    revision: int
+    checksum: str
+    files: list[BackupFile]
+    rows: dict[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the database of a backup holds, as a manifest tells it."""
+
+    records_format: int
+    namespace_count: int
+    item_count: int
+    revision: int
+    rows: dict[str, int]
+
+
+def held_by(db: Connection) -> Held:
+    """Return what a database holds. Raises Unavailable."""
+    with translated():
+        namespaces, items, revision = db.execute(_COUNTS).fetchone()
+        there = {table for _, table, _ in db.execute(_SCHEMA)}
+        counted = [table for table in TABLES if table in there]
+        rows = {table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in counted}
+        return Held(db.pragma("user_version"), namespaces, items, revision, rows)
+
+
+def describe(path: Path) -> BackupFile:
+    """Return what a manifest tells of a file."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return BackupFile(path.name, path.stat().st_size, f"sha256:{digest}")
+
+
+def checksum_of(records: Path) -> str:
+    """Return the checksum of a database as `Backup` answers it."""
+    return f"xxh3_128:{checksum(records)}"
+
+
+def verify_backup(folder: Path, key: DataKey | None) -> Manifest:
+    """Check every file of a backup against its manifest, and the database in it. Raises NotRestorable.
+
+    An encrypted backup without its key: the files are compared, the database is not opened.
+    """
+    try:
+        manifest = _read_manifest(folder)
+        compare_files(folder, manifest)
+        if manifest.encrypted != is_encrypted(folder):
+            raise NotRestorable(f"{folder} is damaged: {MARKER} and {MANIFEST} do not agree")
+        if manifest.checksum != checksum_of(folder / RECORDS):
+            raise NotRestorable(f"{folder} is damaged: {RECORDS} has another checksum than {MANIFEST} says")
+        if key is None and manifest.encrypted:
+            return manifest
+        check_key(folder, folder / RECORDS, key)
+        _check_records(folder / RECORDS, manifest, key)
+    except (CannotOpen, OSError) as error:
+        raise NotRestorable(str(error)) from error
+    return manifest
+
+
+def _read_manifest(folder: Path) -> Manifest:
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise NotRestorable(f"{folder} is no backup: there is no {MANIFEST} in it")
+    if path.stat().st_size > _MANIFEST_BYTES_MAX:
+        raise NotRestorable(f"{path} is damaged: it has more than {_MANIFEST_BYTES_MAX} bytes")
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise NotRestorable(f"{path} is damaged, or of an earlier release: {error}") from error
+    if manifest.manifest_format > MANIFEST_FORMAT or manifest.records_format > FORMAT:
+        raise NotRestorable(f"{folder} was written by a newer release: use that release, or a newer one")
+    return manifest
+
+
+def compare_files(folder: Path, manifest: Manifest) -> None:
+    """Check that the files of a folder are those of a manifest. Raises NotRestorable and OSError."""
+    names = sorted(file.name for file in manifest.files)
+    # No others: a restored folder has whatever is named here.
+    if names != sorted([RECORDS, MARKER] if manifest.encrypted else [RECORDS]):
+        raise NotRestorable(f"{folder / MANIFEST} is damaged: it names other files than a backup has")
+    for file in manifest.files:
+        path = folder / file.name
+        if not path.is_file():
+            raise NotRestorable(f"{folder} is not whole: {file.name} is missing")
+        if describe(path) != file:
+            raise NotRestorable(f"{path} is damaged: it is not as {MANIFEST} says")
+    # SQLite would take it for a part of the database.
+    for suffix in ("-wal", "-journal"):
+        leftover = folder / f"{RECORDS}{suffix}"
+        if leftover.exists() and leftover.stat().st_size:
+            raise NotRestorable(f"{leftover} does not belong to the backup: was a server run on it?")
+
+
+def _check_records(path: Path, manifest: Manifest, key: DataKey | None) -> None:
+    try:
+        with closing(open_unchanged(path, key.derive("records") if key else None)) as db, translated():
+            if not all(_is_ours(*entry) for entry in db.execute(_SCHEMA)):
+                raise NotRestorable(f"{path} is damaged: it holds what no release writes")
+            if (whole := check_whole(db)) != "ok":
+                raise NotRestorable(f"{path} is damaged: {whole}")
+            _compare_held(path, manifest, held_by(db), db.execute(_MISCOUNTED).fetchone()[0])
+    except (Unavailable, StorageFull, UnicodeDecodeError) as error:
+        raise NotRestorable(f"{path} cannot be read: {error.__cause__ or error}") from error
+
+
+def _is_ours(kind: str, table: str, sql: str | None) -> bool:
+    """Whether a database of ours has this. What only looks like a table may take for ever to be counted."""
+    if kind == "trigger":
+        return sql in TRIGGERS
+    virtual = (sql or "").upper().startswith("CREATE VIRTUAL")
+    return kind in ("table", "index") and not virtual and (table in TABLES or table.startswith("sqlite_"))
+
+
+def _compare_held(path: Path, manifest: Manifest, held: Held, miscounted: int) -> None:
+    """Check that a database holds what its manifest says, and of each namespace as much as that says."""
+    told = Held(
+        manifest.records_format,
+        manifest.namespace_count,
+        manifest.item_count,
+        manifest.revision,
+        held.rows if manifest.rows is None else manifest.rows,
+    )
+    for name in Held.__slots__:
+        found, wanted = getattr(held, name), getattr(told, name)
+        if found != wanted:
+            raise NotRestorable(f"{path} is damaged: its {name} is {found} and should be {wanted}")
+    if miscounted or held.rows["items"] != held.item_count:
+        raise NotRestorable(f"{path} is damaged: namespaces have not the items and states that they count")

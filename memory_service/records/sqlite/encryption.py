@@ -1,0 +1,95 @@
+"""Encryption at rest: how a data directory says that it is encrypted, and how a wrong key is told.
+
+One key of 32 bytes opens a data directory and its backups. The database, the other files and the check each
+have a key of their own, derived from it, so that none tells of another. Whether a key is the right one is
+known before any file is touched: SQLite, asked to open a database with a wrong key or none, may take the
+write-ahead log that a crash has left for empty and remove it.
+"""
+
+from __future__ import annotations
+
+import hmac
+from pathlib import Path
+
+import msgspec
+
+from memory_service.data_key import DataKey
+from memory_service.records.base import CannotOpen
+from memory_service.runtime.files import write_whole
+
+MARKER = "encryption.json"
+_SQLITE_MAGIC = b"SQLite format 3\0"
+_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+
+
+class _Marker(msgspec.Struct):
+    """What says that a directory is encrypted, and proves a key without telling it."""
+
+    format: int
+    database: str
+    files: str
+    key_check: str
+
+
+def is_encrypted(folder: Path) -> bool:
+    """Whether a directory says that it is encrypted."""
+    return (folder / MARKER).exists()
+
+
+def mark(folder: Path, key: DataKey) -> None:
+    """Say that a directory is encrypted with this key. On disk when this returns."""
+    marker = _Marker(1, "SQLite3MultipleCiphers chacha20", "AES-256-GCM", key.derive("key check").hex())
+    write_whole(folder / MARKER, msgspec.json.format(msgspec.json.encode(marker)))
+
+
+def check_key(folder: Path, records: Path, key: DataKey | None) -> None:
+    """Refuse a key that is not the directory's, or its absence. Raises CannotOpen; nothing is changed.
+
+    `records` is the database, which need not exist.
+    """
+    marker = folder / MARKER
+    if marker.exists():
+        _check_marker(marker, key)
+        return
+    if not records.exists() or not records.stat().st_size:
+        return
+    with records.open("rb") as file:
+        plain = file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC
+    if not plain and not (key is None and _is_unmade(records)):
+        raise CannotOpen(
+            f"{records} is no database, or it is encrypted and {MARKER}, which belongs beside it, is missing"
+        )
+    if key is not None:
+        raise CannotOpen(
+            f"{folder} is not encrypted, and a key was given: write an encrypted copy of it with"
+            " `memory-service rekey`, or leave the key out"
+        )
+
+
+def _is_unmade(records: Path) -> bool:
+    """Whether a crash met the first transaction of a new database.
+
+    SQLite makes it empty again by its journal, which tells how many pages there were before: none.
+    """
+    try:
+        with records.with_name(records.name + "-journal").open("rb") as journal:
+            head = journal.read(20)
+    except FileNotFoundError:
+        return False
+    return head.startswith(_JOURNAL_MAGIC) and head[16:] == bytes(4)
+
+
+def _check_marker(marker: Path, key: DataKey | None) -> None:
+    if key is None:
+        raise CannotOpen(
+            f"{marker.parent} is encrypted: give its key with --encryption-key-file or"
+            " MEMORY_SERVICE_ENCRYPTION_KEY"
+        )
+    try:
+        found = msgspec.json.decode(marker.read_bytes(), type=_Marker)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise CannotOpen(f"{marker} is damaged: take the one of a backup with the same key") from error
+    if found.format != 1:
+        raise CannotOpen(f"{marker} is of a newer release: use that release")
+    if not hmac.compare_digest(found.key_check.encode(), key.derive("key check").hex().encode()):
+        raise CannotOpen(f"{marker.parent} is encrypted with another key than the one given")

@@ -1,0 +1,160 @@
+"""Versions that others took the place of, and who deleted what: what an undo needs beside the records.
+
+Nothing of it outlives what it is about: with an item or a state go its versions, with a namespace all of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memory_service.records.sqlite.connection import Connection, Row
+from memory_service.records.sqlite.erasure import NO_NAMESPACE, mark_erased
+from memory_service.records.sqlite.ledger import Book, Ledger
+from memory_service.records.sqlite.schema import key_of, keys_of
+from memory_service.runtime.caller import Caller
+from memory_service.runtime.clock import now_us
+
+Remover = Caller
+"""Who deletes something."""
+
+_ITEM_COLUMNS = (
+    "key, revision, session_id, create_us, update_us, expire_us, labels, metadata, content, facet,"
+    " importance, provenance, terms, vector_revision, embedding"
+)
+_STATE_COLUMNS = "uid, key, version, create_us, update_us, expire_us, description, value, provenance"
+_KEEP_VERSION = (
+    f"INSERT INTO item_history (replaced_us, {_ITEM_COLUMNS})"
+    f" SELECT ?, {_ITEM_COLUMNS} FROM items WHERE key = ?"
+)
+_KEEP_STATE_VERSION = (
+    f"INSERT INTO state_history (replaced_us, {_STATE_COLUMNS})"
+    f" SELECT ?, {_STATE_COLUMNS} FROM states WHERE uid = ? AND key = ?"
+)
+# Of the versions that lead up to the present one and have its end, the first: who wrote it, and when. None
+# where no version before it was to last longer. What only keeps the end that another set did not set it.
+_END = (
+    "WITH versions AS ("
+    " SELECT {number} AS number, update_us, expire_us, provenance FROM {table} WHERE {which}"
+    " UNION ALL SELECT {number}, update_us, expire_us, provenance FROM {kept} WHERE {which}),"
+    " present AS (SELECT expire_us FROM {table} WHERE {which})"
+    " SELECT min(update_us, coalesce(provenance ->> 'write_us', update_us)),"
+    " coalesce(provenance ->> 'writer', ''), coalesce(provenance ->> 'credential_id', '') FROM versions"
+    " WHERE number > (SELECT max(v.number) FROM versions v, present p WHERE v.expire_us IS NOT p.expire_us)"
+    " AND EXISTS (SELECT 1 FROM versions v, present p WHERE v.expire_us IS NULL OR v.expire_us > p.expire_us)"
+    " ORDER BY number LIMIT 1"
+)
+_ITEM_END = _END.format(number="revision", table="items", kept="item_history", which="key = :key")
+_STATE_END = _END.format(
+    number="version", table="states", kept="state_history", which="uid = :uid AND key = :key"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Who let something expire that was to last longer, and when they wrote that."""
+
+    time_us: int
+    writer: str
+    credential_id: str
+
+
+def keep_version(db: Connection, ledger: Ledger, key: int, now_us: int) -> None:
+    """Keep the present version of an item, which is about to be replaced."""
+    if ledger.keeps_history:
+        db.execute(_KEEP_VERSION, (now_us, key))
+
+
+def forget_versions(db: Connection, key: int) -> None:
+    """Forget the versions that an item had."""
+    db.execute("DELETE FROM item_history WHERE key = ?", (key,))
+
+
+def keep_state_version(db: Connection, ledger: Ledger, book: Book, key: str, now_us: int) -> None:
+    """Keep the present version of a state, which is about to be replaced."""
+    if ledger.keeps_history:
+        db.execute(_KEEP_STATE_VERSION, (now_us, book.uid, key))
+
+
+def forget_state_versions(db: Connection, book: Book, key: str | None = None) -> None:
+    """Forget the versions that a state had; None: all of the namespace."""
+    if key is None:
+        db.execute("DELETE FROM state_history WHERE uid = ?", (book.uid,))
+    else:
+        db.execute("DELETE FROM state_history WHERE uid = ? AND key = ?", (book.uid, key))
+
+
+def note_removal(db: Connection, ledger: Ledger, book: Book, remover: Remover) -> None:
+    """Note who made the change that was logged last, which deleted something."""
+    if ledger.keeps_history:
+        _note(db, book, now_us(), remover.name, remover.credential_id)
+
+
+def note_removals(db: Connection, ledger: Ledger, book: Book, first: int, remover: Remover) -> None:
+    """Note who made the changes from revision `first` on, which deleted something."""
+    if ledger.keeps_history:
+        db.execute(
+            "INSERT INTO removals (key, time_us, writer, credential_id)"
+            " SELECT key, ?, ?, ? FROM changes WHERE key BETWEEN ? AND ?",
+            (now_us(), remover.name, remover.credential_id, key_of(book.uid, first),
+             key_of(book.uid, book.revision)),
+        )  # fmt: skip
+
+
+def _note(db: Connection, book: Book, time_us: int, writer: str, credential_id: str) -> None:
+    db.execute(
+        "INSERT INTO removals (key, time_us, writer, credential_id) VALUES (?, ?, ?, ?)",
+        (key_of(book.uid, book.revision), time_us, writer, credential_id),
+    )
+
+
+def end_of_item(db: Connection, ledger: Ledger, key: int) -> End | None:
+    """Return who cut short an item that has expired; None where nobody is known to have."""
+    return _end(db, ledger, _ITEM_END, {"key": key})
+
+
+def end_of_state(db: Connection, ledger: Ledger, book: Book, key: str) -> End | None:
+    """Return who cut short a state that has expired; None where nobody is known to have."""
+    return _end(db, ledger, _STATE_END, {"uid": book.uid, "key": key})
+
+
+def _end(db: Connection, ledger: Ledger, query: str, of: dict[str, object]) -> End | None:
+    row: Row | None = db.execute(query, of).fetchone() if ledger.keeps_history else None
+    return None if row is None else End(*row)
+
+
+def note_end(db: Connection, book: Book, end: End | None) -> None:
+    """Note who let expire what the change that was logged last removed, as of when they wrote it.
+
+    An undo of what they wrote since has to tell of it: to set an end that passes is to delete.
+    """
+    if end is not None:
+        _note(db, book, end.time_us, end.writer, end.credential_id)
+
+
+def forget_history(db: Connection, book: Book) -> None:
+    """Forget all versions and removals of a namespace."""
+    keys = keys_of(book.uid)
+    db.execute("DELETE FROM item_history WHERE key BETWEEN ? AND ?", keys)
+    db.execute("DELETE FROM removals WHERE key BETWEEN ? AND ?", keys)
+    forget_state_versions(db, book)
+
+
+def prune(db: Connection, before_us: int, limit: int) -> None:
+    """Forget what was replaced or deleted before a time, up to `limit` of each kind."""
+    before = db.total_changes()
+    db.execute(
+        "DELETE FROM item_history WHERE rowid IN"
+        " (SELECT rowid FROM item_history WHERE replaced_us < ? LIMIT ?)",
+        (before_us, limit),
+    )
+    db.execute(
+        "DELETE FROM state_history WHERE (uid, key, version) IN"
+        " (SELECT uid, key, version FROM state_history WHERE replaced_us < ? LIMIT ?)",
+        (before_us, limit),
+    )
+    db.execute(
+        "DELETE FROM removals WHERE key IN (SELECT key FROM removals WHERE time_us < ? LIMIT ?)",
+        (before_us, limit),
+    )
+    if db.total_changes() > before:
+        mark_erased(db, NO_NAMESPACE)

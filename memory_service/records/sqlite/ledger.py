@@ -1,0 +1,208 @@
+"""The rows of namespaces while they are written to, and the requests that were applied.
+
+All of it runs inside the transaction of the commit queue, one write at a time, so it needs no locks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from memory_service.data_model import (
+    ChangeType,
+    ItemWrite,
+    NamespaceInfo,
+    Receipt,
+    RequestKey,
+    VectorFill,
+)
+from memory_service.indexes.view import NamespaceView
+from memory_service.records.sqlite.connection import Connection, Row
+from memory_service.records.sqlite.erasure import mark_erased
+from memory_service.records.sqlite.kept_answers import find_receipt, keep_receipt
+from memory_service.records.sqlite.schema import key_of, vector_key
+from memory_service.runtime.clock import now_us
+
+_KEPT_MAX = 10_000
+
+
+@dataclass(slots=True)
+class Book:
+    """The row of a namespace while it is written to."""
+
+    name: str
+    uid: int
+    revision: int
+    item_count: int
+    state_count: int
+    embedded_count: int
+    dimension: int
+    model: str
+    version_floor: int
+    create_us: int
+    pending_count: int = 0
+    vector_epoch: int = 0
+    moving: int = 0
+    dirty: bool = False
+    erased: bool = False
+
+    @property
+    def no_vector_key(self) -> int:
+        """The key of a vector that there is not: lower ones are waited for, higher ones are there."""
+        return vector_key(self.vector_epoch, 0)
+
+    def count_vector(self, key: int, step: int) -> None:
+        """Count an item's vector key in (1) or out (-1)."""
+        if key < self.no_vector_key:
+            self.pending_count += step
+        elif key > self.no_vector_key:
+            self.embedded_count += step
+
+    def info(self) -> NamespaceInfo:
+        """Return it as others may see it, once it is committed."""
+        return NamespaceInfo(
+            self.name, self.uid, self.revision, self.item_count, self.state_count, self.embedded_count,
+            self.dimension, self.model, self.create_us, self.pending_count, self.vector_epoch,
+        )  # fmt: skip
+
+
+class Ledger:
+    """Rows of namespaces, written back once per commit. `keeps_history`: what is replaced is kept."""
+
+    def __init__(self, *, keeps_history: bool = True) -> None:
+        self.keeps_history = keeps_history
+        self._books: dict[str, Book] = {}
+        self._dirty: list[Book] = []
+
+    def find(self, db: Connection, name: str) -> Book | None:
+        """Return the row of a namespace."""
+        book = self._books.get(name)
+        if book is None:
+            row = db.execute(
+                "SELECT name, uid, revision, item_count, state_count, embedded_count, dimension, model,"
+                " version_floor, create_us, pending_count, vector_epoch, moving FROM namespaces"
+                " WHERE name = ?",
+                (name,),
+            ).fetchone()
+            if row is None:
+                return None
+            book = self._books[name] = Book(*row)
+        return book
+
+    def find_or_begin(self, db: Connection, name: str) -> Book:
+        """Return the row of a namespace, which begins with this."""
+        book = self.find(db, name)
+        if book is None:
+            created = now_us()
+            db.execute(
+                "INSERT INTO namespaces (name, revision, item_count, state_count, embedded_count, dimension,"
+                " model, version_floor, create_us) VALUES (?, 0, 0, 0, 0, 0, '', 0, ?)",
+                (name, created),
+            )
+            book = self._books[name] = Book(name, db.last_insert_rowid(), 0, 0, 0, 0, 0, "", 0, created)
+        return book
+
+    def change(self, db: Connection, book: Book, kind: ChangeType, subject: str) -> int:
+        """Log a change and return its revision."""
+        book.revision += 1
+        self.note(book)
+        db.execute(
+            "INSERT INTO changes (key, type, subject) VALUES (?, ?, ?)",
+            (key_of(book.uid, book.revision), int(kind), subject),
+        )
+        return book.revision
+
+    def change_all(self, db: Connection, book: Book, kind: ChangeType, subjects: Sequence[str]) -> int:
+        """Log a change of each subject, in their order, and return the revision of the first."""
+        first = book.revision + 1
+        self.note(book)
+        db.execute(
+            "INSERT INTO changes (key, type, subject) SELECT ? + key, ?, value FROM json_each(?)",
+            (key_of(book.uid, first), int(kind), msgspec.json.encode(subjects).decode()),
+        )
+        book.revision += len(subjects)
+        return first
+
+    def note(self, book: Book) -> None:
+        """Note that a row has to be written back."""
+        if not book.dirty:
+            book.dirty = True
+            self._dirty.append(book)
+
+    def erase(self, db: Connection, book: Book) -> None:
+        """Note that something of a namespace is deleted or overwritten; see `erasure`."""
+        if not book.erased:
+            mark_erased(db, book.uid)
+            book.erased = True
+
+    def forget_erasures(self) -> None:
+        """Note erasures anew from here on."""
+        for book in self._books.values():
+            book.erased = False
+
+    def forget(self, name: str) -> None:
+        """Forget a namespace that was deleted."""
+        self._books.pop(name, None)
+
+    def forget_all(self) -> None:
+        """Forget everything, after a rollback."""
+        self._books.clear()
+        self._dirty.clear()
+
+    def write_back(self, db: Connection) -> None:
+        """Write what changed, before the commit."""
+        # One that was deleted since has no row any more, and none is made.
+        for b in self._dirty:
+            b.moving = int(b.moving and b.pending_count > 0)
+            db.execute(
+                "UPDATE namespaces SET revision=?, item_count=?, state_count=?, embedded_count=?,"
+                " dimension=?, model=?, version_floor=?, pending_count=?, vector_epoch=?, moving=?"
+                " WHERE uid=?",
+                (b.revision, b.item_count, b.state_count, b.embedded_count, b.dimension, b.model,
+                 b.version_floor, b.pending_count, b.vector_epoch, b.moving, b.uid),
+            )  # fmt: skip
+            b.dirty = False
+        self._dirty.clear()
+        if len(self._books) > _KEPT_MAX:
+            self._books.clear()
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a write did: for the caller the receipt, for the views what to change."""
+
+    receipt: Receipt
+    info: NamespaceInfo | None = None
+    began: bool = False
+    added: list[tuple[ItemWrite, bytes]] = field(default_factory=list)
+    replaced: list[tuple[ItemWrite, bytes]] = field(default_factory=list)
+    removed: list[int] = field(default_factory=list)
+    filled: list[VectorFill] = field(default_factory=list)
+    emptied: bool = False
+    moved: bool = False
+    effect: Callable[[NamespaceView], None] | None = None
+    """What it changes in the view; None: that is found out when it is published."""
+
+
+def earlier(db: Connection, book: Book | None, request: RequestKey | None) -> Outcome | None:
+    """Return the outcome of a request that was applied before. Raises FailedPrecondition."""
+    if request is None or book is None:
+        return None
+    receipt = find_receipt(db, book.uid, request)
+    return Outcome(receipt) if receipt else None
+
+
+def finish(db: Connection, book: Book, request: RequestKey | None, outcome: Outcome) -> Outcome:
+    """Remember the request and complete the outcome."""
+    outcome.receipt.revision = book.revision
+    if request is not None:
+        keep_receipt(db, book.uid, request, outcome.receipt)
+    outcome.info = book.info()
+    return outcome
+
+
+def expired(row: Row, at_us: int) -> bool:
+    """Whether a row, whose third column is its time of expiry, has ceased to exist."""
+    return row[2] is not None and row[2] <= at_us

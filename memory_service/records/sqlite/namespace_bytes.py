@@ -1,0 +1,88 @@
+"""Sums of what callers have put into namespaces, kept beside the records while a limit asks for them.
+
+They are in a temporary table of the writer's connection, in memory, and triggers keep them: so no write goes
+by them, whatever it writes, and a rollback takes back what it added. A namespace is counted once after a
+start; then a write costs no more for what is there already. What counts is told in `stores.content_bytes`.
+"""
+
+from __future__ import annotations
+
+from memory_service.data_model import RequestKey
+from memory_service.records.content_bytes import check_room
+from memory_service.records.sqlite.connection import Connection
+from memory_service.records.sqlite.ledger import Ledger, earlier
+from memory_service.records.sqlite.schema import keys_of
+
+_ITEM = ("id", "session_id", "labels", "metadata", "content", "facet", "provenance")
+_STATE = ("key", "value", "description", "provenance")
+
+
+def _bytes(columns: tuple[str, ...], row: str = "") -> str:
+    """Return the expression for the bytes of a row."""
+    prefix = f"{row}." if row else ""
+    return "(" + " + ".join(f"coalesce(octet_length({prefix}{name}), 0)" for name in columns) + ")"
+
+
+def _trigger(name: str, event: str, row: str, change: str) -> str:
+    return (
+        f"CREATE TEMP TRIGGER IF NOT EXISTS {name} {event} BEGIN"
+        f" UPDATE namespace_bytes SET bytes = bytes + {change} WHERE uid = {row}.uid; END"
+    )
+
+
+_TABLES = (
+    "CREATE TEMP TABLE IF NOT EXISTS namespace_bytes (uid INTEGER PRIMARY KEY, bytes INTEGER NOT NULL)",
+    _trigger("item_added", "AFTER INSERT ON main.items", "NEW", _bytes(_ITEM, "NEW")),
+    _trigger(
+        "item_changed",
+        f"AFTER UPDATE OF {', '.join(_ITEM)} ON main.items",
+        "NEW",
+        f"{_bytes(_ITEM, 'NEW')} - {_bytes(_ITEM, 'OLD')}",
+    ),
+    _trigger("item_removed", "AFTER DELETE ON main.items", "OLD", f"-{_bytes(_ITEM, 'OLD')}"),
+    # Where a row takes the place of another one, SQLite tells of no deletion.
+    _trigger(
+        "state_saved",
+        "BEFORE INSERT ON main.states",
+        "NEW",
+        f"{_bytes(_STATE, 'NEW')} - coalesce((SELECT {_bytes(_STATE)} FROM main.states"
+        " WHERE states.uid = NEW.uid AND states.key = NEW.key), 0)",
+    ),
+    _trigger("state_removed", "AFTER DELETE ON main.states", "OLD", f"-{_bytes(_STATE, 'OLD')}"),
+    "CREATE TEMP TRIGGER IF NOT EXISTS namespace_removed AFTER DELETE ON main.namespaces BEGIN"
+    " DELETE FROM namespace_bytes WHERE uid = OLD.uid; END",
+)
+_FIND = "SELECT bytes FROM temp.namespace_bytes WHERE uid = ?"
+_COUNT = (
+    "INSERT OR REPLACE INTO temp.namespace_bytes (uid, bytes) SELECT ?1,"
+    f" (SELECT coalesce(sum({_bytes(_ITEM)}), 0) FROM main.items WHERE items.key BETWEEN ?2 AND ?3)"
+    f" + (SELECT coalesce(sum({_bytes(_STATE)}), 0) FROM main.states WHERE states.uid = ?1)"
+)
+
+
+def prepare_sums(db: Connection) -> None:
+    """Make ready to keep sums. No namespace is counted yet."""
+    for statement in _TABLES:
+        db.execute(statement)
+
+
+def bytes_of(db: Connection, uid: int) -> int:
+    """Return how many bytes a namespace has; the first time all its rows are looked at."""
+    row = db.execute(_FIND, (uid,)).fetchone()
+    if row is None:
+        db.execute(_COUNT, (uid, *keys_of(uid)))
+        row = db.execute(_FIND, (uid,)).fetchone()
+    count: int = row[0]
+    return count
+
+
+def check_namespace(
+    db: Connection, ledger: Ledger, namespace: str, limit: int, request: RequestKey | None
+) -> None:
+    """Refuse to put more into a namespace that is full, but for what was answered before."""
+    book = ledger.find(db, namespace)
+    if book is None:
+        return
+    held = bytes_of(db, book.uid)
+    if held >= limit and earlier(db, book, request) is None:
+        check_room(held, limit)

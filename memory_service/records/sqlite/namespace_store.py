@@ -1,0 +1,83 @@
+"""Namespaces as a whole, and what has expired in them."""
+
+from __future__ import annotations
+
+from memory_service.data_model import IndexInfo, NamespaceInfo, Receipt, RequestKey
+from memory_service.records.base import NamespaceStore
+from memory_service.records.sqlite import namespace_writes
+from memory_service.records.sqlite.connection import Connection
+from memory_service.records.sqlite.ledger import Outcome, earlier, finish
+from memory_service.records.sqlite.rows import NAMESPACE_COLUMNS, namespace_of
+from memory_service.records.sqlite.store_core import StoreCore
+from memory_service.runtime.failpoints import reach
+
+
+class SqliteNamespaceStore(StoreCore, NamespaceStore):
+    """They are known from the last commit, or by one row."""
+
+    async def namespace(self, namespace: str) -> NamespaceInfo | None:
+        return self._info(namespace)
+
+    async def scan_namespaces(self, prefix: str, after: str, limit: int) -> list[NamespaceInfo]:
+        statement = (
+            f"SELECT {NAMESPACE_COLUMNS} FROM namespaces WHERE name > ? AND name >= ?"
+            " AND substr(name, 1, ?) = ? ORDER BY name LIMIT ?"
+        )
+        # Names begin with the prefix up to the first name that is greater and does not.
+        values = (after, prefix, len(prefix), prefix, limit)
+        rows = await self._read(lambda db: db.execute(statement, values).fetchall())
+        return [namespace_of(row) for row in rows]
+
+    async def record_request(self, namespace: str, receipt: Receipt, request: RequestKey) -> Receipt:
+        def apply(db: Connection) -> Outcome:
+            began = self._ledger.find(db, namespace) is None
+            book = self._ledger.find_or_begin(db, namespace)
+            return earlier(db, book, request) or finish(db, book, request, Outcome(receipt, began=began))
+
+        # What has an answer of its own takes room for it, which a full disk has not.
+        return await self._write(namespace, apply, shrinks=request.complete is None)
+
+    async def index_info(self, namespace: str) -> IndexInfo:
+        view = self._views.peek(namespace)
+        return view.index_info() if view else IndexInfo()
+
+    async def reset(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
+        return await self._write(
+            namespace,
+            lambda db: namespace_writes.reset(db, self._ledger, namespace, request),
+            heavy=True,
+            shrinks=True,
+        )
+
+    async def delete_namespace(self, namespace: str) -> Receipt:
+        def publish(outcome: Outcome) -> None:
+            info = outcome.info
+            assert info is not None
+            self._known.pop(namespace, None)
+            self._views.drop(namespace)
+            self._items.clear()
+            self._snapshots.remove(info.uid)
+            self._signal.fire(namespace)
+
+        outcome = await self._queue.write(
+            lambda db: namespace_writes.delete_namespace(db, self._ledger, namespace),
+            publish,
+            owner=namespace,
+            heavy=True,
+            shrinks=True,
+        )
+        return outcome.receipt
+
+    async def remove_expired(self, now_us: int, forget_requests_before_us: int, limit: int) -> int:
+        def apply(db: Connection) -> list[Outcome]:
+            return namespace_writes.remove_expired(
+                db, self._ledger, now_us, forget_requests_before_us, now_us - self._history_us, limit
+            )
+
+        def publish(outcomes: list[Outcome]) -> None:
+            for outcome in outcomes:
+                self._publish(outcome)
+                reach("sweep.after_publish")
+
+        outcomes = await self._queue.write(apply, publish, heavy=True, shrinks=True)
+        return sum(o.receipt.removed_count + o.receipt.removed_state_count for o in outcomes)

@@ -1,0 +1,328 @@
+"""The tables of the record database, and its format version."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from memory_service.indexes.analysis import Analyzer, pack_terms, unpack_terms
+from memory_service.records.base import CannotOpen
+from memory_service.records.sqlite.connection import Connection, Row, translated
+from memory_service.runtime.failpoints import reach
+
+# Rows of one namespace lie side by side: a key is the namespace's uid and the position or revision.
+POSITION_BITS = 36
+POSITION_MAX = (1 << POSITION_BITS) - 1
+
+# A vector that an item waits for. See `vector_key`.
+PENDING = -1
+
+_TABLES_FORMAT = 2
+_TABLES = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE namespaces (
+    uid INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE,
+    revision INTEGER NOT NULL,
+    item_count INTEGER NOT NULL,
+    state_count INTEGER NOT NULL,
+    embedded_count INTEGER NOT NULL,
+    dimension INTEGER NOT NULL,
+    model TEXT NOT NULL,
+    version_floor INTEGER NOT NULL,
+    create_us INTEGER NOT NULL
+);
+CREATE TABLE items (
+    key INTEGER PRIMARY KEY,
+    uid INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    session_id TEXT NOT NULL,
+    create_us INTEGER NOT NULL,
+    update_us INTEGER NOT NULL,
+    expire_us INTEGER,
+    labels TEXT,
+    metadata TEXT,
+    content TEXT NOT NULL,
+    terms BLOB NOT NULL,
+    vector_revision INTEGER NOT NULL,
+    embedding BLOB,
+    facet TEXT
+);
+CREATE UNIQUE INDEX items_by_id ON items (uid, id);
+CREATE INDEX items_expiring ON items (expire_us) WHERE expire_us IS NOT NULL;
+CREATE TABLE states (
+    uid INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    create_us INTEGER NOT NULL,
+    update_us INTEGER NOT NULL,
+    expire_us INTEGER,
+    description TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (uid, key)
+) WITHOUT ROWID;
+CREATE INDEX states_expiring ON states (expire_us) WHERE expire_us IS NOT NULL;
+CREATE TABLE changes (key INTEGER PRIMARY KEY, type INTEGER NOT NULL, subject TEXT NOT NULL);
+CREATE TABLE snapshots (uid INTEGER PRIMARY KEY, manifest TEXT NOT NULL);
+CREATE TABLE requests (
+    uid INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    receipt TEXT NOT NULL,
+    time_us INTEGER NOT NULL,
+    PRIMARY KEY (uid, id)
+) WITHOUT ROWID;
+CREATE INDEX requests_by_time ON requests (time_us);
+"""
+
+_ROWS_AT_ONCE = 10_000
+
+
+def _rename_terms(connection: Connection) -> None:
+    """Give irregular verbs of stored texts the terms that queries now have for them."""
+    renamed = Analyzer().renamed_terms()
+    key = 0
+    while rows := connection.execute(
+        "SELECT key, terms FROM items WHERE key > ? ORDER BY key LIMIT ?", (key, _ROWS_AT_ONCE)
+    ).fetchall():
+        key = rows[-1][0]
+        for of, packed in rows:
+            terms, counts, _ = unpack_terms([packed])
+            if renamed.keys().isdisjoint(terms.tolist()):
+                continue
+            merged: Counter[int] = Counter()
+            for term, count in zip(terms.tolist(), counts.tolist(), strict=True):
+                merged[renamed.get(term, term)] += count
+            connection.execute("UPDATE items SET terms = ? WHERE key = ?", (pack_terms(merged), of))
+
+
+_FACETS = ("ALTER TABLE items ADD COLUMN facet TEXT",)
+_WEIGHED_ITEMS = (
+    "ALTER TABLE items ADD COLUMN importance REAL",
+    "ALTER TABLE items ADD COLUMN use_count INTEGER NOT NULL DEFAULT 0",
+    _rename_terms,
+)
+
+# `vector_revision` is the key of a vector from here on; those of before are of epoch 0, hence as they were.
+_PENDING_VECTORS = (
+    "ALTER TABLE namespaces ADD COLUMN pending_count INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE namespaces ADD COLUMN vector_epoch INTEGER NOT NULL DEFAULT 0",
+    # Whether items wait because their vector was given up: they are found by looking at all.
+    "ALTER TABLE namespaces ADD COLUMN moving INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX namespaces_pending ON namespaces (name) WHERE pending_count > 0",
+    "CREATE INDEX items_pending ON items (key) WHERE vector_revision < 0",
+)
+
+# Versions that others took the place of, as long as an undo may want them back; `key` is that of the item.
+_HISTORY = (
+    "ALTER TABLE items ADD COLUMN provenance TEXT",
+    "ALTER TABLE states ADD COLUMN provenance TEXT",
+    """CREATE TABLE item_history (
+        key INTEGER NOT NULL,
+        revision INTEGER NOT NULL,
+        replaced_us INTEGER NOT NULL,
+        session_id TEXT NOT NULL,
+        create_us INTEGER NOT NULL,
+        update_us INTEGER NOT NULL,
+        expire_us INTEGER,
+        labels TEXT,
+        metadata TEXT,
+        content TEXT NOT NULL,
+        facet TEXT,
+        importance REAL,
+        provenance TEXT,
+        terms BLOB NOT NULL,
+        vector_revision INTEGER NOT NULL,
+        embedding BLOB
+    )""",
+    "CREATE UNIQUE INDEX item_history_by_version ON item_history (key, revision)",
+    "CREATE INDEX item_history_by_age ON item_history (replaced_us)",
+    """CREATE TABLE state_history (
+        uid INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        replaced_us INTEGER NOT NULL,
+        create_us INTEGER NOT NULL,
+        update_us INTEGER NOT NULL,
+        expire_us INTEGER,
+        description TEXT NOT NULL,
+        value TEXT NOT NULL,
+        provenance TEXT,
+        PRIMARY KEY (uid, key, version)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX state_history_by_age ON state_history (replaced_us)",
+    # Who deleted something, and when, without what it was.
+    """CREATE TABLE removals (
+        key INTEGER PRIMARY KEY,
+        time_us INTEGER NOT NULL,
+        writer TEXT NOT NULL,
+        credential_id TEXT NOT NULL
+    )""",
+    "CREATE INDEX removals_by_age ON removals (time_us)",
+)
+
+# Writes that wait for a review, apart from all that is read.
+_QUARANTINE = (
+    """CREATE TABLE quarantine (
+        uid INTEGER NOT NULL,
+        id TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        body BLOB NOT NULL,
+        held_us INTEGER NOT NULL,
+        expire_us INTEGER NOT NULL,
+        writer TEXT NOT NULL,
+        credential_id TEXT NOT NULL,
+        request_id TEXT,
+        digest BLOB
+    )""",
+    "CREATE UNIQUE INDEX quarantine_by_id ON quarantine (uid, id)",
+    "CREATE INDEX quarantine_by_request ON quarantine (uid, request_id) WHERE request_id IS NOT NULL",
+    "CREATE INDEX quarantine_expiring ON quarantine (expire_us)",
+)
+
+# What was used since a snapshot is found by it: no log tells.
+_USED_ITEMS = "CREATE INDEX items_used ON items (key, use_count) WHERE use_count > 0"
+
+# What requests were answered, of which something can be erased, and what each answer tells of.
+_ANSWER_FORGOTTEN = (
+    "CREATE TRIGGER answer_forgotten AFTER DELETE ON answers"
+    " BEGIN DELETE FROM told_of WHERE answer = old.key; END"
+)
+_ANSWERS = (
+    """CREATE TABLE answers (
+        key INTEGER PRIMARY KEY,
+        uid INTEGER NOT NULL,
+        request TEXT NOT NULL,
+        whole BLOB NOT NULL,
+        time_us INTEGER NOT NULL
+    )""",
+    "CREATE UNIQUE INDEX answers_by_request ON answers (uid, request)",
+    "CREATE INDEX answers_by_time ON answers (time_us)",
+    """CREATE TABLE told_of (
+        uid INTEGER NOT NULL,
+        subject TEXT NOT NULL,
+        answer INTEGER NOT NULL,
+        PRIMARY KEY (uid, subject, answer)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX told_of_by_answer ON told_of (answer)",
+    _ANSWER_FORGOTTEN,
+)
+
+_STATES = "uid, key, version, create_us, update_us, expire_us, description, revision, value, provenance"
+_VERSIONS = "uid, key, version, replaced_us, create_us, update_us, expire_us, description, value, provenance"
+# States in tables with a rowid. In one without, the value is a part of what is compared when a key is looked
+# for: beside a value of 1 MiB each step of a search through the tree read all of it.
+_STATES_BY_ROW = (
+    "ALTER TABLE states RENAME TO states_before",
+    """CREATE TABLE states (
+        uid INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        create_us INTEGER NOT NULL,
+        update_us INTEGER NOT NULL,
+        expire_us INTEGER,
+        description TEXT NOT NULL,
+        revision INTEGER NOT NULL,
+        value TEXT NOT NULL,
+        provenance TEXT,
+        PRIMARY KEY (uid, key)
+    )""",
+    f"INSERT INTO states ({_STATES}) SELECT {_STATES} FROM states_before ORDER BY uid, key",
+    "DROP TABLE states_before",
+    "CREATE INDEX states_expiring ON states (expire_us) WHERE expire_us IS NOT NULL",
+    "ALTER TABLE state_history RENAME TO state_history_before",
+    """CREATE TABLE state_history (
+        uid INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        replaced_us INTEGER NOT NULL,
+        create_us INTEGER NOT NULL,
+        update_us INTEGER NOT NULL,
+        expire_us INTEGER,
+        description TEXT NOT NULL,
+        value TEXT NOT NULL,
+        provenance TEXT,
+        PRIMARY KEY (uid, key, version)
+    )""",
+    f"INSERT INTO state_history ({_VERSIONS}) SELECT {_VERSIONS} FROM state_history_before"
+    " ORDER BY uid, key, version",
+    "DROP TABLE state_history_before",
+    "CREATE INDEX state_history_by_age ON state_history (replaced_us)",
+)
+
+# What makes a database of the format before one of this format. One that is new begins with _TABLES.
+_MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
+    2: _FACETS,
+    3: (*_WEIGHED_ITEMS, *_PENDING_VECTORS),
+    4: _HISTORY,
+    5: (*_QUARANTINE, _USED_ITEMS),
+    6: _ANSWERS,
+    7: _STATES_BY_ROW,
+}
+FORMAT = max(_MIGRATIONS)
+TABLES = (
+    *("meta", "namespaces", "items", "states", "changes", "snapshots", "requests"),
+    *("item_history", "state_history", "removals", "quarantine", "answers", "told_of"),
+)
+"""All tables of this format and of those before it."""
+TRIGGERS = frozenset({_ANSWER_FORGOTTEN})
+"""All triggers, as SQLite keeps them."""
+
+
+def prepare(connection: Connection, before_migration: Callable[[Connection, int], None]) -> None:
+    """Create the tables of a new database, or bring an older one up to date, whole or not at all; refuse
+    one of a newer format. Raises CannotOpen.
+
+    `before_migration` is called with the connection and FORMAT before an older one is changed.
+    """
+    with translated():
+        found = connection.pragma("user_version")
+    if found > FORMAT:
+        raise CannotOpen(
+            f"the data directory has format {found}; this release reads up to format {FORMAT}: "
+            "use the release that wrote it, or a newer one"
+        )
+    if found < FORMAT:
+        _migrate(connection, found, before_migration)
+
+
+def _migrate(connection: Connection, found: int, before_migration: Callable[[Connection, int], None]) -> None:
+    if found:
+        before_migration(connection, FORMAT)
+    reach("migration.before_begin")
+    with translated(), connection:
+        if found == 0:
+            connection.execute(_TABLES)
+            found = _TABLES_FORMAT
+        for number in range(found + 1, FORMAT + 1):
+            for step in _MIGRATIONS[number]:
+                if callable(step):
+                    step(connection)
+                else:
+                    connection.execute(step)
+                reach("migration.after_step")
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        reach("migration.before_commit")
+    reach("migration.after_commit")
+
+
+def key_of(uid: int, number: int) -> int:
+    """Return the key of a position or revision of a namespace."""
+    return uid << POSITION_BITS | number
+
+
+def keys_of(uid: int) -> Row:
+    """Return the least and the greatest key of a namespace."""
+    return key_of(uid, 0), key_of(uid, POSITION_MAX)
+
+
+def vector_key(epoch: int, revision: int) -> int:
+    """Return the key of a vector: never used for another vector of the namespace.
+
+    `epoch` is the namespace's when the vector was written, `revision` that of the item whose text it was
+    made of. With revision 0 it says that there is no vector, and that none is waited for. A key below
+    that of the namespace's present epoch says that the item is pending, and so does PENDING.
+    """
+    return epoch << POSITION_BITS | revision

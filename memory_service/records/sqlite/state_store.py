@@ -1,0 +1,79 @@
+"""States, which have no view: SQL alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memory_service.data_model import Receipt, RequestKey, StateEntry, StateWrite
+from memory_service.records.base import StateStore
+from memory_service.records.sqlite import state_writes
+from memory_service.records.sqlite.connection import Connection, translated
+from memory_service.records.sqlite.ledger import Outcome
+from memory_service.records.sqlite.rows import STATE_COLUMNS, shortened_state_columns, state_of
+from memory_service.records.sqlite.store_core import StoreCore
+from memory_service.runtime.caller import present_caller
+from memory_service.runtime.yielding import each
+
+
+class SqliteStateStore(StoreCore, StateStore):
+    """Few keys are read on the event loop, scans in a thread."""
+
+    async def save_state(
+        self, namespace: str, write: StateWrite, *, request: RequestKey | None = None
+    ) -> Receipt:
+        return await self._grow(
+            namespace,
+            lambda db: state_writes.save_state(db, self._ledger, namespace, write, request),
+            request,
+        )
+
+    async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
+        info = self._info(namespace)
+        if info is None:
+            return {}
+        statement = f"SELECT {STATE_COLUMNS} FROM states WHERE uid = ? AND key = ?"
+        with translated():
+            rows = [self._reader.execute(statement, (info.uid, key)).fetchone() for key in keys]
+        return {row[0]: state_of(row) for row in rows if row}
+
+    async def scan_states(
+        self, namespace: str, after_key: str, limit: int, *, now_us: int, value_chars: int | None = None
+    ) -> list[StateEntry]:
+        info = self._info(namespace)
+        if info is None:
+            return []
+        columns = STATE_COLUMNS if value_chars is None else shortened_state_columns(value_chars)
+        statement = (
+            f"SELECT {columns} FROM states WHERE uid = ? AND key > ?"
+            " AND (expire_us IS NULL OR expire_us > ?) ORDER BY key LIMIT ?"
+        )
+        values = (info.uid, after_key, now_us, limit)
+        rows = await self._read(lambda db: db.execute(statement, values).fetchall())
+        return await each(state_of, rows)
+
+    async def delete_state(
+        self,
+        namespace: str,
+        key: str,
+        *,
+        now_us: int,
+        expected_version: int | None = None,
+        request: RequestKey | None = None,
+    ) -> Receipt:
+        remover = present_caller()
+
+        def apply(db: Connection) -> Outcome:
+            return state_writes.delete_state(
+                db, self._ledger, namespace, key, now_us, expected_version, request, remover
+            )
+
+        return await self._write(namespace, apply, shrinks=True)
+
+    async def clear_states(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
+        remover = present_caller()
+        return await self._write(
+            namespace,
+            lambda db: state_writes.clear_states(db, self._ledger, namespace, request, remover),
+            heavy=True,
+            shrinks=True,
+        )

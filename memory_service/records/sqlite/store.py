@@ -1,0 +1,214 @@
+"""The store itself, over its life: it opens and closes what its parts share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+
+import structlog
+
+from memory_service.errors import InvalidArgument, StorageFull, Unavailable
+from memory_service.records.base import BackupReport, CannotOpen, Capabilities, Store
+from memory_service.records.sqlite import namespace_writes
+from memory_service.records.sqlite.backups import remove_partial_backups, write_backup
+from memory_service.records.sqlite.change_log import SqliteChangeLog
+from memory_service.records.sqlite.commit_queue import CommitQueue
+from memory_service.records.sqlite.connection import (
+    Connection,
+    StorageFailed,
+    checkpoint,
+    connect,
+    translated,
+    used_page_bytes,
+)
+from memory_service.records.sqlite.encryption import check_key, is_encrypted, mark
+from memory_service.records.sqlite.erasure import begin_erasing, finish_erasing, forget_snapshots
+from memory_service.records.sqlite.folder_lock import locked_folder
+from memory_service.records.sqlite.item_store import SqliteItemStore
+from memory_service.records.sqlite.kept_copy import keep_copy, remove_old_copies
+from memory_service.records.sqlite.namespace_bytes import prepare_sums
+from memory_service.records.sqlite.namespace_store import SqliteNamespaceStore
+from memory_service.records.sqlite.pending_store import SqlitePendingStore
+from memory_service.records.sqlite.quarantine_store import SqliteQuarantineStore
+from memory_service.records.sqlite.schema import prepare
+from memory_service.records.sqlite.state_store import SqliteStateStore
+from memory_service.records.sqlite.undo_store import SqliteUndoStore
+from memory_service.runtime.failpoints import reach
+from memory_service.runtime.files import InPlace, make_folder, sync
+from memory_service.runtime.log_causes import cause_of
+from memory_service.views.cache import ViewCache
+from memory_service.views.snapshots import Snapshots
+
+_log = structlog.get_logger(__name__)
+
+_READERS = 2
+
+
+class SqliteStore(
+    SqliteItemStore,
+    SqlitePendingStore,
+    SqliteStateStore,
+    SqliteQuarantineStore,
+    SqliteUndoStore,
+    SqliteChangeLog,
+    SqliteNamespaceStore,
+    Store,
+):
+    """Records in one SQLite database, which are the truth; views of them in memory."""
+
+    capabilities = Capabilities(durable=True, backup=True)
+
+    async def open(self) -> None:
+        path = self._data_dir / "records.db"
+        opened = ExitStack()
+        try:
+            make_folder(self._data_dir)
+            opened.enter_context(locked_folder(self._data_dir))
+            check_key(self._data_dir, path, self._key)
+            self._space.open()
+            if self._key is not None and not is_encrypted(self._data_dir):
+                mark(self._data_dir, self._key)
+            # For its owner only, in a folder that others may look into, too; its log gets the same mode.
+            path.touch(0o600)
+            # Recovers the write-ahead log, if the last process left one.
+            self._writer = connect(path, writer=True, key=self._records_key)
+            opened.callback(self._writer.close)
+            reach("open.after_recovery")
+            prepare(self._writer, partial(keep_copy, path, self._records_key))
+            remove_old_copies(self._data_dir)
+            self._keep_sums(self._writer)
+            self._space.look(self._writer)
+            self._reader = self._connect()
+            opened.callback(self._reader.close)
+            with translated():
+                manifests = [row[0] for row in self._reader.execute("SELECT manifest FROM snapshots")]
+            self._spare_readers = SimpleQueue()
+            for _ in range(_READERS):
+                self._spare_readers.put(self._connect())
+                opened.callback(lambda: self._spare_readers.get().close())
+            self._snapshots = Snapshots(self._data_dir / "indexes", self._key, demand=self._demand)
+            self._snapshots.sweep(manifests)
+            remove_partial_backups(self._data_dir / "backups")
+            reach("open.after_sweep")
+            # The names of database and log; SQLite does without where that fails.
+            sync(self._data_dir)
+        except (Unavailable, StorageFull, OSError) as error:
+            _close_all(opened)
+            raise CannotOpen(f"cannot open {path}: {error.__cause__ or error}") from error
+        except BaseException:
+            _close_all(opened)
+            raise
+        self._opened = opened
+        self._threads = ThreadPoolExecutor(_READERS, thread_name_prefix="read")
+        # Every connection has both open by now.
+        in_place = InPlace(path, path.with_name(f"{path.name}-wal"))
+        self._queue = CommitQueue(
+            self._writer,
+            self._space,
+            self._ledger.write_back,
+            self._ledger.forget_all,
+            self._reader,
+            in_place,
+        )
+        self._views = ViewCache(
+            self._settings, self._snapshots, self._analyzer, self._read, self._record_snapshot
+        )
+
+    def _demand(self, nbytes: int) -> None:
+        """Ask for room for a snapshot. Raises StorageFull and Unavailable."""
+        # It could not be recorded, and the folder may be another's by now.
+        if not self._queue.is_sound():
+            raise StorageFailed
+        self._space.demand(nbytes)
+
+    def _connect(self) -> Connection:
+        return connect(self._data_dir / "records.db", key=self._records_key)
+
+    async def close(self) -> None:
+        self._signal.close()
+        self._queue.refuse()
+        await self._views.close()
+        self._searches.close()
+        await self._queue.close()
+        reach("close.before_checkpoint")
+        self._threads.shutdown()
+        try:
+            checkpoint(self._writer)
+        except (Unavailable, StorageFull) as error:
+            # All that was acknowledged is in the log, which the next start reads.
+            _log.error("last_checkpoint_failed", cause=cause_of(error))
+        _close_all(self._opened)
+
+    async def flush(self) -> None:
+        await self._views.settle()
+        try:
+            await self._erase()
+        except OSError as error:
+            raise Unavailable.storage() from error
+
+    async def _erase(self) -> None:
+        """Make a checkpoint, and let nothing that was deleted be in any file."""
+        remove_old_copies(self._data_dir)
+        # First of all: on a full disk there is no room for more than this.
+        await self._queue.run(checkpoint)
+        erased = await self._queue.run(self._begin_erasing)
+        if not erased:
+            return
+        # The log takes what is left once more.
+        self._space.demand(await self._read(used_page_bytes))
+        unsaved = erased - await self._views.save_again(erased)
+        await self._queue.record(lambda db: forget_snapshots(db, unsaved))
+        for uid in unsaved:
+            self._snapshots.remove(uid)
+        await self._queue.run(self._finish_erasing)
+
+    def _begin_erasing(self, db: Connection) -> set[int]:
+        uids = begin_erasing(db)
+        self._ledger.forget_erasures()
+        return uids
+
+    def _finish_erasing(self, db: Connection) -> None:
+        try:
+            finish_erasing(db)
+        finally:
+            # A database that is written anew through a file loses what is temporary.
+            self._keep_sums(db)
+
+    def _keep_sums(self, db: Connection) -> None:
+        self._counted.clear()
+        if self._namespace_bytes_max:
+            with translated():
+                prepare_sums(db)
+
+    async def backup(self, name: str, progress: Callable[[int, int], None]) -> BackupReport:
+        folder = self._data_dir / "backups" / name
+        if folder.exists():
+            raise InvalidArgument("name", "a backup of this name exists")
+        return await self._read(partial(write_backup, folder, progress, self._key, self._space.demand))
+
+    def is_sound(self) -> bool:
+        return self._queue.is_sound()
+
+    @property
+    def tight(self) -> bool:
+        return self._space.tight
+
+    async def make_room(self, folder: Path) -> None:
+        if self._space.is_of(folder):
+            await self._queue.make_room()
+
+    async def _record_snapshot(self, uid: int, manifest: str) -> bool:
+        return await self._queue.record(lambda db: namespace_writes.record_snapshot(db, uid, manifest))
+
+
+def _close_all(opened: ExitStack) -> None:
+    """Close connections and lock, whatever the disk says to it."""
+    try:
+        with translated():
+            opened.close()
+    except (Unavailable, StorageFull, OSError) as error:
+        _log.error("close_failed", cause=cause_of(error))

@@ -1,0 +1,188 @@
+"""What the parts of the store share: the database, the queue of its commits, the views and the caches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TypeVar
+
+import msgspec
+
+from memory_service.data_key import DataKey
+from memory_service.data_model import Item, NamespaceInfo, Receipt, RequestKey, TextPart
+from memory_service.indexes.analysis import Analyzer
+from memory_service.indexes.settings import IndexSettings
+from memory_service.records.base import HISTORY_US
+from memory_service.records.change_signal import ChangeSignal
+from memory_service.records.sqlite.commit_queue import CommitQueue
+from memory_service.records.sqlite.connection import Connection, translated
+from memory_service.records.sqlite.disk_space import DiskSpace, SpaceSettings
+from memory_service.records.sqlite.item_cache import ItemCache
+from memory_service.records.sqlite.ledger import Ledger, Outcome
+from memory_service.records.sqlite.namespace_bytes import bytes_of, check_namespace
+from memory_service.records.sqlite.rows import NAMESPACE_COLUMNS, namespace_of
+from memory_service.records.sqlite.schema import key_of
+from memory_service.runtime.yielding import aside
+from memory_service.views.cache import ViewCache
+from memory_service.views.effects import effect_of
+from memory_service.views.search_queue import SearchQueue
+from memory_service.views.snapshots import Snapshots
+
+T = TypeVar("T")
+
+_KNOWN_NAMESPACES_MAX = 50_000
+
+
+class StoreCore:
+    """How each part reads and writes. A write goes through the queue and is published after its commit."""
+
+    _writer: Connection
+    _reader: Connection
+    """For reads of a few rows on the event loop; others are done in threads."""
+    _spare_readers: SimpleQueue[Connection]
+    _threads: ThreadPoolExecutor
+    _queue: CommitQueue
+    _snapshots: Snapshots
+    _views: ViewCache
+
+    def __init__(
+        self,
+        data_dir: Path,
+        settings: IndexSettings | None = None,
+        key: DataKey | None = None,
+        *,
+        history_us: int = HISTORY_US,
+        space: SpaceSettings | None = None,
+        namespace_bytes_max: int = 0,
+    ) -> None:
+        """`key` None: the data directory is not encrypted. `namespace_bytes_max` 0: no limit."""
+        self._data_dir = data_dir
+        self._space = DiskSpace(data_dir, space or SpaceSettings())
+        self._key = key
+        self._records_key = key.derive("records") if key else None
+        self._settings = settings or IndexSettings()
+        self._history_us = history_us
+        self._ledger = Ledger(keeps_history=history_us > 0)
+        self._analyzer = Analyzer()
+        self._signal = ChangeSignal()
+        self._items = ItemCache(self._settings.items_bytes_max, _content_bytes)
+        self._known: OrderedDict[str, NamespaceInfo] = OrderedDict()
+        self._searches = SearchQueue()
+        self._namespace_bytes_max = namespace_bytes_max
+        # Namespaces whose bytes were counted; some that were may be missing.
+        self._counted: set[int] = set()
+
+    async def _read(self, work: Callable[[Connection], T]) -> T:
+        """Read in a thread, with a connection that nobody else uses meanwhile."""
+        found = await aside(asyncio.get_running_loop().run_in_executor(self._threads, self._read_now, work))
+        await aside(self._queue.published())
+        return found
+
+    def _read_now(self, work: Callable[[Connection], T]) -> T:
+        connection = self._spare_readers.get()
+        try:
+            with translated():
+                return work(connection)
+        finally:
+            self._spare_readers.put(connection)
+
+    def _info(self, namespace: str) -> NamespaceInfo | None:
+        """Return a namespace as of the last commit. Reads one row at most."""
+        info = self._known.get(namespace)
+        if info is not None:
+            self._known.move_to_end(namespace)
+            return info
+        with translated():
+            row = self._reader.execute(
+                f"SELECT {NAMESPACE_COLUMNS} FROM namespaces WHERE name = ?", (namespace,)
+            ).fetchone()
+        # Not remembered here: a commit that is done but not yet published would be newer.
+        return namespace_of(row) if row else None
+
+    def _remember(self, info: NamespaceInfo) -> None:
+        self._known[info.name] = info
+        self._known.move_to_end(info.name)
+        if len(self._known) > _KNOWN_NAMESPACES_MAX:
+            self._known.popitem(last=False)
+
+    async def _write(
+        self,
+        namespace: str,
+        apply: Callable[[Connection], Outcome],
+        *,
+        heavy: bool = False,
+        shrinks: bool = False,
+    ) -> Receipt:
+        outcome = await self._queue.write(apply, self._publish, owner=namespace, heavy=heavy, shrinks=shrinks)
+        return outcome.receipt
+
+    async def _grow(
+        self,
+        namespace: str,
+        apply: Callable[[Connection], Outcome],
+        request: RequestKey | None,
+        *,
+        heavy: bool = False,
+    ) -> Receipt:
+        """Do a write that puts something into a namespace, if there is room in it."""
+        limit = self._namespace_bytes_max
+        if not limit:
+            return await self._write(namespace, apply, heavy=heavy)
+        await self._count_bytes(namespace)
+
+        def apply_within_limit(db: Connection) -> Outcome:
+            check_namespace(db, self._ledger, namespace, limit, request)
+            return apply(db)
+
+        return await self._write(namespace, apply_within_limit, heavy=heavy)
+
+    async def _count_bytes(self, namespace: str) -> None:
+        """Count a namespace that was not, in the thread of the writer, however many items there are."""
+        info = self._info(namespace)
+        if info is None or info.uid in self._counted:
+            return
+        uid = info.uid
+        await self._queue.write(
+            lambda db: bytes_of(db, uid), lambda _: None, owner=namespace, heavy=True, shrinks=True
+        )
+        if len(self._counted) >= _KNOWN_NAMESPACES_MAX:
+            self._counted.clear()
+        self._counted.add(uid)
+
+    def _publish(self, outcome: Outcome) -> None:
+        """Make a durable write visible to reads; runs in the order of commits."""
+        info = outcome.info
+        if info is None:
+            return  # A repeated request changed nothing.
+        self._remember(info)
+        if outcome.began or outcome.emptied:
+            self._views.begin(info)
+        if outcome.emptied or outcome.moved:
+            self._items.clear()
+            self._snapshots.remove(info.uid)
+        for position in (*outcome.removed, *(fill.position for fill in outcome.filled)):
+            self._items.discard(key_of(info.uid, position))
+        # Before the items are kept, which is without their vectors.
+        effect = outcome.effect or effect_of(outcome, info)
+        for write, _ in (*outcome.added, *outcome.replaced):
+            self._keep(info.uid, write.item)
+        repeatable = bool(outcome.filled or outcome.moved)
+        self._views.publish(info.name, info.revision, effect, repeatable=repeatable)
+        self._signal.fire(info.name)
+
+    def _keep(self, uid: int, item: Item) -> None:
+        item.embedded = item.embedded or item.embedding is not None
+        item.embedding = None
+        self._items.put(key_of(uid, item.position), item)
+
+
+def _content_bytes(item: Item) -> int:
+    """Return about how much an item's content takes."""
+    content = item.content
+    if isinstance(content, TextPart):
+        return len(content.text) + 64 * len(item.labels)
+    return len(msgspec.json.encode(content)) + 64 * len(item.labels)

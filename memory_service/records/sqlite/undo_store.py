@@ -1,0 +1,86 @@
+"""Taking back what somebody wrote, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from memory_service.data_model import Receipt, UndoStep, WritesBy
+from memory_service.records.base import UndoStore
+from memory_service.records.sqlite import undo_writes
+from memory_service.records.sqlite.connection import Connection
+from memory_service.records.sqlite.ledger import Outcome
+from memory_service.records.sqlite.schema import POSITION_MAX
+from memory_service.records.sqlite.store_core import StoreCore
+from memory_service.runtime.clock import now_us as present_us
+
+
+class SqliteUndoStore(StoreCore, UndoStore):
+    """Each step is one commit; what it would do is read in a thread."""
+
+    async def undo_items(
+        self, namespace: str, by: WritesBy, after_position: int, limit: int, *, dry_run: bool
+    ) -> UndoStep:
+        at_us = present_us()
+        if dry_run:
+            return await self._undone(namespace, partial(_would_undo_items, by, after_position, limit, at_us))
+
+        def apply(db: Connection) -> tuple[UndoStep, Outcome]:
+            if (book := self._ledger.find(db, namespace)) is None:
+                return UndoStep(), Outcome(Receipt(0))
+            return undo_writes.undo_items(db, self._ledger, book, by, after_position, limit, at_us)
+
+        return await self._write_step(namespace, apply)
+
+    async def undo_states(
+        self, namespace: str, by: WritesBy, after_key: str, limit: int, *, dry_run: bool
+    ) -> UndoStep:
+        at_us = present_us()
+        if dry_run:
+            return await self._undone(namespace, partial(_would_undo_states, by, after_key, limit, at_us))
+
+        def apply(db: Connection) -> tuple[UndoStep, Outcome]:
+            if (book := self._ledger.find(db, namespace)) is None:
+                return UndoStep(), Outcome(Receipt(0))
+            return undo_writes.undo_states(db, self._ledger, book, by, after_key, limit, at_us)
+
+        return await self._write_step(namespace, apply)
+
+    async def _write_step(
+        self, namespace: str, apply: Callable[[Connection], tuple[UndoStep, Outcome]]
+    ) -> UndoStep:
+        done = await self._queue.write(apply, self._publish_step, owner=namespace, heavy=True, shrinks=True)
+        return done[0]
+
+    def _publish_step(self, done: tuple[UndoStep, Outcome]) -> None:
+        self._publish(done[1])
+
+    async def _undone(self, namespace: str, tell: Callable[[int, Connection], UndoStep]) -> UndoStep:
+        """Return what an undo would do."""
+        info = self._info(namespace)
+        return UndoStep() if info is None else await self._read(partial(tell, info.uid))
+
+    async def count_removals(self, namespace: str, by: WritesBy) -> int:
+        info = self._info(namespace)
+        if info is None:
+            return 0
+        uid = info.uid
+        return await self._read(lambda db: undo_writes.count_removals(db, uid, by))
+
+
+def _would_undo_items(by: WritesBy, after: int, limit: int, at_us: int, uid: int, db: Connection) -> UndoStep:
+    step, keys = UndoStep(), undo_writes.touched_items(db, uid, by, after, limit)
+    for key in keys:
+        undo_writes.count(step, *undo_writes.plan_item(db, key, by, at_us))
+    step.following = keys[-1] & POSITION_MAX if len(keys) == limit else None
+    return step
+
+
+def _would_undo_states(
+    by: WritesBy, after: str, limit: int, at_us: int, uid: int, db: Connection
+) -> UndoStep:
+    step, keys = UndoStep(), undo_writes.touched_states(db, uid, by, after, limit)
+    for key in keys:
+        undo_writes.count(step, key, undo_writes.plan_state(db, uid, key, by, at_us)[1])
+    step.following = keys[-1] if len(keys) == limit else None
+    return step

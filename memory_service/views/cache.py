@@ -1,0 +1,451 @@
+"""The views in memory: loaded on first use, kept up to date, dropped when memory is short.
+
+All methods are for the event loop. Work that takes long runs in two threads: one reads records to
+build views, one links vectors into graphs and saves snapshots.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+import structlog
+
+from memory_service.data_model import NamespaceInfo
+from memory_service.indexes.analysis import Analyzer
+from memory_service.indexes.frozen_view import ViewCopy
+from memory_service.indexes.jobs import Job
+from memory_service.indexes.settings import IndexSettings
+from memory_service.indexes.vectors import VectorIndex
+from memory_service.indexes.view import NamespaceView
+from memory_service.predicates import Field
+from memory_service.records.sqlite.connection import Connection
+from memory_service.runtime.failpoints import reach
+from memory_service.runtime.yielding import aside, give_way
+from memory_service.views.column_reading import read_columns
+from memory_service.views.loading import load_view
+from memory_service.views.refresh import stale_after
+from memory_service.views.snapshots import Snapshot, Snapshots
+
+_log = structlog.get_logger(__name__)
+
+Effect = Callable[[NamespaceView], None]
+Buffered = tuple[int, Effect | None, bool]
+Recorder = Callable[[int, str], Awaitable[bool]]
+
+T = TypeVar("T")
+
+_WEIGH_AFTER_WRITES = 256
+_SAVE_AT_GROWTH = 1.5
+# The revision of an effect that raises none, and does no harm to a view that has it already.
+_NO_CHANGE = -1
+
+
+class Reader(Protocol):
+    """Runs work in a thread, with a connection that nobody else uses meanwhile."""
+
+    def __call__(self, work: Callable[[Connection], T]) -> Awaitable[T]:
+        """Return what the work returns."""
+
+
+class _Held:
+    """A view and what the cache knows of it."""
+
+    def __init__(self, namespace: str, uid: int, view: NamespaceView) -> None:
+        self.namespace = namespace
+        self.uid = uid
+        self.view = view
+        self.nbytes = 0
+        self._weigh_at = 0
+        self.weigh()
+        self.job: asyncio.Future[None] | None = None
+        self.columns_task: asyncio.Task[None] | None = None
+        self.saved = False
+        self._moved: asyncio.Future[None] | None = None
+
+    def weigh(self) -> int:
+        """Look at what the view takes now; return how much more that is than before."""
+        before = self.nbytes
+        self.nbytes = self.view.nbytes
+        written = self.view.written_count
+        # Looking takes longer than a write: the next time it has grown by a third, or by a good part.
+        self._weigh_at = written + min(max(written // 3, 8), _WEIGH_AFTER_WRITES)
+        return self.nbytes - before
+
+    @property
+    def weigh_due(self) -> bool:
+        """Whether so much was written since that it may take clearly more."""
+        return self.view.written_count >= self._weigh_at
+
+    async def move(self) -> None:
+        """Return when the view has another revision, or is dropped. For one caller at a time."""
+        self._moved = asyncio.get_running_loop().create_future()
+        await self._moved
+
+    def tell_moved(self) -> None:
+        """Wake who waits in `move`."""
+        if self._moved is not None and not self._moved.done():
+            self._moved.set_result(None)
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether the graph has grown since it was saved, or the rest has changed much."""
+        view, vectors = self.view, self.view.vectors
+        if vectors is None or vectors.graph is None:
+            return False
+        columns_due = view.saved_revision < 0 or (
+            view.revision - view.saved_revision > stale_after(view.live_count) // 2
+        )
+        return vectors.graph_count > view.saved_slot_count or columns_due
+
+    @property
+    def save_due(self) -> bool:
+        """Whether it has grown so much that it should be saved although nobody asks."""
+        vectors = self.view.vectors
+        return (
+            self.unsaved
+            and vectors is not None
+            and (vectors.graph_count > _SAVE_AT_GROWTH * self.view.saved_slot_count)
+        )
+
+
+class ViewCache:
+    """Views by namespace, the least recently used first to go."""
+
+    def __init__(
+        self,
+        settings: IndexSettings,
+        snapshots: Snapshots,
+        analyzer: Analyzer,
+        read: Reader,
+        record: Recorder,
+    ) -> None:
+        self._settings = settings
+        self._snapshots = snapshots
+        self._analyzer = analyzer
+        self._read = read
+        self._record = record
+        self._held: OrderedDict[str, _Held] = OrderedDict()
+        self._nbytes = 0
+        self._loading: dict[str, asyncio.Task[NamespaceView | None]] = {}
+        # Effects of commits that came while a view was loading; the view may or may not have them.
+        self._buffered: dict[str, list[Buffered]] = {}
+        self._indexer = ThreadPoolExecutor(1, thread_name_prefix="index")
+        self._closing = False
+
+    def peek(self, namespace: str) -> NamespaceView | None:
+        """Return a view that is loaded, without loading it."""
+        held = self._held.get(namespace)
+        return held.view if held else None
+
+    def get_loaded(self, namespace: str) -> NamespaceView | None:
+        """Return a view that is loaded, as used just now."""
+        held = self._held.get(namespace)
+        if held is None:
+            return None
+        self._held.move_to_end(namespace)
+        return held.view
+
+    async def get(self, namespace: str, fields: Sequence[Field] = ()) -> NamespaceView | None:
+        """Return the view of a namespace, loading it if need be; None when there is no namespace.
+
+        It has the columns of these fields until the caller awaits anything, or while it uses them.
+        """
+        while True:
+            view = self.get_loaded(namespace)
+            if view is None:
+                view = await self._get_anew(namespace, fields)
+            if view is None or not view.columns.lacking(fields):
+                return view
+            held = self._held.get(namespace)
+            if held is None or held.view is not view:
+                continue  # Others had it loaded, without these columns, and it is gone already.
+            if held.columns_task is None:
+                held.columns_task = asyncio.ensure_future(self._make_columns(held, fields))
+            await aside(asyncio.shield(held.columns_task))
+
+    async def _get_anew(self, namespace: str, fields: Sequence[Field]) -> NamespaceView | None:
+        task = self._loading.get(namespace)
+        if task is None:
+            task = asyncio.ensure_future(self._load(namespace, fields))
+            self._loading[namespace] = task
+        # One caller's cancellation must not take the view from the others.
+        return await aside(asyncio.shield(task))
+
+    async def _load(self, namespace: str, fields: Sequence[Field]) -> NamespaceView | None:
+        try:
+            while True:
+                self._buffered[namespace] = []
+                loaded = await self._read(
+                    lambda connection: load_view(
+                        connection, namespace, self._snapshots, self._analyzer, self._settings, fields
+                    )
+                )
+                effects = self._buffered.pop(namespace)
+                if loaded is None and effects:
+                    continue  # It began while we looked.
+                if loaded is None:
+                    return None
+                info, view = loaded
+                if self._catch_up(view, effects):
+                    self._hold(namespace, info.uid, view)
+                    return view
+        finally:
+            self._buffered.pop(namespace, None)
+            self._loading.pop(namespace, None)
+
+    async def _make_columns(self, held: _Held, fields: Sequence[Field]) -> None:
+        """Give a view the columns that it lacks of these fields, unless it is dropped meanwhile."""
+        columns = held.view.columns
+        lacking = columns.lacking(fields)
+        columns.begin(lacking)
+        try:
+            read = await self._read(lambda connection: read_columns(connection, held.uid, lacking))
+            # The records may be ahead of the view by a commit that is about to be published.
+            while self._is_held(held) and held.view.revision < read.revision:
+                await held.move()
+            if self._is_held(held):
+                held.view.index_pending()
+                columns.finish(read, held.view.positions.view)
+                columns.trim(fields)
+                self._weigh(held)
+                self._evict()
+        finally:
+            columns.give_up(lacking)
+            held.columns_task = None
+
+    @staticmethod
+    def _catch_up(view: NamespaceView, effects: list[Buffered]) -> bool:
+        """Apply what came after the view was read; False: it was replaced altogether, read it again."""
+        for revision, effect, repeatable in effects:
+            if effect is None:
+                return False
+            if revision == _NO_CHANGE:
+                effect(view)
+            elif ViewCache._is_ahead(view, revision, repeatable):
+                effect(view)
+                view.revision = revision
+        return True
+
+    @staticmethod
+    def _is_ahead(view: NamespaceView, revision: int, repeatable: bool) -> bool:
+        """Whether a view may lack the effect of a commit."""
+        return revision > view.revision or (repeatable and revision == view.revision)
+
+    def begin(self, info: NamespaceInfo) -> None:
+        """Hold an empty view for a namespace that has just begun, or was emptied."""
+        self.drop(info.name)
+        if info.name in self._buffered:
+            return
+        view = NamespaceView(self._analyzer, self._settings)
+        # Those of before it was emptied stay void.
+        view.vector_epoch = info.vector_epoch
+        self._hold(info.name, info.uid, view)
+
+    def _hold(self, namespace: str, uid: int, view: NamespaceView) -> None:
+        held = _Held(namespace, uid, view)
+        self._held[namespace] = held
+        self._nbytes += held.nbytes
+        self._maintain(held)
+        self._evict()
+
+    def publish(self, namespace: str, revision: int, effect: Effect, *, repeatable: bool = False) -> None:
+        """Apply a commit to the view, if it is in memory. Call in the order of commits.
+
+        Where the revision does not tell whether a view has the commit already, because the commit did
+        not raise it, its effect has to be `repeatable`.
+        """
+        if (buffered := self._buffered.get(namespace)) is not None:
+            buffered.append((revision, effect, repeatable))
+            return
+        held = self._held.get(namespace)
+        if held is None or not self._is_ahead(held.view, revision, repeatable):
+            return  # It was read after the commit, and has it.
+        effect(held.view)
+        held.view.revision = revision
+        held.tell_moved()
+        self._maintain(held)
+        if held.weigh_due:
+            self._weigh(held)
+            self._evict()
+
+    async def index_added(self, namespace: str) -> None:
+        """Index what was published, and is not indexed yet, in parts: short calls of others come between."""
+        held = self._held.get(namespace)
+        while held is not None and self._is_held(held) and held.view.index_some():
+            await give_way()
+        if held is not None and self._is_held(held):
+            self._maintain(held)
+
+    def publish_uses(self, namespace: str, use_counts: dict[int, int]) -> None:
+        """Tell the view, if it is in memory, how often items were used. In the order of commits, too."""
+        if (buffered := self._buffered.get(namespace)) is not None:
+            buffered.append((_NO_CHANGE, lambda view: view.record_uses(use_counts), False))
+        elif (held := self._held.get(namespace)) is not None:
+            held.view.record_uses(use_counts)
+
+    def drop(self, namespace: str) -> None:
+        """Forget the view of a namespace whose records were replaced altogether."""
+        if namespace in self._buffered:
+            self._buffered[namespace].append((0, None, False))
+        held = self._held.pop(namespace, None)
+        if held is not None:
+            self._nbytes -= held.nbytes
+            held.tell_moved()
+
+    def _weigh(self, held: _Held) -> None:
+        self._nbytes += held.weigh()
+
+    def _evict(self) -> None:
+        """Drop views until they fit into the budget.
+
+        The one used last stays although it may be larger: without it each search would read it anew.
+        A budget of 0 keeps none.
+        """
+        if self._nbytes <= self._settings.views_bytes_max:
+            return
+        may_go = list(self._held.items())
+        if self._settings.views_bytes_max:
+            may_go.pop()
+        for namespace, held in may_go:
+            if self._nbytes <= self._settings.views_bytes_max:
+                return
+            if held.job is not None:
+                continue
+            if held.unsaved:
+                # It comes back for this view when the snapshot is written.
+                self._save(held)
+            else:
+                self.drop(namespace)
+
+    # --- work in the indexing thread ------------------------------------------------------------
+
+    def _maintain(self, held: _Held) -> None:
+        """Start what a view needs done, one thing at a time."""
+        if held.job is not None or self._closing:
+            return
+        if (job := held.view.plan()) is not None:
+            self._start(held, job)
+        elif held.save_due:
+            self._save(held)
+        elif held.view.wasteful:
+            self.drop(held.namespace)
+
+    def _start(self, held: _Held, job: Job) -> None:
+        self._run(held, self._do(job, held.view))
+
+    def _run(self, held: _Held, work: Coroutine[None, None, None]) -> None:
+        """Run one thing for a view, and when it is done see what is next."""
+
+        async def run() -> None:
+            try:
+                await work
+            finally:
+                held.job = None
+                if self._is_held(held):
+                    self._weigh(held)
+                    self._maintain(held)
+                    self._evict()
+
+        held.job = asyncio.ensure_future(run())
+
+    async def _do(self, job: Job, view: NamespaceView) -> None:
+        try:
+            result = await asyncio.get_running_loop().run_in_executor(self._indexer, job.work)
+        except Exception as error:
+            _log.error("index_job_failed", exc_info=error)
+            view.wait_until_searched()
+            job.fail()
+        else:
+            view.wait_until_searched()
+            job.finish(result)
+
+    def _is_held(self, held: _Held) -> bool:
+        return self._held.get(held.namespace) is held
+
+    def _save(self, held: _Held) -> None:
+        """Save the graph of a view."""
+        view = held.view
+        if view.vectors is None or view.vectors.graph is None:
+            return
+        count = view.vectors.graph_count
+        copy = ViewCopy.of(view)
+        snapshot = Snapshot(view.vectors.graph, copy.slot_keys[:count], copy)
+        self._run(held, self._save_snapshot(held, snapshot, view.vectors, copy.revision))
+
+    async def _save_snapshot(
+        self, held: _Held, snapshot: Snapshot, vectors: VectorIndex, revision: int
+    ) -> None:
+        uid = held.uid
+        try:
+            manifest = await asyncio.get_running_loop().run_in_executor(
+                self._indexer, self._snapshots.save, uid, revision, snapshot
+            )
+            reach("snapshot.before_manifest")
+            wanted = self._is_held(held) and held.view.vectors is vectors
+            if wanted and await self._record(uid, manifest):
+                reach("snapshot.after_manifest")
+                self._snapshots.remove(uid, keep=manifest)
+                held.saved = True
+                reach("snapshot.after_removal")
+            else:
+                # Of a namespace that is gone, or of vectors that were given up: nothing of it may stay.
+                self._snapshots.discard(manifest)
+        except Exception as error:
+            # The next start builds the graph from the records.
+            _log.error("index_snapshot_failed", exc_info=error)
+        if held.view.vectors is vectors:
+            held.view.saved_slot_count = len(snapshot.slot_keys)
+            held.view.saved_revision = revision
+
+    async def settle(self) -> None:
+        """Link every vector that is due into its graph and save all snapshots."""
+        for namespace in list(self._held):
+            held = self._held.get(namespace)
+            while held is not None and self._is_held(held) and self._work_left(held):
+                if held.job is not None:
+                    await asyncio.wait([held.job])
+
+    async def save_again(self, uids: set[int]) -> set[int]:
+        """Save the graphs of those of these namespaces that are in memory; return whose were saved."""
+        saved = set()
+        for held in [held for held in self._held.values() if held.uid in uids]:
+            while held.job is not None:
+                await asyncio.wait([held.job])
+            if not self._is_held(held):
+                continue
+            held.saved = False
+            self._save(held)
+            if held.job is not None:
+                await asyncio.wait([held.job])
+            if held.saved:
+                saved.add(held.uid)
+        return saved
+
+    def _work_left(self, held: _Held) -> bool:
+        """Start the next thing to do for a view; False when nothing is left."""
+        if held.job is None:
+            held.view.index_pending()
+            if (job := held.view.settle()) is not None:
+                self._start(held, job)
+            elif held.unsaved:
+                self._save(held)
+        return held.job is not None
+
+    async def close(self) -> None:
+        """Save the graphs that have grown and stop."""
+        self._closing = True
+        for held in list(self._held.values()):
+            if held.job is not None:
+                await asyncio.wait([held.job])
+            if held.unsaved:
+                self._save(held)
+            if held.job is not None:
+                await asyncio.wait([held.job])
+        making = [held.columns_task for held in self._held.values() if held.columns_task is not None]
+        for task in [*self._loading.values(), *making]:
+            await asyncio.wait([task])
+        self._indexer.shutdown()

@@ -1,0 +1,110 @@
+"""Searches that take long: one at a time, in a thread of their own, and callers and namespaces take turns.
+
+The event loop goes on meanwhile. What waits here was let in already. So here, too, a search is refused that
+could not begin in half of the time that its caller has left, or for which there is no room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from memory_service.data_model import Hits, SearchQuery
+from memory_service.errors import Overloaded
+from memory_service.indexes.search import LongSearch, begin_long
+from memory_service.indexes.view import NamespaceView
+from memory_service.indexes.word_scoring import Scratch
+from memory_service.limits import Limits
+from memory_service.runtime.caller import present_caller
+from memory_service.runtime.deadline import remaining_s
+from memory_service.runtime.fair_queue import FairQueue
+from memory_service.runtime.yielding import aside
+
+LONG_POSTINGS = 50_000
+"""What goes through more takes above about a millisecond: that costs more than to change threads for it."""
+WAITING_SEARCHES_MAX = Limits.waiting_searches_max
+# What a search takes until it is known.
+_FIRST_SEARCH_S = 0.002
+_SMOOTHING = 0.2
+
+_Waiting = tuple[NamespaceView, SearchQuery, asyncio.Future[Hits]]
+
+
+class LongSearches:
+    """For one event loop."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
+        self._scratch = Scratch()
+        self._turns = FairQueue[NamespaceView, _Waiting]()
+        self._running = False
+        self._search_s = _FIRST_SEARCH_S
+
+    async def search(self, view: NamespaceView, query: SearchQuery) -> Hits:
+        """Return what the view finds; raises Overloaded."""
+        owner = present_caller().name, view
+        self._find_room(owner, remaining_s())
+        answer: asyncio.Future[Hits] = asyncio.get_running_loop().create_future()
+        self._turns.put(owner, (view, query, answer))
+        if not self._running:
+            self._next()
+        return await aside(answer)
+
+    def close(self) -> None:
+        """Stop."""
+        self._thread.shutdown()
+
+    def _find_room(self, owner: tuple[str, NamespaceView], caller_waits_s: float | None) -> None:
+        """Refuse this one, or one that waits, where there is no room for both."""
+        ahead = self._running + self._turns.ahead_of(owner)
+        if caller_waits_s is not None and ahead * self._search_s > caller_waits_s / 2:
+            raise _overloaded()
+        if len(self._turns) < WAITING_SEARCHES_MAX:
+            return
+        pushed_out = self._turns.push_out_for(owner)
+        if pushed_out is None:
+            raise _overloaded()
+        answer = pushed_out[2]
+        if not answer.done():
+            answer.set_exception(_overloaded())
+
+    def _next(self) -> None:
+        self._running = False
+        while not self._running and (waiting := self._turns.take()) is not None:
+            if not waiting[2].done():
+                self._begin(*waiting)
+
+    def _begin(self, view: NamespaceView, query: SearchQuery, answer: asyncio.Future[Hits]) -> None:
+        try:
+            search = begin_long(view, query)
+        except Exception as error:
+            answer.set_exception(error)
+            return
+        self._running = True
+        view.searched.acquire()
+        work = asyncio.get_running_loop().run_in_executor(self._thread, self._finish, search)
+        work.add_done_callback(partial(self._answer, answer))
+
+    def _finish(self, search: LongSearch) -> Hits:
+        began = time.perf_counter()
+        try:
+            return search.finish(self._scratch)
+        finally:
+            search.view.searched.release()
+            self._search_s += _SMOOTHING * (time.perf_counter() - began - self._search_s)
+
+    def _answer(self, answer: asyncio.Future[Hits], work: asyncio.Future[Hits]) -> None:
+        error = work.exception()
+        if answer.done():
+            pass
+        elif error is not None:
+            answer.set_exception(error)
+        else:
+            answer.set_result(work.result())
+        self._next()
+
+
+def _overloaded() -> Overloaded:
+    return Overloaded("waiting_searches_max", WAITING_SEARCHES_MAX)
