@@ -303,7 +303,7 @@ async def test_the_caller_with_most_gives_way_however_many_namespaces_it_has() -
     assert {"modest-0", "modest-1"} <= set(calls.started)
 
 
-async def test_a_call_that_waits_for_half_of_its_time_is_refused_and_one_with_more_time_is_not() -> None:
+async def test_a_call_that_waits_for_most_of_its_time_is_refused_and_one_with_more_time_is_not() -> None:
     calls = await four_under_way()
     calls.arrive("hasty-0", remaining_s=0.2)
     calls.arrive("patient-0", remaining_s=600)

@@ -67,7 +67,8 @@ async def _overloaded(
     asked = many if how == "callers" else f"{OVERLOAD_FACTOR} x the peak"
     crowd = partial(overload, server.address, requests)
     take_turn = partial(_turn, crowd, how, OVERLOAD_FACTOR)
-    return await _measured(bench, server, kind, asked, take_turn)
+    # Calls that are made however they fare are a flood: those are kept at the client, see the docs.
+    return await _measured(bench, server, kind, asked, take_turn, has_bar=how == "callers")
 
 
 async def _measured(
@@ -76,6 +77,8 @@ async def _measured(
     kind: str,
     asked: str,
     take_turn: Callable[[float], Awaitable[Turn]],
+    *,
+    has_bar: bool,
 ) -> list[Measurement]:
     resident = server.resident_bytes()
     turns = []
@@ -95,7 +98,7 @@ async def _measured(
             unit="/s",
             reference=turn.peak,
             reference_name=f"peak, {OVERLOAD_IN_FLIGHT} callers",
-            bar=Bar(0.7, "higher"),
+            bar=Bar(0.7, "higher") if has_bar else None,
             details={
                 "made": float(turn.ends.made),
                 **{code: float(number) for code, number in turn.ends.codes.items()},
@@ -108,7 +111,7 @@ async def _measured(
             what=f"health meanwhile, the slowest answer beside {kind}, {asked}",
             measured=answers[-1] * 1e3 if answers else float("inf"),
             unit="ms",
-            bar=Bar(150, "lower", of="measured"),
+            bar=Bar(150, "lower", of="measured") if has_bar else None,
             details={
                 "answers": float(len(answers)),
                 "without answer": float(sum(turn.health.made for turn in turns) - len(answers)),

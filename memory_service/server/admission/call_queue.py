@@ -3,12 +3,12 @@
 **Batches.** A call that runs right after another one finds its code in the processor's caches; between two
 batches gRPC's code takes its place there. So the next batch starts when each call of the last one has ended,
 waits for something else (`aside`), or has turned out to be long (`give_way`). Of the long calls of one owner
-the first goes on, a slice in each turn of the event loop.
+the first goes on, a slice in a turn of the event loop; short calls come first, for some turns.
 
 **Turns.** Callers take turns, and so do the namespaces of each. A caller, or where callers have no names a
 namespace, leaves a part of the places to others.
 
-**Shedding.** A call is refused, and told when to try again, once it has waited for half of its time: it could
+**Shedding.** A call is refused, and told when to try again, once it has waited for most of its time: it could
 not be answered before its deadline. It is not refused sooner, as calls that wait cost less than callers that
 try again at once. In a full queue the owner with most loses its newest call to one with fewer; else the call
 that comes is refused.
@@ -36,13 +36,15 @@ _GATHER_TURNS = 5
 start together, and each call starts some 50 us later."""
 _LONG_CALLS_MAX = 8
 """Of one holder. Doubled, twice as many are under way, and each of them takes twice as long."""
+_SHORT_TURNS = 10
+"""For which short calls come before the next slice of a long one. Doubled, that takes twice as long."""
 _TICK_S = 0.02
 """How often overdue calls are looked for; one that runs for longer waits for something without saying so.
 Doubled, such a call keeps others for 40 ms."""
 _RESERVED_SHARE = 0.25
 """Of the places, which one holder leaves to others. Doubled, half of them stay empty beside a lone caller."""
-_WAIT_SHARE = 0.5
-"""Of the time to a call's deadline, for which it may wait. Doubled, calls start that cannot end in time."""
+_WAIT_SHARE = 0.75
+"""Of the time to a call's deadline, for which it may wait. Doubled, calls start that are too late."""
 _SMOOTHING = 0.3
 """Weight of the last batch in what a call takes. Doubled, the size of batches follows chance more."""
 _FIRST_CALL_S = 0.0001
@@ -165,7 +167,10 @@ class CallQueue:
             loop.call_soon(self._start_slice)
         await turn
 
-    def _start_slice(self) -> None:
+    def _start_slice(self, turns: int = _SHORT_TURNS) -> None:
+        if turns and (self.running or self._is_planned):
+            asyncio.get_running_loop().call_soon(self._start_slice, turns - 1)
+            return
         self._is_slicing = False
         while not self._is_slicing and (turn := self._slices.take()) is not None:
             if not turn.done():

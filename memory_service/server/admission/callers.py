@@ -24,15 +24,13 @@ def owner_of(raw: bytes, caller: Caller) -> Owner:
     if len(raw) < 2 or raw[0] != 0x0A:
         return Owner(caller.name, b"")
     if raw[1:3] == _LENGTH_128:
-        return Owner(caller.name, raw[3 : 3 + 128])
-    # No namespace is longer.
+        return Owner(caller.name, raw[3 : 3 + 128])  # No namespace is longer.
     return Owner(caller.name, raw[2 : 2 + raw[1]] if raw[1] < 128 else b"")
 
 
 @dataclass(slots=True)
 class _Bucket:
     tokens: float
-    """How many were left when the last call came."""
     called_s: float
     due_s: float
     """When the last of those that were refused may come again."""

@@ -75,10 +75,7 @@ def _many_at_a_time(options: Sequence[tuple[str, Any]]) -> Any:
 
 
 async def _answered(answer: Awaitable[None]) -> None:
-    """Answer a call, and leave nothing of it to the garbage collector.
-
-    gRPC keeps the error that ended a call in the call, and the frames of an error keep the call.
-    """
+    """Answer a call, and cut the cycle of gRPC's call, which keeps its error, which keeps the call."""
     try:
         await answer
     except AbortError as error:
