@@ -13,6 +13,9 @@ from libcpp.algorithm cimport lower_bound, nth_element, sort
 from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
+# Terms that are looked up in segments until it is known how much there is to do. Doubled, that takes 10 ms longer at most.
+cdef int64_t _LOOKS_MAX = 1 << 18
+
 ctypedef pair[double, int32_t] Ranked  # of a score and a row both negated: the least is the best, the newer of equal ones
 
 ctypedef pair[uint32_t, int32_t] Wanted  # a term that is asked for, and its place among those
@@ -25,8 +28,19 @@ cdef struct Span:
     int32_t term
 
 
+cdef struct Postings:
+    const uint32_t* terms
+    const int64_t* starts
+    const int32_t* docs
+    const uint16_t* counts
+    int64_t term_count
+
+
 cdef class Segment:
-    """The postings of one segment: those of terms[i], ascending by document, stand at starts[i]:starts[i + 1]."""
+    """The postings of one segment: those of terms[i], ascending by document, stand at starts[i]:starts[i + 1].
+
+    There is one at least.
+    """
 
     cdef const uint32_t[::1] terms
     cdef const int64_t[::1] starts
@@ -36,20 +50,32 @@ cdef class Segment:
     def __init__(self, terms, starts, docs, counts):
         self.terms, self.starts, self.docs, self.counts = terms, starts, docs, counts
 
-    cdef bint find(self, uint32_t term, Span* span) noexcept:
-        cdef int64_t low = 0, high = self.terms.shape[0], middle
-        while low < high:
-            middle = (low + high) >> 1
-            if self.terms[middle] < term:
-                low = middle + 1
-            else:
-                high = middle
-        if low == self.terms.shape[0] or self.terms[low] != term:
-            return False
-        span.docs = &self.docs[self.starts[low]]
-        span.counts = &self.counts[self.starts[low]]
-        span.length = self.starts[low + 1] - self.starts[low]
-        return True
+    cdef Postings postings(self):
+        return Postings(&self.terms[0], &self.starts[0], &self.docs[0], &self.counts[0], self.terms.shape[0])
+
+
+cdef int64_t _find(const Postings* segment, uint32_t term, int64_t begin, Span* span) noexcept nogil:
+    """Return where a term stands, or would stand, from `begin` on; of one that is there, set its postings.
+
+    With steps that double: of many terms in order each is near the one before.
+    """
+    cdef int64_t count = segment.term_count, low = begin, step = 1, high, middle
+    while low + step <= count and segment.terms[low + step - 1] < term:
+        low += step
+        step *= 2
+    high = min(low + step - 1, count)
+    while low < high:
+        middle = (low + high) >> 1
+        if segment.terms[middle] < term:
+            low = middle + 1
+        else:
+            high = middle
+    span.length = 0
+    if low < count and segment.terms[low] == term:
+        span.docs = &segment.docs[segment.starts[low]]
+        span.counts = &segment.counts[segment.starts[low]]
+        span.length = segment.starts[low + 1] - segment.starts[low]
+    return low
 
 
 cdef class Scratch:
@@ -96,6 +122,7 @@ cdef class Tables:
     """What words are looked up in, until the index changes: postings, documents, rows and their neighbours."""
 
     cdef list segments
+    cdef vector[Postings] postings
     cdef Scratch scratch
     cdef const uint32_t[::1] open_terms
     cdef const int32_t[::1] open_docs
@@ -109,6 +136,9 @@ cdef class Tables:
     def __init__(self, list segments, tuple fresh, tuple documents, tuple rows, tuple weights, Scratch scratch, double k1, double b):
         cdef int64_t live_length
         self.segments, self.scratch, self.k1, self.b = segments, scratch, k1, b
+        cdef Segment segment
+        for segment in segments:
+            self.postings.push_back(segment.postings())
         self.open_terms, self.open_docs, self.open_counts = fresh
         self.lengths, self.live, self.live_count, live_length = documents
         self.mean_length = max(live_length / <double>max(self.live_count, 1), 1e-9)
@@ -122,6 +152,9 @@ cdef class Lookup:
     cdef Tables tables
     cdef Scratch scratch
     cdef int32_t term_count
+    # Terms, those of names behind them, with the place of each.
+    cdef vector[Wanted] ordered
+    cdef bint looked_up
     cdef vector[Span] spans
     cdef vector[Span] named
     cdef vector[int64_t] doc_counts
@@ -135,40 +168,47 @@ cdef class Lookup:
         cdef vector[uint32_t] wanted = terms
         cdef vector[uint32_t] more = names
         wanted.insert(wanted.end(), more.begin(), more.end())
-        cdef Segment segment
-        cdef Span span
         cdef size_t at
-        for segment in tables.segments:
-            for at in range(wanted.size()):
-                if segment.find(wanted[at], &span):
-                    self._take(span, <int32_t>at)
-        self._find_fresh(wanted)
-        self._count()
+        for at in range(wanted.size()):
+            self.ordered.push_back(Wanted(wanted[at], <int32_t>at))
+        sort(self.ordered.begin(), self.ordered.end())
 
-    cdef inline void _take(self, Span span, int32_t term):
+    cdef void _look_up(self) noexcept nogil:
+        """Find the postings of the terms, once."""
+        cdef Span span
+        cdef size_t s, at
+        cdef int64_t place
+        if self.looked_up:
+            return
+        self.looked_up = True
+        for s in range(self.tables.postings.size()):
+            place = 0
+            for at in range(self.ordered.size()):
+                place = _find(&self.tables.postings[s], self.ordered[at].first, place, &span)
+                if span.length:
+                    self._take(span, self.ordered[at].second)
+        self._find_fresh(self.ordered)
+
+    cdef inline void _take(self, Span span, int32_t term) noexcept nogil:
         span.term = term
         if term < self.term_count:
             self.spans.push_back(span)
         else:
             self.named.push_back(span)
 
-    cdef void _find_fresh(self, vector[uint32_t]& wanted):
+    cdef void _find_fresh(self, vector[Wanted]& ordered) noexcept nogil:
         """Look among the postings that are in no segment yet, which are in no order of terms."""
         cdef const uint32_t[::1] terms = self.tables.open_terms
         cdef size_t at, place
         cdef int64_t i
         cdef Span span
         cdef vector[uint8_t] here
-        # With where each stands: a text may have thousands of words, as many as there are postings.
-        cdef vector[Wanted] ordered
         # Few of them are of the query: one look at few bits of each tells.
         here.resize(4096)
-        for at in range(wanted.size()):
-            here[wanted[at] & 4095] = 1
-            ordered.push_back(Wanted(wanted[at], <int32_t>at))
-        sort(ordered.begin(), ordered.end())
-        self.open_docs.resize(wanted.size())
-        self.open_counts.resize(wanted.size())
+        for at in range(ordered.size()):
+            here[ordered[at].first & 4095] = 1
+        self.open_docs.resize(ordered.size())
+        self.open_counts.resize(ordered.size())
         for i in range(terms.shape[0]):
             if here[terms[i] & 4095]:
                 place = lower_bound(ordered.begin(), ordered.end(), Wanted(terms[i], 0)) - ordered.begin()
@@ -177,19 +217,31 @@ cdef class Lookup:
                     self.open_docs[at].push_back(self.tables.open_docs[i])
                     self.open_counts[at].push_back(self.tables.open_counts[i])
                     place += 1
-        for at in range(wanted.size()):
+        for at in range(ordered.size()):
             if self.open_docs[at].size():
                 span.docs, span.counts = self.open_docs[at].data(), self.open_counts[at].data()
                 span.length = self.open_docs[at].size()
                 self._take(span, <int32_t>at)
 
     def posting_count(self, bint all_allowed, tuple widths):
-        """Return how many postings the first look of a search goes through."""
+        """Return how many postings the first look of a search goes through; those of the dead count, too.
+
+        To leave them out is to go through all of them, which is a part of the search itself.
+        """
         cdef int64_t telling_docs = self._telling_docs(all_allowed, widths[2], widths[3])
         cdef int64_t telling = 0, common = 0
         cdef size_t s
+        cdef vector[int64_t] lengths
+        cdef int64_t looks = self.ordered.size() * self.tables.postings.size()
+        # A text may have ten thousand words, and an index a hundred segments.
+        if looks > _LOOKS_MAX:
+            return looks
+        self._look_up()
+        lengths.resize(self.term_count)
         for s in range(self.spans.size()):
-            if self.doc_counts[self.spans[s].term] <= telling_docs:
+            lengths[self.spans[s].term] += self.spans[s].length
+        for s in range(self.spans.size()):
+            if lengths[self.spans[s].term] <= telling_docs:
                 telling += self.spans[s].length
             else:
                 common += self.spans[s].length
@@ -202,12 +254,13 @@ cdef class Lookup:
     cdef bint _all_live(self) noexcept nogil:
         return self.tables.live_count == self.tables.lengths.shape[0]
 
-    cdef void _count(self):
+    cdef void _count(self) noexcept nogil:
+        """Count the live documents of each term, for what it tells."""
         cdef size_t s
         cdef int64_t i, alive
         cdef Span* span
         cdef bint all_live = self._all_live()
-        self.doc_counts.resize(self.term_count)
+        self.doc_counts.assign(self.term_count, 0)
         self.idf.resize(self.term_count)
         for s in range(self.spans.size()):
             span = &self.spans[s]
@@ -236,6 +289,8 @@ cdef class Lookup:
         cdef Tables tables = self.tables
         cdef int64_t telling_docs = self._telling_docs(all_allowed, telling_min, telling_share)
         with nogil:
+            self._look_up()
+            self._count()
             self._score_alone(telling_docs)
             self.scratch.take_out(ranked)
             if all_allowed:
@@ -389,6 +444,7 @@ cdef class Lookup:
 
     def named_in(self, const int32_t[::1] rows):
         """Return for each row whether its speaker has one of the names; None: nobody has."""
+        self._look_up()
         if not self.named.size():
             return None
         cdef list found = [False] * rows.shape[0]
