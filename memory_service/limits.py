@@ -45,6 +45,7 @@ class Limits:
     document_title_bytes_max: int = 512
     document_source_bytes_max: int = 2 * KIB
     document_fragments_max: int = 10_000
+    document_labels_bytes_max: int = 16 * MIB
     search_documents_max: int = 100
     save_commands_max: int = 32
     save_command_chars_max: int = 64

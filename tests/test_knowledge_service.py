@@ -121,6 +121,15 @@ def test_too_many_fragments_are_refused(library: Library) -> None:
     assert library.add("d", numbered(limit), split=BY_HUNDRED).fragment_count == limit
 
 
+def test_labels_that_would_be_kept_too_often_are_refused(library: Library) -> None:
+    labels = {f"label-{at}": "v" * 248 for at in range(64)}
+    error = refused_add(library, "d", numbered(1100), split=BY_HUNDRED, labels=labels)
+    assert code(error) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "LIMIT_EXCEEDED")
+    assert (error.metadata["limit_name"], error.names("labels")) == ("document_labels_bytes_max", True)
+    assert library.list().documents == []
+    assert library.add("d", numbered(900), split=BY_HUNDRED, labels=labels).fragment_count == 900
+
+
 @pytest.mark.parametrize("replace", [False, True])
 def test_an_id_of_any_other_item_is_taken(library: Library, replace: bool) -> None:
     library.api.add(library.namespace, id="note", text="a note")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from memory_service.data_model import Hits
 from memory_service.domain.query_understanding import Understanding, has_phrase
 from memory_service.domain.ranking import Scoring, rank, within
 from memory_service.domain.search_text import search_text
 from memory_service.records.base import Store
+from memory_service.runtime.yielding import give_way
 
 # So many of the best are read to look for a phrase, so many at once.
 _READ_ITEMS_MAX = 256
@@ -40,5 +39,5 @@ async def _having(store: Store, namespace: str, positions: list[int], phrases: t
             if item is not None and has_phrase(search_text(item.content, item.kind), phrases):
                 having.add(item.position)
         # Long texts take a while: others come between.
-        await asyncio.sleep(0)
+        await give_way()
     return having

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -46,6 +45,7 @@ from memory_service.errors import InvalidArgument, NotFound
 from memory_service.predicates import Predicate
 from memory_service.records.base import Store
 from memory_service.runtime.clock import now_us
+from memory_service.runtime.yielding import Part
 
 SENDER_BYTES_MAX = 256
 _DEFAULT_LIMIT = 5
@@ -361,7 +361,7 @@ class Interactions:
     ) -> tuple[list[Pair], int | None]:
         """Return as many pairs as a page takes, and the position that the next begins at."""
         pairs: list[Pair] = []
-        nbytes = 0
+        nbytes, part = 0, Part()
         for at in range(0, len(positions), _LOADED_AT_ONCE):
             chunk = positions[at : at + _LOADED_AT_ONCE]
             for position, message in zip(chunk, await self._store.load_items(namespace, chunk), strict=True):
@@ -374,8 +374,7 @@ class Interactions:
                 if pairs and nbytes > self._checks.limits.page_bytes_max:
                     return pairs, position
                 pairs.append(pair)
-            # A long page must not keep the calls of others waiting.
-            await asyncio.sleep(0)
+                await part.give_way_if_long()
         return pairs, None
 
     async def _pair(self, namespace: str, message: Item, predicate: Predicate | None) -> Pair:

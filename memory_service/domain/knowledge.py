@@ -129,7 +129,7 @@ class Knowledge:
         async with self._lock(namespace, draft.id or new_id(now_us())):
             if request and (receipt := await self._store.find_receipt(namespace, request)):
                 return await self._repeated(namespace, draft, receipt)
-            pieces = await self.pieces(draft.text, split, "document.text")
+            pieces = await self.pieces(draft, split, "document.text", "document.labels")
             if not replace:
                 return await self.write_new(namespace, draft, pieces, request)
             return await self._replace(namespace, draft, pieces, expected_version, request)
@@ -148,11 +148,16 @@ class Knowledge:
         checks.size("document.title", len(draft.title.encode()), "document_title_bytes_max")
         checks.size("document.source", len(draft.source.encode()), "document_source_bytes_max")
 
-    async def pieces(self, text: str, split: Split, field: str) -> list[Piece]:
-        """Return the pieces of a text: one at least. Raises InvalidArgument and LimitExceeded of `field`."""
-        pieces = await split_text(text, split, self._checks.limits.document_fragments_max, field)
+    async def pieces(self, draft: DocumentDraft, split: Split, text: str, labels: str) -> list[Piece]:
+        """Return the pieces of a document: one at least. Each will have the labels of the document.
+
+        `text` and `labels` name the fields in errors. Raises InvalidArgument and LimitExceeded.
+        """
+        pieces = await split_text(draft.text, split, self._checks.limits.document_fragments_max, text)
         if not pieces:
-            raise InvalidArgument(field, "holds nothing but white space")
+            raise InvalidArgument(text, "holds nothing but white space")
+        nbytes = sum(len(key.encode()) + len(value.encode()) for key, value in draft.labels.items())
+        self._checks.size(labels, nbytes * len(pieces), "document_labels_bytes_max")
         return pieces
 
     async def write_new(

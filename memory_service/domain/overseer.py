@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import enum
 import fnmatch
 import re
@@ -25,7 +24,7 @@ from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.errors import InvalidArgument, Unavailable
 from memory_service.records.base import Store
 from memory_service.runtime.clock import now_us
-from memory_service.runtime.yielding import each
+from memory_service.runtime.yielding import each, give_way
 
 _LIMIT, _LIMIT_MAX = 10, 100
 _TOKENS = 2000
@@ -155,7 +154,7 @@ class Overseer:
                 return
             after = entries[-1].key
             # Other calls have their turn, however many keys there are.
-            await asyncio.sleep(0)
+            await give_way()
 
     async def _rank(self, goal: str, search: KeySearch) -> tuple[list[Candidate], Sequence[Degradation]]:
         """Return candidates by words and by meaning, the best first, and what could not be done."""

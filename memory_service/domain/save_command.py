@@ -212,7 +212,7 @@ class SaveCommand:
         assert decided.message is not None
         draft = _draft(spoken, decided.message)
         self._checks.size("message", len(draft.text.encode()), "document_bytes_max")
-        pieces = await self._knowledge.pieces(draft.text, split, "message")
+        pieces = await self._knowledge.pieces(draft, split, "message", "labels")
         written = await self._knowledge.write_new(
             namespace, draft, pieces, request, lambda added: _note(added.receipt, decided)
         )

@@ -17,6 +17,7 @@ from memory_service.domain.interaction_items import (
 )
 from memory_service.domain.interactions import Interaction, Interactions, Kept, Original, Saying
 from memory_service.domain.retrieval import Selection
+from memory_service.runtime.yielding import Part
 from memory_service.server.decisions import degradations, fill_explanation
 from memory_service.server.provenance import fill_provenance, to_trust
 from memory_service.server.requests import optional, request_key, to_mode
@@ -74,11 +75,13 @@ class InteractionServicer(interaction_pb2_grpc.InteractionServiceServicer):
         response = pb.RetrieveRelevantContextResponse(
             token_count=found.token_count, degraded=degradations(found.degraded), revision=found.revision
         )
+        part = Part()
         for fitting in found.results:
             result = response.results.add(text=fitting.text, score=fitting.score)
             _fill(result.interaction, fitting.interaction)
             if request.explain:
                 fill_explanation(result.explanation, fitting.shares)
+            await part.give_way_if_long()
         return response
 
     async def RetrieveLastInteractions(
@@ -95,11 +98,13 @@ class InteractionServicer(interaction_pb2_grpc.InteractionServiceServicer):
         response = pb.RetrieveLastInteractionsResponse(
             next_page_token=page.next_page_token, revision=page.revision
         )
+        part = Part()
         for pair in page.pairs:
             added = response.interactions.add(response_count=pair.response_count)
             _fill_item(added.message, pair.message)
             for item in pair.responses:
                 _fill_item(added.responses.add(), item)
+                await part.give_way_if_long()
         return response
 
 

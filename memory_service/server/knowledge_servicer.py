@@ -11,6 +11,7 @@ from memory_service.domain.knowledge import Knowledge
 from memory_service.domain.retrieval import Selection
 from memory_service.domain.save_command import SaveCommand, Spoken
 from memory_service.errors import InvalidArgument
+from memory_service.runtime.yielding import Part, each
 from memory_service.server.decisions import degradations, fill_explanation
 from memory_service.server.documents import fill_document, fill_fragment, to_document_draft, to_split
 from memory_service.server.items import fill_item
@@ -90,8 +91,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         )
         response = pb.GetDocumentResponse(revision=found.revision, next_page_token=found.next_page_token)
         fill_document(response.document, found.document, with_text=not request.page_token)
-        for fragment in found.fragments:
-            fill_fragment(response.fragments.add(), fragment)
+        await each(lambda fragment: fill_fragment(response.fragments.add(), fragment), found.fragments)
         return response
 
     async def ListDocuments(
@@ -141,12 +141,14 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             revision=page.revision, next_page_token=page.next_page_token, degraded=degradations(page.degraded)
         )
         documents: dict[str, pb.Document] = {}
+        part = Part()
         for hit in page.hits:
             document = documents.get(hit.document.item.id)
             if document is None:
                 document = documents[hit.document.item.id] = pb.Document()
                 fill_document(document, hit.document, with_preview=True)
             _fill_result(response.results.add(), hit, document, explain=request.explain)
+            await part.give_way_if_long()
         return response
 
 
