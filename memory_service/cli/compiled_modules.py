@@ -14,6 +14,7 @@ def use_compiled_modules() -> None:
     try:
         import numpy as np
 
+        import memory_service.domain.json_walk
         import memory_service.domain.weighted_sums
         import memory_service.embedders.token_sums
         import memory_service.indexes.quantized_rows
