@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
@@ -24,6 +24,7 @@ from memory_service.data_model import (
     Item,
     ItemKind,
     LabelKey,
+    index_labels,
 )
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.arrays import GrowingArray
@@ -65,6 +66,14 @@ class Entry:
     vector: NDArray[np.float32] | None
     item: Item
     """For the columns of other fields and of importance; it may lack its embedding."""
+
+    @classmethod
+    def of(cls, item: Item, terms: bytes, vector_key: int) -> Entry:
+        """Return that of an item that is written."""
+        return cls(
+            item.position, vector_key, item.session_id, item.create_us, item.expire_us,
+            index_labels(item.labels, item.facet), item.kind, terms, item.embedding, item,
+        )  # fmt: skip
 
 
 class NamespaceView:
@@ -119,19 +128,15 @@ class NamespaceView:
             with self.searched:
                 pass
 
-    def add(self, entry: Entry) -> None:
-        """Add an item at the end. Its position is above all others.
+    def add(self, entries: Sequence[Entry]) -> None:
+        """Add items at the end, in their order. Their positions are above all others.
 
         Entries are indexed a batch at a time, before the next read at the latest: most of the work
-        is per call and not per entry.
+        is per call and not per entry. Who adds more than a batch calls `index_some` for it.
         """
-        self._pending.append(entry)
-        if len(self._pending) >= _BATCH_ENTRIES:
-            self.index_pending()
-
-    def add_many(self, entries: Sequence[Entry]) -> None:
-        """Add items at the end, in their order, to be indexed by and by: see `index_some`."""
         self._pending += entries
+        if len(entries) <= _BATCH_ENTRIES <= len(self._pending):
+            self.index_some()
 
     def index_pending(self) -> None:
         """Index what was added and is not indexed yet. Everything that reads does this first."""
@@ -246,7 +251,7 @@ class NamespaceView:
         for row in rows[self.row_slot.view[rows] != _NONE].tolist():
             self._drop_vector(row)
 
-    def record_uses(self, use_counts: dict[int, int]) -> None:
+    def record_uses(self, use_counts: Mapping[int, int]) -> None:
         """Set how often the items at these positions were used; those that are not here are passed over.
 
         Counts only grow, so it does no harm to tell one again, or later than a greater one.

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol, TypeVar
 
 import structlog
 
@@ -22,33 +21,18 @@ from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.vectors import VectorIndex
 from memory_service.indexes.view import NamespaceView
 from memory_service.predicates import Field
-from memory_service.records.sqlite.connection import Connection
 from memory_service.runtime.failpoints import reach
 from memory_service.runtime.yielding import aside, give_way
-from memory_service.views.column_reading import read_columns
-from memory_service.views.loading import load_view
+from memory_service.views.changes import Change
+from memory_service.views.loading import load_view, read_columns
 from memory_service.views.refresh import stale_after
+from memory_service.views.row_source import RowSource
 from memory_service.views.snapshots import Snapshot, Snapshots
 
 _log = structlog.get_logger(__name__)
 
-Effect = Callable[[NamespaceView], None]
-Buffered = tuple[int, Effect | None, bool]
-Recorder = Callable[[int, str], Awaitable[bool]]
-
-T = TypeVar("T")
-
 _WEIGH_AFTER_WRITES = 256
 _SAVE_AT_GROWTH = 1.5
-# The revision of an effect that raises none, and does no harm to a view that has it already.
-_NO_CHANGE = -1
-
-
-class Reader(Protocol):
-    """Runs work in a thread, with a connection that nobody else uses meanwhile."""
-
-    def __call__(self, work: Callable[[Connection], T]) -> Awaitable[T]:
-        """Return what the work returns."""
 
 
 class _Held:
@@ -120,19 +104,17 @@ class ViewCache:
         settings: IndexSettings,
         snapshots: Snapshots,
         analyzer: Analyzer,
-        read: Reader,
-        record: Recorder,
+        source: RowSource,
     ) -> None:
         self._settings = settings
         self._snapshots = snapshots
         self._analyzer = analyzer
-        self._read = read
-        self._record = record
+        self._source = source
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._nbytes = 0
         self._loading: dict[str, asyncio.Task[NamespaceView | None]] = {}
-        # Effects of commits that came while a view was loading; the view may or may not have them.
-        self._buffered: dict[str, list[Buffered]] = {}
+        # What was committed while a view was loading, which may or may not have it. None: it was dropped.
+        self._buffered: dict[str, list[Change | None]] = {}
         self._indexer = ThreadPoolExecutor(1, thread_name_prefix="index")
         self._closing = False
 
@@ -179,19 +161,21 @@ class ViewCache:
         try:
             while True:
                 self._buffered[namespace] = []
-                loaded = await self._read(
-                    lambda connection: load_view(
-                        connection, namespace, self._snapshots, self._analyzer, self._settings, fields
-                    )
+                loaded = await self._source.read(
+                    namespace,
+                    lambda rows: (
+                        rows.info.uid,
+                        load_view(rows, self._snapshots, self._analyzer, self._settings, fields),
+                    ),
                 )
-                effects = self._buffered.pop(namespace)
-                if loaded is None and effects:
+                changes = self._buffered.pop(namespace)
+                if loaded is None and changes:
                     continue  # It began while we looked.
                 if loaded is None:
                     return None
-                info, view = loaded
-                if self._catch_up(view, effects):
-                    self._hold(namespace, info.uid, view)
+                uid, view = loaded
+                if self._catch_up(view, changes):
+                    self._hold(namespace, uid, view)
                     return view
         finally:
             self._buffered.pop(namespace, None)
@@ -203,11 +187,14 @@ class ViewCache:
         lacking = columns.lacking(fields)
         columns.begin(lacking)
         try:
-            read = await self._read(lambda connection: read_columns(connection, held.uid, lacking))
+            read = await self._source.read(
+                held.namespace,
+                lambda rows: read_columns(rows, lacking) if rows.info.uid == held.uid else None,
+            )
             # The records may be ahead of the view by a commit that is about to be published.
-            while self._is_held(held) and held.view.revision < read.revision:
+            while self._is_held(held) and (read is None or held.view.revision < read.revision):
                 await held.move()
-            if self._is_held(held):
+            if read is not None and self._is_held(held):
                 held.view.index_pending()
                 columns.finish(read, held.view.positions.view)
                 columns.trim(fields)
@@ -218,22 +205,13 @@ class ViewCache:
             held.columns_task = None
 
     @staticmethod
-    def _catch_up(view: NamespaceView, effects: list[Buffered]) -> bool:
+    def _catch_up(view: NamespaceView, changes: list[Change | None]) -> bool:
         """Apply what came after the view was read; False: it was replaced altogether, read it again."""
-        for revision, effect, repeatable in effects:
-            if effect is None:
+        for change in changes:
+            if change is None:
                 return False
-            if revision == _NO_CHANGE:
-                effect(view)
-            elif ViewCache._is_ahead(view, revision, repeatable):
-                effect(view)
-                view.revision = revision
+            change.apply(view)
         return True
-
-    @staticmethod
-    def _is_ahead(view: NamespaceView, revision: int, repeatable: bool) -> bool:
-        """Whether a view may lack the effect of a commit."""
-        return revision > view.revision or (repeatable and revision == view.revision)
 
     def begin(self, info: NamespaceInfo) -> None:
         """Hold an empty view for a namespace that has just begun, or was emptied."""
@@ -252,20 +230,14 @@ class ViewCache:
         self._maintain(held)
         self._evict()
 
-    def publish(self, namespace: str, revision: int, effect: Effect, *, repeatable: bool = False) -> None:
-        """Apply a commit to the view, if it is in memory. Call in the order of commits.
-
-        Where the revision does not tell whether a view has the commit already, because the commit did
-        not raise it, its effect has to be `repeatable`.
-        """
+    def publish(self, namespace: str, change: Change) -> None:
+        """Apply a commit to the view, if it is in memory. Call in the order of commits."""
         if (buffered := self._buffered.get(namespace)) is not None:
-            buffered.append((revision, effect, repeatable))
+            buffered.append(change)
             return
         held = self._held.get(namespace)
-        if held is None or not self._is_ahead(held.view, revision, repeatable):
-            return  # It was read after the commit, and has it.
-        effect(held.view)
-        held.view.revision = revision
+        if held is None or not change.apply(held.view):
+            return
         held.tell_moved()
         self._maintain(held)
         if held.weigh_due:
@@ -280,17 +252,10 @@ class ViewCache:
         if held is not None and self._is_held(held):
             self._maintain(held)
 
-    def publish_uses(self, namespace: str, use_counts: dict[int, int]) -> None:
-        """Tell the view, if it is in memory, how often items were used. In the order of commits, too."""
-        if (buffered := self._buffered.get(namespace)) is not None:
-            buffered.append((_NO_CHANGE, lambda view: view.record_uses(use_counts), False))
-        elif (held := self._held.get(namespace)) is not None:
-            held.view.record_uses(use_counts)
-
     def drop(self, namespace: str) -> None:
         """Forget the view of a namespace whose records were replaced altogether."""
         if namespace in self._buffered:
-            self._buffered[namespace].append((0, None, False))
+            self._buffered[namespace].append(None)
         held = self._held.pop(namespace, None)
         if held is not None:
             self._nbytes -= held.nbytes
@@ -386,7 +351,7 @@ class ViewCache:
             )
             reach("snapshot.before_manifest")
             wanted = self._is_held(held) and held.view.vectors is vectors
-            if wanted and await self._record(uid, manifest):
+            if wanted and await self._source.record(uid, manifest):
                 reach("snapshot.after_manifest")
                 self._snapshots.remove(uid, keep=manifest)
                 held.saved = True

@@ -69,10 +69,19 @@ class Snapshots:
     """The snapshots of a data directory."""
 
     def __init__(
-        self, folder: Path, key: DataKey | None = None, *, demand: Callable[[int], None] = lambda _: None
+        self,
+        folder: Path,
+        records_format: int,
+        key: DataKey | None = None,
+        *,
+        demand: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """`demand` raises StorageFull where the disk has no room for so many bytes."""
+        """`records_format` is that of the row source.
+
+        `demand` raises StorageFull where the disk has no room for so many bytes.
+        """
         self._folder = folder
+        self._records_format = records_format
         self._demand = demand
         self._files = SealedFiles(key)
         make_folder(folder)
@@ -120,7 +129,7 @@ class Snapshots:
         if frozen is not None:
             written.append(columns_path)
             with self._files.writing(columns_path) as path, path.open("wb") as file:
-                write_columns(file, uid, frozen)
+                write_columns(file, uid, self._records_format, frozen)
         reach("snapshot.before_sync")
         for path in (*written, self._folder):
             sync(path)
@@ -166,7 +175,7 @@ class Snapshots:
                 self._files.reading(self._folder / decoded.columns.name) as path,
                 path.open("rb") as file,
             ):
-                return read_columns(file, uid)
+                return read_columns(file, uid, self._records_format)
         except Exception as error:
             self.refuse_columns(uid, error)
             return None

@@ -5,7 +5,7 @@ All of it runs inside the transaction of the commit queue, one write at a time, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -18,12 +18,13 @@ from memory_service.data_model import (
     RequestKey,
     VectorFill,
 )
-from memory_service.indexes.view import NamespaceView
+from memory_service.indexes.view import Entry
 from memory_service.records.sqlite.connection import Connection, Row
 from memory_service.records.sqlite.erasure import mark_erased
 from memory_service.records.sqlite.kept_answers import find_receipt, keep_receipt
 from memory_service.records.sqlite.schema import key_of, vector_key
 from memory_service.runtime.clock import now_us
+from memory_service.views.changes import Change
 
 _KEPT_MAX = 10_000
 
@@ -182,8 +183,31 @@ class Outcome:
     filled: list[VectorFill] = field(default_factory=list)
     emptied: bool = False
     moved: bool = False
-    effect: Callable[[NamespaceView], None] | None = None
+    change: Change | None = None
     """What it changes in the view; None: that is found out when it is published."""
+
+
+def change_of(outcome: Outcome, info: NamespaceInfo) -> Change:
+    """Return what a write changes in the view of its namespace."""
+    epoch = info.vector_epoch
+
+    def entry(write: ItemWrite, terms: bytes) -> Entry:
+        return Entry.of(write.item, terms, vector_key(epoch, write.item.revision))
+
+    return Change(
+        info.revision,
+        [entry(write, terms) for write, terms in outcome.added],
+        [(entry(write, terms), write.keep_vector) for write, terms in outcome.replaced],
+        outcome.removed,
+        [
+            (fill.position, fill.vector, vector_key(epoch, fill.revision))
+            for fill in outcome.filled
+            if fill.vector is not None
+        ],
+        outcome.moved,
+        epoch,
+        info.dimension,
+    )
 
 
 def earlier(db: Connection, book: Book | None, request: RequestKey | None) -> Outcome | None:

@@ -22,13 +22,12 @@ from memory_service.records.sqlite.commit_queue import CommitQueue
 from memory_service.records.sqlite.connection import Connection, translated
 from memory_service.records.sqlite.disk_space import DiskSpace, SpaceSettings
 from memory_service.records.sqlite.item_cache import ItemCache
-from memory_service.records.sqlite.ledger import Ledger, Outcome
+from memory_service.records.sqlite.ledger import Ledger, Outcome, change_of
 from memory_service.records.sqlite.namespace_bytes import bytes_of, check_namespace
 from memory_service.records.sqlite.rows import NAMESPACE_COLUMNS, namespace_of
 from memory_service.records.sqlite.schema import key_of
 from memory_service.runtime.yielding import aside
 from memory_service.views.cache import ViewCache
-from memory_service.views.effects import effect_of
 from memory_service.views.search_queue import SearchQueue
 from memory_service.views.snapshots import Snapshots
 
@@ -167,11 +166,10 @@ class StoreCore:
         for position in (*outcome.removed, *(fill.position for fill in outcome.filled)):
             self._items.discard(key_of(info.uid, position))
         # Before the items are kept, which is without their vectors.
-        effect = outcome.effect or effect_of(outcome, info)
+        change = outcome.change or change_of(outcome, info)
         for write, _ in (*outcome.added, *outcome.replaced):
             self._keep(info.uid, write.item)
-        repeatable = bool(outcome.filled or outcome.moved)
-        self._views.publish(info.name, info.revision, effect, repeatable=repeatable)
+        self._views.publish(info.name, change)
         self._signal.fire(info.name)
 
     def _keep(self, uid: int, item: Item) -> None:
