@@ -26,7 +26,7 @@ from memory_service.records.sqlite.row_source import reading
 from memory_service.records.sqlite.schema import FORMAT
 from memory_service.records.sqlite.store import SqliteStore
 from memory_service.views.cache import ViewCache
-from memory_service.views.changes import Change
+from memory_service.views.effects import Effect
 from memory_service.views.row_source import Rows, RowSource
 from memory_service.views.snapshots import Snapshots
 
@@ -146,13 +146,13 @@ async def test_a_column_is_used_when_the_view_has_come_to_its_revision(tmp_path:
 
     item = build_item("a", labels={"k": "new"}, metadata={"k": "new"})
     entry = Entry(1, 2, "", NOW, None, {"k": "new"}, item.kind, b"", None, item)
-    cache.publish(NS, Change(2, replaced=[(entry, False)]))
+    cache.publish(NS, Effect(replaced=[(entry, False)], revision=2))
     assert await waiting is view
     for value, expected in (("old", []), ("new", [1])):
         wanted = Comparison(path("k"), Operator.EQUAL, value)
         assert scan(view, ItemFilter(NOW, predicate=wanted), -1, newest=False) == expected
     # A commit that a view has already is not applied again.
-    cache.publish(NS, Change(2, removed=[1]))
+    cache.publish(NS, Effect(removed=[1], revision=2))
     assert scan(view, ItemFilter(NOW), -1, newest=False) == [1]
     await cache.close()
     connection.close()

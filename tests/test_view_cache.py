@@ -17,7 +17,7 @@ from memory_service.indexes.view import Entry, NamespaceView
 from memory_service.records.sqlite.commit_queue import HEAVY_ITEMS
 from memory_service.records.sqlite.store import SqliteStore
 from memory_service.views.cache import ViewCache
-from memory_service.views.changes import Change
+from memory_service.views.effects import Effect
 from memory_service.views.row_source import Rows, RowSource
 from memory_service.views.snapshots import Snapshots
 
@@ -55,14 +55,14 @@ async def test_uses_that_are_told_while_a_view_is_read_reach_it(tmp_path: Path) 
     await begun.wait()
     # One of no item, one that was read before it was told, and the last.
     for told in ({7: 1}, {1: 4}, {1: 5}):
-        cache.publish("a", Change(None, use_counts=told))
+        cache.publish("a", Effect(use_counts=told))
     go_on.set()
     view = await reading
     assert view is not None
     assert view.use_counts.view.tolist() == [5]
-    cache.publish("a", Change(None, use_counts={1: 4}))
+    cache.publish("a", Effect(use_counts={1: 4}))
     assert view.use_counts.view.tolist() == [5]
-    cache.publish("a", Change(None, use_counts={1: 6}))
+    cache.publish("a", Effect(use_counts={1: 6}))
     assert view.use_counts.view.tolist() == [6]
     assert view.revision == 1
     await cache.close()
@@ -84,7 +84,7 @@ async def test_what_a_write_added_is_indexed_when_it_is_answered(tmp_path: Path,
 async def test_many_items_are_indexed_in_parts_between_which_others_come(tmp_path: Path) -> None:
     cache = ViewCache(IndexSettings(), Snapshots(tmp_path / "indexes", 1), Analyzer(), Source())
     cache.begin(NamespaceInfo("a", 1, 0, 0, 0, 0, 0, "", 0))
-    cache.publish("a", Change(300, [entry(number) for number in range(300)]))
+    cache.publish("a", Effect([entry(number) for number in range(300)], revision=300))
     view = cache.peek("a")
     assert view is not None
     indexed = [len(view.positions)]

@@ -23,7 +23,7 @@ from memory_service.indexes.view import NamespaceView
 from memory_service.predicates import Field
 from memory_service.runtime.failpoints import reach
 from memory_service.runtime.yielding import aside, give_way
-from memory_service.views.changes import Change
+from memory_service.views.effects import Effect
 from memory_service.views.loading import load_view, read_columns
 from memory_service.views.refresh import stale_after
 from memory_service.views.row_source import RowSource
@@ -114,7 +114,7 @@ class ViewCache:
         self._nbytes = 0
         self._loading: dict[str, asyncio.Task[NamespaceView | None]] = {}
         # What was committed while a view was loading, which may or may not have it. None: it was dropped.
-        self._buffered: dict[str, list[Change | None]] = {}
+        self._buffered: dict[str, list[Effect | None]] = {}
         self._indexer = ThreadPoolExecutor(1, thread_name_prefix="index")
         self._closing = False
 
@@ -168,13 +168,13 @@ class ViewCache:
                         load_view(rows, self._snapshots, self._analyzer, self._settings, fields),
                     ),
                 )
-                changes = self._buffered.pop(namespace)
-                if loaded is None and changes:
+                effects = self._buffered.pop(namespace)
+                if loaded is None and effects:
                     continue  # It began while we looked.
                 if loaded is None:
                     return None
                 uid, view = loaded
-                if self._catch_up(view, changes):
+                if self._catch_up(view, effects):
                     self._hold(namespace, uid, view)
                     return view
         finally:
@@ -205,12 +205,12 @@ class ViewCache:
             held.columns_task = None
 
     @staticmethod
-    def _catch_up(view: NamespaceView, changes: list[Change | None]) -> bool:
+    def _catch_up(view: NamespaceView, effects: list[Effect | None]) -> bool:
         """Apply what came after the view was read; False: it was replaced altogether, read it again."""
-        for change in changes:
-            if change is None:
+        for effect in effects:
+            if effect is None:
                 return False
-            change.apply(view)
+            effect.apply(view)
         return True
 
     def begin(self, info: NamespaceInfo) -> None:
@@ -230,13 +230,13 @@ class ViewCache:
         self._maintain(held)
         self._evict()
 
-    def publish(self, namespace: str, change: Change) -> None:
+    def publish(self, namespace: str, effect: Effect) -> None:
         """Apply a commit to the view, if it is in memory. Call in the order of commits."""
         if (buffered := self._buffered.get(namespace)) is not None:
-            buffered.append(change)
+            buffered.append(effect)
             return
         held = self._held.get(namespace)
-        if held is None or not change.apply(held.view):
+        if held is None or not effect.apply(held.view):
             return
         held.tell_moved()
         self._maintain(held)

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.inner_products import unit_rows
-from memory_service.indexes.lexical import LexicalIndex
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.value_columns import ReadColumns, new_column
 from memory_service.indexes.vectors import VectorIndex
 from memory_service.indexes.view import NamespaceView
 from memory_service.predicates import Field
 from memory_service.views.refresh import Refused, refresh
-from memory_service.views.row_reading import VIEW_COLUMNS, RowReader
+from memory_service.views.row_reading import RowReader
 from memory_service.views.row_source import Rows
 from memory_service.views.snapshots import Snapshot, Snapshots
 
@@ -71,31 +70,18 @@ def _fill(
         except (Refused, ValueError, IndexError) as error:
             snapshots.refuse_columns(rows.info.uid, error)
     view = _empty_view(rows, analyzer, settings)
-    return view, _load_rows(rows, view)
+    reader = RowReader(view, np.empty(0, np.int64))
+    for batch in rows.above(0):
+        reader.take(batch)
+    vector_keys = reader.finish()
+    view.recount()
+    return view, vector_keys
 
 
 def _empty_view(rows: Rows, analyzer: Analyzer, settings: IndexSettings) -> NamespaceView:
     view = NamespaceView(analyzer, settings)
     view.revision, view.vector_epoch = rows.info.revision, rows.info.vector_epoch
     return view
-
-
-def _load_rows(rows: Rows, view: NamespaceView) -> NDArray[np.int64]:
-    """Fill everything but vectors; return the key of each row's vector, 0 for none."""
-    reader = RowReader(view)
-    for batch in rows.above(0):
-        reader.take(batch, range(len(reader), len(reader) + len(batch.positions)))
-    count = len(reader)
-    if not count:
-        return np.empty(0, np.int64)
-    for name in VIEW_COLUMNS:
-        setattr(view, name, GrowingArray.of(reader.column(name)))
-    view.live = GrowingArray.of(np.ones(count, np.bool_))
-    view.lexical = LexicalIndex.build(*reader.postings(), doc_count=count)
-    numbers = np.arange(count, dtype=np.int32)
-    view.row_doc, view.doc_row = GrowingArray.of(numbers.copy()), GrowingArray.of(numbers)
-    view.recount()
-    return reader.column("vector_keys")
 
 
 def _load_vectors(

@@ -18,11 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_service.data_model import ChangeType
-from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.frozen_view import FrozenView, fill_view
-from memory_service.indexes.lexical import LexicalIndex
 from memory_service.indexes.view import NamespaceView
-from memory_service.views.row_reading import VIEW_COLUMNS, RowReader
+from memory_service.views.row_reading import RowReader
 from memory_service.views.row_source import Rows
 
 _CHANGES_MIN = 4096
@@ -60,16 +58,14 @@ def refresh(rows: Rows, view: NamespaceView, frozen: FrozenView) -> NDArray[np.i
     written = _written_since(rows, frozen)
     fill_view(view, frozen)
     view.saved_revision = frozen.revision
-    known = len(frozen)
-    reader = RowReader(view)
-    replaced = _read_replaced(rows, frozen, reader, written)
+    reader = RowReader(view, frozen.rows["vector_keys"])
+    # What was added since is read with what was added.
+    for batch in rows.of_ids(written, up_to=frozen.revision):
+        reader.take(batch, _rows_of(batch.positions, view.positions.view))
     for batch in rows.above(frozen.revision):
-        first = known + len(reader) - len(replaced)
-        reader.take(batch, range(first, first + len(batch.positions)))
-    vector_keys = frozen.rows["vector_keys"]
-    if len(reader):
-        vector_keys = _put(view, frozen, reader, replaced)
-    gone = _gone(rows, view.positions.view, known)
+        reader.take(batch)
+    vector_keys = reader.finish()
+    gone = _gone(rows, view.positions.view, len(frozen))
     view.live.view[gone] = False
     view.lexical.remove_all(view.row_doc.view[gone])
     for row in gone.tolist() if view.row_labels else ():
@@ -95,46 +91,12 @@ def _written_since(rows: Rows, frozen: FrozenView) -> set[str]:
     return {subject for kind, subject in changes if kind == ChangeType.ITEM_UPDATED}
 
 
-def _read_replaced(rows: Rows, frozen: FrozenView, reader: RowReader, ids: set[str]) -> NDArray[np.int64]:
-    """Read rows that the snapshot has as they were; return their numbers."""
-    numbers = [np.empty(0, np.int64)]
-    # What was added since is read with what was added.
-    for batch in rows.of_ids(ids, up_to=frozen.revision):
-        numbers.append(_rows_of(batch.positions, frozen.rows["positions"]))
-        reader.take(batch, numbers[-1].tolist())
-    return np.concatenate(numbers)
-
-
 def _rows_of(positions: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where positions are among those that are known, which ascend. Raises Refused."""
     at = np.searchsorted(known, positions)
     if (at == len(known)).any() or (known[at] != positions).any():
         raise Refused(Reason.OTHER_RECORDS)
     return at
-
-
-def _put(
-    view: NamespaceView, frozen: FrozenView, reader: RowReader, replaced: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Put what was read over the rows that were replaced, and the rest behind; return the vectors' keys."""
-    changed, known = len(replaced), len(frozen)
-    numbers = np.concatenate([replaced, np.arange(known, known + len(reader) - changed)])
-
-    def joined(before: NDArray[np.generic], read: NDArray[np.generic]) -> NDArray[np.generic]:
-        column = np.concatenate([before, read[changed:]])
-        column[replaced] = read[:changed]
-        return column
-
-    for name in VIEW_COLUMNS:
-        setattr(view, name, GrowingArray.of(joined(frozen.rows[name], reader.column(name))))
-    view.live = GrowingArray.of(np.ones(known + len(reader) - changed, np.bool_))
-    dead = frozen.rows["row_doc"][replaced]
-    documents = np.arange(known, known + len(reader), dtype=np.int32)
-    view.row_doc = GrowingArray.of(joined(frozen.rows["row_doc"], documents))
-    view.doc_row.extend(numbers)
-    view.lexical = LexicalIndex.of(frozen.words.followed_by(*reader.postings(), doc_count=len(reader)))
-    view.lexical.remove_all(dead)
-    return np.asarray(joined(frozen.rows["vector_keys"], reader.column("vector_keys")), np.int64)
 
 
 def _gone(rows: Rows, positions: NDArray[np.int64], known: int) -> NDArray[np.int64]:

@@ -2,58 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_service.indexes.lexical import posting_arrays
+from memory_service.indexes.analysis import unpack_terms
+from memory_service.indexes.arrays import GrowingArray
+from memory_service.indexes.lexical import LexicalIndex
 from memory_service.indexes.view import NamespaceView
 from memory_service.views.row_source import RowBatch
 
-VIEW_COLUMNS = ("positions", "sessions", "create_us", "expire_us", "importances", "use_counts", "kinds")
-"""What a view has of each row under the same name."""
-_READ_COLUMNS = (*VIEW_COLUMNS, "vector_keys")
-
-Postings = tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.uint16]]
-
 
 class RowReader:
-    """What was read of some rows, in parts: as tuples a million of them would take ten times the room.
+    """Puts rows into a view that nobody uses yet: all but vectors and what `recount` finds out."""
 
-    Labels and names of sessions go to the view at once.
-    """
-
-    def __init__(self, view: NamespaceView) -> None:
+    def __init__(self, view: NamespaceView, vector_keys: NDArray[np.int64]) -> None:
+        """`vector_keys` are those of the rows that the view has."""
         self._view = view
-        self._parts: dict[str, list[NDArray[Any]]] = {name: [] for name in _READ_COLUMNS}
-        self._postings: list[Postings] = []
+        self._vector_keys = GrowingArray.of(vector_keys)
+        self._postings: list[tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.uint16]]] = []
         self._count = 0
+        self._dead = [np.empty(0, np.int32)]
 
-    def __len__(self) -> int:
-        return self._count
-
-    def take(self, batch: RowBatch, numbers: Sequence[int]) -> None:
-        """Add rows, which are the view's rows of these numbers."""
-        view, codes = self._view, self._view.session_codes
+    def take(self, batch: RowBatch, over: NDArray[np.int64] | None = None) -> None:
+        """Put rows over the view's rows of these numbers; None: behind all."""
+        view, codes, count = self._view, self._view.session_codes, len(batch.positions)
+        rows = np.arange(len(view.positions), len(view.positions) + count) if over is None else over
+        if over is not None:
+            self._dead.append(view.row_doc.view[over])
+        for column, values in (
+            (view.positions, batch.positions),
+            (view.live, np.ones(count, np.bool_)),
+            (view.sessions, [codes.setdefault(name, len(codes)) for name in batch.sessions]),
+            (view.kinds, batch.kinds),
+            (view.create_us, batch.create_us),
+            (view.expire_us, batch.expire_us),
+            (view.importances, batch.importances),
+            (view.use_counts, batch.use_counts),
+            (view.row_doc, np.arange(len(view.doc_row), len(view.doc_row) + count)),
+            (self._vector_keys, batch.vector_keys),
+        ):
+            if over is None:
+                column.extend(values)
+            else:
+                column.view[over] = values
+        view.doc_row.extend(rows)
         if any(batch.labels) or view.row_labels:
-            for row, labels in zip(numbers, batch.labels, strict=True):
+            for row, labels in zip(rows.tolist(), batch.labels, strict=True):
                 # Also of one without labels, for it may have had some.
                 if labels or row in view.row_labels:
                     view.label_row(row, labels)
-        sessions = [codes.setdefault(name, len(codes)) for name in batch.sessions]
-        for name, parts in self._parts.items():
-            parts.append(np.array(sessions, np.int32) if name == "sessions" else getattr(batch, name))
-        terms, docs, counts = posting_arrays(list(batch.terms))
-        self._postings.append((terms, docs + np.int32(self._count), counts))
-        self._count += len(numbers)
+        terms, counts, sizes = unpack_terms(batch.terms)
+        docs = np.repeat(np.arange(self._count, self._count + count, dtype=np.int32), sizes)
+        self._postings.append((terms, docs, counts))
+        self._count += count
 
-    def column(self, name: str) -> NDArray[Any]:
-        """Return what was read for a column. There has to be a row."""
-        return np.concatenate(self._parts[name])
-
-    def postings(self) -> Postings:
-        """Return terms, documents (each row is one, in the order read) and counts."""
-        terms, docs, counts = zip(*self._postings, strict=True)
-        return np.concatenate(terms), np.concatenate(docs), np.concatenate(counts)
+    def finish(self) -> NDArray[np.int64]:
+        """Index the words of what was read; return the key of each row's vector, 0 for none."""
+        if self._count:
+            terms, docs, counts = map(np.concatenate, zip(*self._postings, strict=True))
+            words = self._view.lexical.words().followed_by(terms, docs, counts, self._count)
+            self._view.lexical = LexicalIndex.of(words)
+            self._view.lexical.remove_all(np.concatenate(self._dead))
+        return self._vector_keys.view

@@ -16,7 +16,6 @@ from memory_service.data_model import (
     NamespaceInfo,
     Receipt,
     RequestKey,
-    VectorFill,
 )
 from memory_service.indexes.view import Entry
 from memory_service.records.sqlite.connection import Connection, Row
@@ -24,7 +23,7 @@ from memory_service.records.sqlite.erasure import mark_erased
 from memory_service.records.sqlite.kept_answers import find_receipt, keep_receipt
 from memory_service.records.sqlite.schema import key_of, vector_key
 from memory_service.runtime.clock import now_us
-from memory_service.views.changes import Change
+from memory_service.views.effects import Effect
 
 _KEPT_MAX = 10_000
 
@@ -60,6 +59,10 @@ class Book:
             self.pending_count += step
         elif key > self.no_vector_key:
             self.embedded_count += step
+
+    def entry(self, write: ItemWrite, terms: bytes) -> Entry:
+        """Return what a view has to know of an item that was written just now."""
+        return Entry.of(write.item, terms, vector_key(self.vector_epoch, write.item.revision))
 
     def info(self) -> NamespaceInfo:
         """Return it as others may see it, once it is committed."""
@@ -172,42 +175,13 @@ class Ledger:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a write did: for the caller the receipt, for the views what to change."""
+    """What a write did: for the caller the receipt, for the view the effect."""
 
     receipt: Receipt
     info: NamespaceInfo | None = None
     began: bool = False
-    added: list[tuple[ItemWrite, bytes]] = field(default_factory=list)
-    replaced: list[tuple[ItemWrite, bytes]] = field(default_factory=list)
-    removed: list[int] = field(default_factory=list)
-    filled: list[VectorFill] = field(default_factory=list)
     emptied: bool = False
-    moved: bool = False
-    change: Change | None = None
-    """What it changes in the view; None: that is found out when it is published."""
-
-
-def change_of(outcome: Outcome, info: NamespaceInfo) -> Change:
-    """Return what a write changes in the view of its namespace."""
-    epoch = info.vector_epoch
-
-    def entry(write: ItemWrite, terms: bytes) -> Entry:
-        return Entry.of(write.item, terms, vector_key(epoch, write.item.revision))
-
-    return Change(
-        info.revision,
-        [entry(write, terms) for write, terms in outcome.added],
-        [(entry(write, terms), write.keep_vector) for write, terms in outcome.replaced],
-        outcome.removed,
-        [
-            (fill.position, fill.vector, vector_key(epoch, fill.revision))
-            for fill in outcome.filled
-            if fill.vector is not None
-        ],
-        outcome.moved,
-        epoch,
-        info.dimension,
-    )
+    effect: Effect = field(default_factory=Effect)
 
 
 def earlier(db: Connection, book: Book | None, request: RequestKey | None) -> Outcome | None:

@@ -92,7 +92,7 @@ def remove_expired(
     for name, item_id, *stored in items:
         book = ledger.find_or_begin(db, name)
         outcome = outcomes.setdefault(name, Outcome(Receipt(0)))
-        outcome.removed.append(expire_item(db, ledger, book, item_id, tuple(stored)))
+        outcome.effect.removed.append(expire_item(db, ledger, book, item_id, tuple(stored)))
         outcome.receipt.removed_count += 1
         reach("sweep.after_item")
     states = db.execute(

@@ -22,7 +22,7 @@ from memory_service.records.sqlite.commit_queue import CommitQueue
 from memory_service.records.sqlite.connection import Connection, translated
 from memory_service.records.sqlite.disk_space import DiskSpace, SpaceSettings
 from memory_service.records.sqlite.item_cache import ItemCache
-from memory_service.records.sqlite.ledger import Ledger, Outcome, change_of
+from memory_service.records.sqlite.ledger import Ledger, Outcome
 from memory_service.records.sqlite.namespace_bytes import bytes_of, check_namespace
 from memory_service.records.sqlite.rows import NAMESPACE_COLUMNS, namespace_of
 from memory_service.records.sqlite.schema import key_of
@@ -160,16 +160,20 @@ class StoreCore:
         self._remember(info)
         if outcome.began or outcome.emptied:
             self._views.begin(info)
-        if outcome.emptied or outcome.moved:
+        effect = outcome.effect
+        if outcome.emptied or effect.moved:
             self._items.clear()
             self._snapshots.remove(info.uid)
-        for position in (*outcome.removed, *(fill.position for fill in outcome.filled)):
+        for position in (*effect.removed, *(fill[0] for fill in effect.filled)):
             self._items.discard(key_of(info.uid, position))
-        # Before the items are kept, which is without their vectors.
-        change = outcome.change or change_of(outcome, info)
-        for write, _ in (*outcome.added, *outcome.replaced):
-            self._keep(info.uid, write.item)
-        self._views.publish(info.name, change)
+        for entry in (*effect.added, *(entry for entry, _ in effect.replaced)):
+            self._keep(info.uid, entry.item)
+        effect.revision, effect.vector_epoch, effect.dimension = (
+            info.revision,
+            info.vector_epoch,
+            info.dimension,
+        )
+        self._views.publish(info.name, effect)
         self._signal.fire(info.name)
 
     def _keep(self, uid: int, item: Item) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memory_service.data_model import Vector
@@ -10,32 +9,32 @@ from memory_service.indexes.view import Entry, NamespaceView
 
 
 @dataclass(slots=True)
-class Change:
+class Effect:
     """What a commit did to items. They are named by their positions.
 
     `revision` is the namespace's after it; None: what it did can be put into a view of any revision, once
     more, too. `vector_epoch` and `dimension` are those of the namespace after it.
     """
 
-    revision: int | None
-    added: Sequence[Entry] = ()
-    replaced: Sequence[tuple[Entry, bool]] = ()
+    added: list[Entry] = field(default_factory=list)
+    replaced: list[tuple[Entry, bool]] = field(default_factory=list)
     """And whether it keeps the vector that it has."""
-    removed: Sequence[int] = ()
-    filled: Sequence[tuple[int, Vector, int]] = ()
-    """Items that waited for a vector, the vector, and its key."""
+    removed: list[int] = field(default_factory=list)
+    filled: list[tuple[int, Vector | None, int]] = field(default_factory=list)
+    """Items that waited for a vector; the vector, None: it gets none; its key."""
     moved: bool = False
     """All vectors were given up."""
+    use_counts: dict[int, int] = field(default_factory=dict)
+    revision: int | None = None
     vector_epoch: int = 0
     dimension: int = 0
-    use_counts: Mapping[int, int] = field(default_factory=dict)
 
     def apply(self, view: NamespaceView) -> bool:
         """Put it into a view, unless that was read after the commit; return whether it was put."""
         if self.revision is not None:
-            # These raise no revision, which so does not tell whether a view has them. It may have them twice.
-            repeatable = self.moved or bool(self.filled)
-            if self.revision < view.revision or (self.revision == view.revision and not repeatable):
+            # They raise no revision: a view of this one may lack them. To have them twice does no harm.
+            maybe = self.moved or bool(self.filled)
+            if self.revision < view.revision or (self.revision == view.revision and not maybe):
                 return False
         self._put(view)
         if self.revision is not None:
@@ -45,20 +44,18 @@ class Change:
     def _put(self, view: NamespaceView) -> None:
         if self.moved:
             view.give_up_vectors(self.vector_epoch, self.dimension)
-        if view.vector_epoch == self.vector_epoch:
-            for position, vector, key in self.filled:
+        for position, vector, key in self.filled:
+            if vector is not None and view.vector_epoch == self.vector_epoch:
                 view.fill_vector(position, vector, key)
         view.remove(self.removed)
         # Before others are added, which would have to be indexed for it, all in one piece.
         added = {entry.position for entry in self.added} if self.replaced else set()
-        late = []
         for entry, keep_vector in self.replaced:
-            if entry.position in added:
-                late.append((entry, keep_vector))
-            else:
+            if entry.position not in added:
                 view.replace(entry, keep_vector=keep_vector)
         view.add(self.added)
-        for entry, keep_vector in late:
-            view.replace(entry, keep_vector=keep_vector)
+        for entry, keep_vector in self.replaced:
+            if entry.position in added:
+                view.replace(entry, keep_vector=keep_vector)
         if self.use_counts:
             view.record_uses(self.use_counts)
