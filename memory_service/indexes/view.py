@@ -195,7 +195,9 @@ class NamespaceView:
             self.turns.remove(row, before)
             self.turns.insert(row, after, self._turns_of(after, row))
         self.lexical.remove(int(self.row_doc.view[row]))
-        self.index_words(row, entry.terms)
+        self.row_doc.view[row] = self.lexical.add_all([entry.terms])[0]
+        self.doc_row.append(row)
+        self.lexical.merge_few()
         if not keep_vector:
             self._drop_vector(row)
             if entry.vector is not None:
@@ -205,8 +207,8 @@ class NamespaceView:
         """Give an item, if it is in the view, the vector that it waited for. Once more changes nothing."""
         self.index_pending()
         self.wait_until_searched()
-        row = self.row_of(position)
-        if row == len(self.positions) or self.positions.view[row] != position or not self.live.view[row]:
+        row = self._find(position)
+        if row is None or not self.live.view[row]:
             return
         slot = int(self.row_slot.view[row])
         if slot == _NONE or self.slot_keys.view[slot] != key:
@@ -328,12 +330,6 @@ class NamespaceView:
             rows = self.doc_row.view, self.row_doc.view, *self.turns.links, mean_window
             self._tables = self.lexical.tables(rows, WEIGHTS)
         return self._tables
-
-    def index_words(self, row: int, terms: bytes) -> None:
-        """Index the words of a row."""
-        self.row_doc.view[row] = self.lexical.add_all([terms])[0]
-        self.doc_row.append(row)
-        self.lexical.merge_few()
 
     def plan(self) -> Job | None:
         """Return what should be done now in another thread. None: nothing, or only what is under way."""

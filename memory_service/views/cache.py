@@ -48,7 +48,8 @@ class _Held:
         self.job: asyncio.Future[None] | None = None
         self.columns_task: asyncio.Task[None] | None = None
         self.saved = False
-        self._moved: asyncio.Future[None] | None = None
+        # Set when the view has another revision, or is dropped.
+        self.moved = asyncio.Event()
 
     def weigh(self) -> int:
         """Look at what the view takes now; return how much more that is than before."""
@@ -64,15 +65,10 @@ class _Held:
         """Whether so much was written since that it may take clearly more."""
         return self.view.written_count >= self._weigh_at
 
-    async def move(self) -> None:
-        """Return when the view has another revision, or is dropped. For one caller at a time."""
-        self._moved = asyncio.get_running_loop().create_future()
-        await self._moved
-
-    def tell_moved(self) -> None:
-        """Wake who waits in `move`."""
-        if self._moved is not None and not self._moved.done():
-            self._moved.set_result(None)
+    async def idle(self) -> None:
+        """Return when nothing is done for the view in the indexing thread."""
+        while self.job is not None:
+            await asyncio.wait([self.job])
 
     @property
     def unsaved(self) -> bool:
@@ -193,7 +189,8 @@ class ViewCache:
             )
             # The records may be ahead of the view by a commit that is about to be published.
             while self._is_held(held) and (read is None or held.view.revision < read.revision):
-                await held.move()
+                held.moved.clear()
+                await held.moved.wait()
             if read is not None and self._is_held(held):
                 held.view.index_pending()
                 columns.finish(read, held.view.positions.view)
@@ -238,7 +235,7 @@ class ViewCache:
         held = self._held.get(namespace)
         if held is None or not effect.apply(held.view):
             return
-        held.tell_moved()
+        held.moved.set()
         self._maintain(held)
         if held.weigh_due:
             self._weigh(held)
@@ -259,7 +256,7 @@ class ViewCache:
         held = self._held.pop(namespace, None)
         if held is not None:
             self._nbytes -= held.nbytes
-            held.tell_moved()
+            held.moved.set()
 
     def _weigh(self, held: _Held) -> None:
         self._nbytes += held.weigh()
@@ -293,14 +290,11 @@ class ViewCache:
         if held.job is not None or self._closing:
             return
         if (job := held.view.plan()) is not None:
-            self._start(held, job)
+            self._run(held, self._do(job, held.view))
         elif held.save_due:
             self._save(held)
         elif held.view.wasteful:
             self.drop(held.namespace)
-
-    def _start(self, held: _Held, job: Job) -> None:
-        self._run(held, self._do(job, held.view))
 
     def _run(self, held: _Held, work: Coroutine[None, None, None]) -> None:
         """Run one thing for a view, and when it is done see what is next."""
@@ -371,21 +365,18 @@ class ViewCache:
         for namespace in list(self._held):
             held = self._held.get(namespace)
             while held is not None and self._is_held(held) and self._work_left(held):
-                if held.job is not None:
-                    await asyncio.wait([held.job])
+                await held.idle()
 
     async def save_again(self, uids: set[int]) -> set[int]:
         """Save the graphs of those of these namespaces that are in memory; return whose were saved."""
         saved = set()
         for held in [held for held in self._held.values() if held.uid in uids]:
-            while held.job is not None:
-                await asyncio.wait([held.job])
+            await held.idle()
             if not self._is_held(held):
                 continue
             held.saved = False
             self._save(held)
-            if held.job is not None:
-                await asyncio.wait([held.job])
+            await held.idle()
             if held.saved:
                 saved.add(held.uid)
         return saved
@@ -395,7 +386,7 @@ class ViewCache:
         if held.job is None:
             held.view.index_pending()
             if (job := held.view.settle()) is not None:
-                self._start(held, job)
+                self._run(held, self._do(job, held.view))
             elif held.unsaved:
                 self._save(held)
         return held.job is not None
@@ -404,12 +395,10 @@ class ViewCache:
         """Save the graphs that have grown and stop."""
         self._closing = True
         for held in list(self._held.values()):
-            if held.job is not None:
-                await asyncio.wait([held.job])
+            await held.idle()
             if held.unsaved:
                 self._save(held)
-            if held.job is not None:
-                await asyncio.wait([held.job])
+            await held.idle()
         making = [held.columns_task for held in self._held.values() if held.columns_task is not None]
         for task in [*self._loading.values(), *making]:
             await asyncio.wait([task])

@@ -98,22 +98,14 @@ class Snapshots:
         more = frozen.nbytes if frozen else 0
         self._demand(snapshot.graph.graph.file_bytes + 3 * snapshot.slot_keys.nbytes + more)
         try:
-            return self._write(uid, snapshot, frozen, *paths)
+            return self._write(uid, snapshot, frozen, paths)
         except BaseException:
             for path in paths:
                 path.unlink(missing_ok=True)
             raise
 
-    def _write(
-        self,
-        uid: int,
-        snapshot: Snapshot,
-        frozen: FrozenView | None,
-        graph_path: Path,
-        slots_path: Path,
-        columns_path: Path,
-    ) -> str:
-        graph = snapshot.graph
+    def _write(self, uid: int, snapshot: Snapshot, frozen: FrozenView | None, paths: list[Path]) -> str:
+        graph, (graph_path, slots_path, columns_path) = snapshot.graph, paths
         reach("snapshot.before_graph")
         with self._files.writing(graph_path) as path:
             deleted = graph.graph.save(path)

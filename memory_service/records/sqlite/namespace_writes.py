@@ -62,14 +62,6 @@ def delete_namespace(db: Connection, ledger: Ledger, namespace: str) -> Outcome:
     return Outcome(receipt, info=book.info())
 
 
-def record_snapshot(db: Connection, uid: int, manifest: str) -> bool:
-    """Record the manifest of an index snapshot; False when its namespace is gone."""
-    if db.execute("SELECT 1 FROM namespaces WHERE uid = ?", (uid,)).fetchone() is None:
-        return False
-    db.execute("INSERT OR REPLACE INTO snapshots (uid, manifest) VALUES (?, ?)", (uid, manifest))
-    return True
-
-
 def remove_expired(
     db: Connection,
     ledger: Ledger,

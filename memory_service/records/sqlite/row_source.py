@@ -25,7 +25,6 @@ from memory_service.predicates import Field
 from memory_service.records.sqlite.column_values import values
 from memory_service.records.sqlite.commit_queue import CommitQueue
 from memory_service.records.sqlite.connection import Connection, Row
-from memory_service.records.sqlite.namespace_writes import record_snapshot
 from memory_service.records.sqlite.rows import NAMESPACE_COLUMNS, namespace_of
 from memory_service.records.sqlite.schema import FORMAT, POSITION_MAX, key_of, keys_of, vector_key
 from memory_service.views.row_source import RowBatch, Rows, RowSource
@@ -71,7 +70,15 @@ class SqliteRowSource(RowSource):
         return await self._read(look)
 
     async def record(self, uid: int, manifest: str) -> bool:
-        return await self._queue.record(lambda db: record_snapshot(db, uid, manifest))
+        def apply(db: Connection) -> bool:
+            db.execute(
+                "INSERT OR REPLACE INTO snapshots (uid, manifest)"
+                " SELECT uid, ? FROM namespaces WHERE uid = ?",
+                (manifest, uid),
+            )
+            return bool(db.changes())
+
+        return await self._queue.record(apply)
 
 
 @contextmanager
