@@ -109,8 +109,9 @@ class ViewCache:
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._nbytes = 0
         self._loading: dict[str, asyncio.Task[NamespaceView | None]] = {}
-        # What was committed while a view was loading, which may or may not have it. None: it was dropped.
-        self._buffered: dict[str, list[Effect | None]] = {}
+        # What was committed while a view was loading, which may or may not have it. None: it has to be
+        # loaded anew, for the namespace has begun or ended, or was emptied.
+        self._buffered: dict[str, list[Effect] | None] = {}
         self._indexer = ThreadPoolExecutor(1, thread_name_prefix="index")
         self._closing = False
 
@@ -135,7 +136,10 @@ class ViewCache:
         while True:
             view = self.get_loaded(namespace)
             if view is None:
-                view = await self._get_anew(namespace, fields)
+                if namespace not in self._loading:
+                    self._loading[namespace] = asyncio.ensure_future(self._load(namespace, fields))
+                # One caller's cancellation must not take the view from the others.
+                view = await aside(asyncio.shield(self._loading[namespace]))
             if view is None or not view.columns.lacking(fields):
                 return view
             held = self._held.get(namespace)
@@ -145,18 +149,10 @@ class ViewCache:
                 held.columns_task = asyncio.ensure_future(self._make_columns(held, fields))
             await aside(asyncio.shield(held.columns_task))
 
-    async def _get_anew(self, namespace: str, fields: Sequence[Field]) -> NamespaceView | None:
-        task = self._loading.get(namespace)
-        if task is None:
-            task = asyncio.ensure_future(self._load(namespace, fields))
-            self._loading[namespace] = task
-        # One caller's cancellation must not take the view from the others.
-        return await aside(asyncio.shield(task))
-
     async def _load(self, namespace: str, fields: Sequence[Field]) -> NamespaceView | None:
         try:
             while True:
-                self._buffered[namespace] = []
+                self._buffered[namespace] = effects = list[Effect]()
                 loaded = await self._source.read(
                     namespace,
                     lambda rows: (
@@ -164,15 +160,15 @@ class ViewCache:
                         load_view(rows, self._snapshots, self._analyzer, self._settings, fields),
                     ),
                 )
-                effects = self._buffered.pop(namespace)
-                if loaded is None and effects:
-                    continue  # It began while we looked.
+                if self._buffered.pop(namespace) is None:
+                    continue
                 if loaded is None:
                     return None
                 uid, view = loaded
-                if self._catch_up(view, effects):
-                    self._hold(namespace, uid, view)
-                    return view
+                for effect in effects:
+                    effect.apply(view)
+                self._hold(namespace, uid, view)
+                return view
         finally:
             self._buffered.pop(namespace, None)
             self._loading.pop(namespace, None)
@@ -201,15 +197,6 @@ class ViewCache:
             columns.give_up(lacking)
             held.columns_task = None
 
-    @staticmethod
-    def _catch_up(view: NamespaceView, effects: list[Effect | None]) -> bool:
-        """Apply what came after the view was read; False: it was replaced altogether, read it again."""
-        for effect in effects:
-            if effect is None:
-                return False
-            effect.apply(view)
-        return True
-
     def begin(self, info: NamespaceInfo) -> None:
         """Hold an empty view for a namespace that has just begun, or was emptied."""
         self.drop(info.name)
@@ -231,7 +218,6 @@ class ViewCache:
         """Apply a commit to the view, if it is in memory. Call in the order of commits."""
         if (buffered := self._buffered.get(namespace)) is not None:
             buffered.append(effect)
-            return
         held = self._held.get(namespace)
         if held is None or not effect.apply(held.view):
             return
@@ -252,7 +238,7 @@ class ViewCache:
     def drop(self, namespace: str) -> None:
         """Forget the view of a namespace whose records were replaced altogether."""
         if namespace in self._buffered:
-            self._buffered[namespace].append(None)
+            self._buffered[namespace] = None
         held = self._held.pop(namespace, None)
         if held is not None:
             self._nbytes -= held.nbytes

@@ -42,6 +42,7 @@ def load_view(
         if fields:
             view.columns.take(read_columns(rows, fields).at(view.positions.view))
         snapshot = loading.result() if loading else None
+    view.revision, view.vector_epoch = info.revision, info.vector_epoch
     if info.dimension:
         _load_vectors(rows, view, vector_keys, snapshot, settings)
     return view
@@ -63,25 +64,19 @@ def _fill(
 ) -> tuple[NamespaceView, NDArray[np.int64]]:
     """Return a view with everything but vectors, and the key of each row's vector, 0 for none."""
     frozen = snapshots.load_columns(rows.info.uid, manifest) if manifest else None
+    view = NamespaceView(analyzer, settings)
     if frozen is not None:
-        view = _empty_view(rows, analyzer, settings)
         try:
             return view, refresh(rows, view, frozen)
         except (Refused, ValueError, IndexError) as error:
             snapshots.refuse_columns(rows.info.uid, error)
-    view = _empty_view(rows, analyzer, settings)
+            view = NamespaceView(analyzer, settings)
     reader = RowReader(view, np.empty(0, np.int64))
     for batch in rows.above(0):
         reader.take(batch)
     vector_keys = reader.finish()
     view.recount()
     return view, vector_keys
-
-
-def _empty_view(rows: Rows, analyzer: Analyzer, settings: IndexSettings) -> NamespaceView:
-    view = NamespaceView(analyzer, settings)
-    view.revision, view.vector_epoch = rows.info.revision, rows.info.vector_epoch
-    return view
 
 
 def _load_vectors(

@@ -134,21 +134,19 @@ class Snapshots:
     def load(self, uid: int, dimension: int, manifest: str) -> Snapshot | None:
         """Return the snapshot of a manifest; None when it cannot be trusted."""
         try:
-            return self._verified(uid, dimension, msgspec.json.decode(manifest, type=_Manifest))
+            decoded = msgspec.json.decode(manifest, type=_Manifest)
+            if (decoded.format, decoded.uid, decoded.dimension) != (FORMAT, uid, dimension):
+                raise ValueError("the snapshot is of another format, namespace or dimension")
+            for file in (decoded.graph, decoded.slots):
+                self._verify(file)
+            with self._files.reading(self._folder / decoded.slots.name) as path, path.open("rb") as arrays:
+                slot_keys, slot_group, group_hash = (read_array(arrays) for _ in range(3))
+            with self._files.reading(self._folder / decoded.graph.name) as path:
+                graph = HnswGraph.load(path, dimension, decoded.ef)
+            return Snapshot(DistinctGraph(graph, Linked.of(slot_group, group_hash)), slot_keys)
         except Exception as error:
             _log.warning("index_snapshot_refused", uid=uid, cause=cause_of(error), place=places_of(error)[-1])
             return None
-
-    def _verified(self, uid: int, dimension: int, manifest: _Manifest) -> Snapshot:
-        if (manifest.format, manifest.uid, manifest.dimension) != (FORMAT, uid, dimension):
-            raise ValueError("the snapshot is of another format, namespace or dimension")
-        for file in (manifest.graph, manifest.slots):
-            self._verify(file)
-        with self._files.reading(self._folder / manifest.slots.name) as path, path.open("rb") as arrays:
-            slot_keys, slot_group, group_hash = (read_array(arrays) for _ in range(3))
-        with self._files.reading(self._folder / manifest.graph.name) as path:
-            graph = HnswGraph.load(path, dimension, manifest.ef)
-        return Snapshot(DistinctGraph(graph, Linked.of(slot_group, group_hash)), slot_keys)
 
     def _verify(self, file: _File) -> None:
         if _describe(self._folder / file.name) != file:

@@ -45,9 +45,6 @@ _SOURCES = {
     FieldName.SOURCE: _SOURCE_PARTS,
 }
 _DECODERS: dict[str, Callable[[Any], Any]] = {
-    "id": lambda stored: stored,
-    "update_us": lambda stored: stored,
-    "importance": lambda stored: stored,
     "content": msgspec.json.Decoder(_Speaker).decode,
     "labels": msgspec.json.Decoder(dict[str, str]).decode,
     "metadata": msgspec.json.Decoder(dict).decode,
@@ -66,10 +63,10 @@ def values(
     )
     while some := list(islice(rows, _ROWS_AT_ONCE)):
         keys, *stored = zip(*some, strict=True)
-        decoded = {
-            source: [None if value is None else _DECODERS[source](value) for value in column]
-            for source, column in zip(sources, stored, strict=True)
-        }
+        decoded = {}
+        for source, column in zip(sources, stored, strict=True):
+            decode = _DECODERS.get(source)
+            decoded[source] = [value and decode(value) for value in column] if decode else column
         yield (
             np.array(keys, np.int64) & POSITION_MAX,
             [[_value(value, wanted) for value in decoded[_SOURCES[wanted.name]]] for wanted in fields],

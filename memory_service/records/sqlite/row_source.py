@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_service.data_model import (
-    UNSET_IMPORTANCE,
-    Facet,
-    ItemKind,
-    LabelKey,
-    NamespaceInfo,
-    index_labels,
-)
+from memory_service.data_model import UNSET_IMPORTANCE, Facet, ItemKind, LabelKey, NamespaceInfo, index_labels
 from memory_service.indexes.value_column import Value
 from memory_service.indexes.view import NEVER_US
 from memory_service.predicates import Field
@@ -46,19 +39,13 @@ _facet = msgspec.json.Decoder(Facet).decode
 _NO_LABELS: dict[LabelKey, str] = {}
 
 
-class Reader(Protocol):
-    """Runs work in a thread, with a connection that nobody else uses meanwhile."""
-
-    def __call__(self, work: Callable[[Connection], T]) -> Awaitable[T]:
-        """Return what the work returns."""
-
-
 class SqliteRowSource(RowSource):
-    """Reads with connections of the store's, and writes through its queue."""
+    """Reads in threads, with connections of the store's, and writes through its queue."""
 
     records_format = FORMAT
 
-    def __init__(self, read: Reader, queue: CommitQueue) -> None:
+    def __init__(self, read: Callable[..., Awaitable[Any]], queue: CommitQueue) -> None:
+        """`read` returns what a work returns that is called with a connection."""
         self._read = read
         self._queue = queue
 
@@ -67,7 +54,8 @@ class SqliteRowSource(RowSource):
             with reading(connection, namespace) as rows:
                 return None if rows is None else work(rows)
 
-        return await self._read(look)
+        found: T | None = await self._read(look)
+        return found
 
     async def record(self, uid: int, manifest: str) -> bool:
         def apply(db: Connection) -> bool:
@@ -186,12 +174,12 @@ def _described(
     labels: Sequence[str | None], facets: Sequence[str | None]
 ) -> tuple[list[dict[LabelKey, str]], NDArray[np.int8]]:
     """Return the labels of rows as they are indexed, and the kinds."""
-    kinds = np.full(len(labels), ItemKind.PLAIN, np.int8)
+    kinds = np.zeros(len(labels), np.int8)
     indexed = [_NO_LABELS] * len(labels)
     if any(labels) or any(facets):
         for at, (encoded, encoded_facet) in enumerate(zip(labels, facets, strict=True)):
-            if encoded or encoded_facet:
-                facet = _facet(encoded_facet) if encoded_facet else None
+            facet = _facet(encoded_facet) if encoded_facet else None
+            if facet or encoded:
                 indexed[at] = index_labels(_labels(encoded) if encoded else {}, facet)
                 kinds[at] = facet.kind if facet else ItemKind.PLAIN
     return indexed, kinds
