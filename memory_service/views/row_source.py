@@ -78,7 +78,7 @@ class Rows(ABC):
 
     @abstractmethod
     def vector_keys(self, positions: Sequence[int]) -> NDArray[np.int64]:
-        """Return the keys of the vectors of these items, 0 for one that has none."""
+        """Return the keys of the vectors of these items, 0 for one that has none, or is not there."""
 
     @abstractmethod
     def vectors(self, positions: Sequence[int]) -> Iterator[NDArray[np.float32]]:

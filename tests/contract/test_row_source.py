@@ -309,6 +309,8 @@ async def test_the_key_of_a_vector_is_never_that_of_another(store: Store, source
     async def look() -> dict[int, int]:
         def both(rows: Rows) -> tuple[dict[int, int], list[int]]:
             held = keys(list(rows.above(0)))
+            assert rows.vector_keys([]).tolist() == []
+            assert rows.vector_keys([rows.info.revision + 7]).tolist() == [0]
             return held, rows.vector_keys(sorted(held)).tolist()
 
         held, asked = await read(source, both)

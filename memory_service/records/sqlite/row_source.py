@@ -142,7 +142,8 @@ class _SqliteRows(Rows):
         return read["key"] & POSITION_MAX, read["count"]
 
     def vector_keys(self, positions: Sequence[int]) -> NDArray[np.int64]:
-        return self._keys_of_vectors([stored for (stored,) in self._each("vector_revision", positions)])
+        rows = self._each("vector_revision", positions)
+        return self._keys_of_vectors([row[0] if row else 0 for row in rows])
 
     def vectors(self, positions: Sequence[int]) -> Iterator[NDArray[np.float32]]:
         few = len(positions) <= max(_FEW, self.info.item_count // _FEW_SHARE)
@@ -152,7 +153,7 @@ class _SqliteRows(Rows):
             joined = b"".join(vector for (vector,) in some)
             yield np.frombuffer(joined, "<f4").reshape(len(some), self.info.dimension)
 
-    def _each(self, column: str, positions: Sequence[int]) -> Iterator[Row]:
+    def _each(self, column: str, positions: Sequence[int]) -> Iterator[Any]:
         statement, first = f"SELECT {column} FROM items WHERE key = ?", key_of(self.info.uid, 0)
         return (self._execute(statement, (first + position,)).fetchone() for position in positions)
 
