@@ -29,10 +29,12 @@ class RowReader:
         rows = np.arange(len(view.positions), len(view.positions) + count) if over is None else over
         if over is not None:
             self._dead.append(view.row_doc.view[over])
+        for name in dict.fromkeys(batch.sessions):
+            codes.setdefault(name, len(codes))
         for column, values in (
             (view.positions, batch.positions),
             (view.live, np.ones(count, np.bool_)),
-            (view.sessions, [codes.setdefault(name, len(codes)) for name in batch.sessions]),
+            (view.sessions, list(map(codes.__getitem__, batch.sessions))),
             (view.kinds, batch.kinds),
             (view.create_us, batch.create_us),
             (view.expire_us, batch.expire_us),
@@ -46,11 +48,11 @@ class RowReader:
             else:
                 column.view[over] = values
         view.doc_row.extend(rows)
-        if any(batch.labels) or view.row_labels:
-            for row, labels in zip(rows.tolist(), batch.labels, strict=True):
-                # Also of one without labels, for it may have had some.
-                if labels or row in view.row_labels:
-                    view.label_row(row, labels)
+        for row in over.tolist() if over is not None and view.row_labels else ():
+            view.label_row(row, {})
+        numbers = rows.tolist()
+        for at, labels in batch.labels.items():
+            view.label_row(numbers[at], labels)
         terms, counts, sizes = unpack_terms(batch.terms)
         docs = np.repeat(np.arange(self._count, self._count + count, dtype=np.int32), sizes)
         self._postings.append((terms, docs, counts))

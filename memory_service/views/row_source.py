@@ -31,8 +31,8 @@ class RowBatch:
     create_us: NDArray[np.int64]
     expire_us: NDArray[np.int64]
     """NEVER_US where it does not expire."""
-    labels: Sequence[dict[LabelKey, str]]
-    """Labels and tags, as `index_labels` puts them together. They are the view's to keep."""
+    labels: dict[int, dict[LabelKey, str]]
+    """Of those that have some, by place: labels and tags as `index_labels` puts them together."""
     kinds: NDArray[np.int8]
     vector_keys: NDArray[np.int64]
     """0: it has no vector, or waits for one."""

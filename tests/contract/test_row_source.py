@@ -75,7 +75,8 @@ def described(batches: list[RowBatch]) -> dict[int, tuple[Any, ...]]:
         for batch in batches
         for position, *row in zip(
             batch.positions.tolist(), batch.sessions, batch.create_us.tolist(), batch.expire_us.tolist(),
-            batch.labels, batch.kinds.tolist(), batch.terms, batch.importances.tolist(),
+            (batch.labels.get(at, {}) for at in range(len(batch.positions))),
+            batch.kinds.tolist(), batch.terms, batch.importances.tolist(),
             batch.use_counts.tolist(), strict=True,
         )
     }  # fmt: skip

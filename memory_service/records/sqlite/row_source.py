@@ -36,7 +36,6 @@ _FEW_SHARE = 8
 
 _labels = msgspec.json.Decoder(dict[str, str]).decode
 _facet = msgspec.json.Decoder(Facet).decode
-_NO_LABELS: dict[LabelKey, str] = {}
 
 
 class SqliteRowSource(RowSource):
@@ -142,26 +141,24 @@ class _SqliteRows(Rows):
         return read["key"] & POSITION_MAX, read["count"]
 
     def vector_keys(self, positions: Sequence[int]) -> NDArray[np.int64]:
-        rows = self._each("vector_revision", positions)
-        return self._keys_of_vectors([row[0] if row else 0 for row in rows])
+        return self._keys_of_vectors([key or 0 for key in self._each("vector_revision", positions)])
 
     def vectors(self, positions: Sequence[int]) -> Iterator[NDArray[np.float32]]:
         few = len(positions) <= max(_FEW, self.info.item_count // _FEW_SHARE)
-        rows = self._each("embedding", positions) if few else self._most_vectors(positions)
+        vectors = self._each("embedding", positions) if few else self._most_vectors(positions)
         # A part at a time: all of them as bytes would take as much again.
-        while some := list(islice(rows, _VECTORS_AT_ONCE)):
-            joined = b"".join(vector for (vector,) in some)
-            yield np.frombuffer(joined, "<f4").reshape(len(some), self.info.dimension)
+        while some := list(islice(vectors, _VECTORS_AT_ONCE)):
+            yield np.frombuffer(b"".join(some), "<f4").reshape(len(some), self.info.dimension)
 
     def _each(self, column: str, positions: Sequence[int]) -> Iterator[Any]:
         statement, first = f"SELECT {column} FROM items WHERE key = ?", key_of(self.info.uid, 0)
-        return (self._execute(statement, (first + position,)).fetchone() for position in positions)
+        return (self._execute(statement, (first + position,)).get for position in positions)
 
-    def _most_vectors(self, positions: Sequence[int]) -> Iterator[Row]:
+    def _most_vectors(self, positions: Sequence[int]) -> Iterator[bytes]:
         wanted = set(positions)
         ends = key_of(self.info.uid, positions[0]), key_of(self.info.uid, positions[-1])
         rows = self._execute("SELECT key, embedding FROM items WHERE key BETWEEN ? AND ? ORDER BY key", ends)
-        return ((vector,) for key, vector in rows if key & POSITION_MAX in wanted)
+        return (vector for key, vector in rows if key & POSITION_MAX in wanted)
 
     def values(self, fields: Sequence[Field]) -> Iterator[tuple[NDArray[np.int64], list[list[Value]]]]:
         return values(self._connection, self.info.uid, fields)
@@ -173,14 +170,15 @@ class _SqliteRows(Rows):
 
 def _described(
     labels: Sequence[str | None], facets: Sequence[str | None]
-) -> tuple[list[dict[LabelKey, str]], NDArray[np.int8]]:
-    """Return the labels of rows as they are indexed, and the kinds."""
-    kinds = np.zeros(len(labels), np.int8)
-    indexed = [_NO_LABELS] * len(labels)
+) -> tuple[dict[int, dict[LabelKey, str]], NDArray[np.int8]]:
+    """Return the labels of rows as they are indexed, by place, and the kinds."""
+    kinds = np.full(len(labels), ItemKind.PLAIN, np.int8)
+    indexed: dict[int, dict[LabelKey, str]] = {}
     if any(labels) or any(facets):
         for at, (encoded, encoded_facet) in enumerate(zip(labels, facets, strict=True)):
             facet = _facet(encoded_facet) if encoded_facet else None
+            if facet:
+                kinds[at] = facet.kind
             if facet or encoded:
                 indexed[at] = index_labels(_labels(encoded) if encoded else {}, facet)
-                kinds[at] = facet.kind if facet else ItemKind.PLAIN
     return indexed, kinds
