@@ -237,6 +237,14 @@ class Item(msgspec.Struct, gc=False):
         return self.expire_us is not None and self.expire_us <= now_us
 
 
+def index_labels(labels: dict[str, str], facet: Facet | None) -> dict[LabelKey, str]:
+    """Return the labels and tags of an item as they are indexed, side by side."""
+    indexed: dict[LabelKey, str] = {key: value for key, value in labels.items()}  # noqa: C416 - other type
+    if facet:
+        indexed.update({(key,): value for key, value in facet.tags.items()})
+    return indexed
+
+
 def implied_source(kind: ItemKind, content: Content) -> SourceKind:
     """Return where a content comes from of which its writer says nothing."""
     if isinstance(content, ChatMessage):

@@ -19,11 +19,15 @@ from memory_service.indexes.selection import scan
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.value_column import ValueColumn
 from memory_service.indexes.value_columns import COLUMNS_MAX, ValueColumns, new_column
-from memory_service.indexes.view import Entry, NamespaceView
+from memory_service.indexes.view import Entry
 from memory_service.predicates import Comparison, Field, FieldName, Operator, Pattern
-from memory_service.records.sqlite.connection import Connection, connect
+from memory_service.records.sqlite.connection import connect
+from memory_service.records.sqlite.row_source import reading
+from memory_service.records.sqlite.schema import FORMAT
 from memory_service.records.sqlite.store import SqliteStore
 from memory_service.views.cache import ViewCache
+from memory_service.views.effects import Effect
+from memory_service.views.row_source import Rows, RowSource
 from memory_service.views.snapshots import Snapshots
 
 T = TypeVar("T")
@@ -113,14 +117,18 @@ async def test_a_column_is_used_when_the_view_has_come_to_its_revision(tmp_path:
     connection = connect(tmp_path / "records.db")
     was_read = asyncio.Event()
 
-    async def read(work: Callable[[Connection], T]) -> T:
-        was_read.set()
-        return work(connection)
+    class Ahead(RowSource):
+        records_format = FORMAT
 
-    async def record(uid: int, manifest: str) -> bool:
-        return True
+        async def read(self, namespace: str, work: Callable[[Rows], T]) -> T | None:
+            was_read.set()
+            with reading(connection, namespace) as rows:
+                return None if rows is None else work(rows)
 
-    cache = ViewCache(IndexSettings(), Snapshots(tmp_path / "indexes"), Analyzer(), read, record)
+        async def record(self, uid: int, manifest: str) -> bool:
+            return True
+
+    cache = ViewCache(IndexSettings(), Snapshots(tmp_path / "indexes", FORMAT), Analyzer(), Ahead())
     view = await cache.get(NS)
     assert view is not None and view.revision == 1
     with closing(sqlite3.connect(tmp_path / "records.db")) as database:
@@ -138,16 +146,13 @@ async def test_a_column_is_used_when_the_view_has_come_to_its_revision(tmp_path:
 
     item = build_item("a", labels={"k": "new"}, metadata={"k": "new"})
     entry = Entry(1, 2, "", NOW, None, {"k": "new"}, item.kind, b"", None, item)
-
-    def effect(changed: NamespaceView) -> None:
-        changed.replace(entry, keep_vector=False)
-
-    cache.publish(NS, 2, effect)
+    cache.publish(NS, Effect(replaced=[(entry, False)], revision=2))
     assert await waiting is view
     for value, expected in (("old", []), ("new", [1])):
         wanted = Comparison(path("k"), Operator.EQUAL, value)
         assert scan(view, ItemFilter(NOW, predicate=wanted), -1, newest=False) == expected
     # A commit that a view has already is not applied again.
-    cache.publish(NS, 2, lambda _: pytest.fail("applied twice"))
+    cache.publish(NS, Effect(removed=[1], revision=2))
+    assert scan(view, ItemFilter(NOW), -1, newest=False) == [1]
     await cache.close()
     connection.close()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,11 +17,19 @@ from memory_service.indexes.view import Entry, NamespaceView
 from memory_service.records.sqlite.commit_queue import HEAVY_ITEMS
 from memory_service.records.sqlite.store import SqliteStore
 from memory_service.views.cache import ViewCache
+from memory_service.views.effects import Effect
+from memory_service.views.row_source import Rows, RowSource
 from memory_service.views.snapshots import Snapshots
 
 
-async def record(uid: int, manifest: str) -> bool:
-    return True
+class Source(RowSource):
+    records_format = 1
+
+    async def read(self, namespace: str, work: Callable[[Rows], Any]) -> Any:
+        raise AssertionError("nothing is read")
+
+    async def record(self, uid: int, manifest: str) -> bool:
+        return True
 
 
 def entry(position: int) -> Entry:
@@ -30,28 +40,29 @@ def entry(position: int) -> Entry:
 async def test_uses_that_are_told_while_a_view_is_read_reach_it(tmp_path: Path) -> None:
     analyzer, settings = Analyzer(), IndexSettings()
     read = NamespaceView(analyzer, settings)
-    read.add(entry(1))
+    read.add([entry(1)])
     read.revision = 1
     begun, go_on = asyncio.Event(), asyncio.Event()
 
-    async def slowly(work: object) -> tuple[NamespaceInfo, NamespaceView]:
-        begun.set()
-        await go_on.wait()
-        return NamespaceInfo("a", 1, 1, 1, 0, 0, 0, "", 0), read
+    class Slow(Source):
+        async def read(self, namespace: str, work: Callable[[Rows], Any]) -> Any:
+            begun.set()
+            await go_on.wait()
+            return 1, read
 
-    cache = ViewCache(settings, Snapshots(tmp_path / "indexes"), analyzer, slowly, record)
+    cache = ViewCache(settings, Snapshots(tmp_path / "indexes", 1), analyzer, Slow())
     reading = asyncio.create_task(cache.get("a"))
     await begun.wait()
     # One of no item, one that was read before it was told, and the last.
     for told in ({7: 1}, {1: 4}, {1: 5}):
-        cache.publish_uses("a", told)
+        cache.publish("a", Effect(use_counts=told))
     go_on.set()
     view = await reading
     assert view is not None
     assert view.use_counts.view.tolist() == [5]
-    cache.publish_uses("a", {1: 4})
+    cache.publish("a", Effect(use_counts={1: 4}))
     assert view.use_counts.view.tolist() == [5]
-    cache.publish_uses("a", {1: 6})
+    cache.publish("a", Effect(use_counts={1: 6}))
     assert view.use_counts.view.tolist() == [6]
     assert view.revision == 1
     await cache.close()
@@ -71,13 +82,9 @@ async def test_what_a_write_added_is_indexed_when_it_is_answered(tmp_path: Path,
 
 
 async def test_many_items_are_indexed_in_parts_between_which_others_come(tmp_path: Path) -> None:
-    async def nothing(work: object) -> None:
-        raise AssertionError("nothing is read")
-
-    analyzer, settings = Analyzer(), IndexSettings()
-    cache = ViewCache(settings, Snapshots(tmp_path / "indexes"), analyzer, nothing, record)
+    cache = ViewCache(IndexSettings(), Snapshots(tmp_path / "indexes", 1), Analyzer(), Source())
     cache.begin(NamespaceInfo("a", 1, 0, 0, 0, 0, 0, "", 0))
-    cache.publish("a", 300, lambda view: view.add_many([entry(number) for number in range(300)]))
+    cache.publish("a", Effect([entry(number) for number in range(300)], revision=300))
     view = cache.peek("a")
     assert view is not None
     indexed = [len(view.positions)]

@@ -158,21 +158,6 @@ class LexicalIndex:
     _merging: list[Segment] = field(default_factory=list)
 
     @classmethod
-    def build(
-        cls, terms: NDArray[np.uint32], docs: IntArray, counts: NDArray[np.uint16], doc_count: int
-    ) -> LexicalIndex:
-        """Build an index of many documents at once from their postings."""
-        lengths = np.bincount(docs, weights=counts, minlength=doc_count).astype(np.int32)
-        index = cls(
-            _segments=[Segment.build(terms, docs, counts)] if len(terms) else [],
-            _lengths=GrowingArray.of(lengths),
-            _live=GrowingArray.of(np.ones(doc_count, np.bool_)),
-        )
-        index._live_count = doc_count
-        index._live_length = int(lengths.sum())
-        return index
-
-    @classmethod
     def of(cls, words: Words) -> LexicalIndex:
         """Return an index of these documents; their arrays are not copied."""
         index = cls(
@@ -304,9 +289,3 @@ class LexicalIndex:
             self._open_terms, self._open_docs, self._open_counts, self._lengths, self._live, self._scratch,
         )  # fmt: skip
         return sum(s.nbytes for s in self._segments) + sum(column.nbytes for column in columns)
-
-
-def posting_arrays(packed: list[bytes]) -> tuple[NDArray[Any], IntArray, NDArray[Any]]:
-    """Return terms, documents and counts of documents packed by `pack_terms`; document i is packed[i]."""
-    terms, counts, sizes = unpack_terms(packed)
-    return terms, np.repeat(np.arange(len(packed), dtype=np.int32), sizes), counts

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
@@ -24,6 +24,7 @@ from memory_service.data_model import (
     Item,
     ItemKind,
     LabelKey,
+    index_labels,
 )
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.arrays import GrowingArray
@@ -65,6 +66,14 @@ class Entry:
     vector: NDArray[np.float32] | None
     item: Item
     """For the columns of other fields and of importance; it may lack its embedding."""
+
+    @classmethod
+    def of(cls, item: Item, terms: bytes, vector_key: int) -> Entry:
+        """Return that of an item that is written."""
+        return cls(
+            item.position, vector_key, item.session_id, item.create_us, item.expire_us,
+            index_labels(item.labels, item.facet), item.kind, terms, item.embedding, item,
+        )  # fmt: skip
 
 
 class NamespaceView:
@@ -119,19 +128,15 @@ class NamespaceView:
             with self.searched:
                 pass
 
-    def add(self, entry: Entry) -> None:
-        """Add an item at the end. Its position is above all others.
+    def add(self, entries: Sequence[Entry]) -> None:
+        """Add items at the end, in their order. Their positions are above all others.
 
         Entries are indexed a batch at a time, before the next read at the latest: most of the work
-        is per call and not per entry.
+        is per call and not per entry. Who adds more than a batch calls `index_some` for it.
         """
-        self._pending.append(entry)
-        if len(self._pending) >= _BATCH_ENTRIES:
-            self.index_pending()
-
-    def add_many(self, entries: Sequence[Entry]) -> None:
-        """Add items at the end, in their order, to be indexed by and by: see `index_some`."""
         self._pending += entries
+        if len(entries) <= _BATCH_ENTRIES <= len(self._pending):
+            self.index_some()
 
     def index_pending(self) -> None:
         """Index what was added and is not indexed yet. Everything that reads does this first."""
@@ -190,7 +195,9 @@ class NamespaceView:
             self.turns.remove(row, before)
             self.turns.insert(row, after, self._turns_of(after, row))
         self.lexical.remove(int(self.row_doc.view[row]))
-        self.index_words(row, entry.terms)
+        self.row_doc.view[row] = self.lexical.add_all([entry.terms])[0]
+        self.doc_row.append(row)
+        self.lexical.merge_few()
         if not keep_vector:
             self._drop_vector(row)
             if entry.vector is not None:
@@ -200,8 +207,8 @@ class NamespaceView:
         """Give an item, if it is in the view, the vector that it waited for. Once more changes nothing."""
         self.index_pending()
         self.wait_until_searched()
-        row = self.row_of(position)
-        if row == len(self.positions) or self.positions.view[row] != position or not self.live.view[row]:
+        row = self._find(position)
+        if row is None or not self.live.view[row]:
             return
         slot = int(self.row_slot.view[row])
         if slot == _NONE or self.slot_keys.view[slot] != key:
@@ -246,7 +253,7 @@ class NamespaceView:
         for row in rows[self.row_slot.view[rows] != _NONE].tolist():
             self._drop_vector(row)
 
-    def record_uses(self, use_counts: dict[int, int]) -> None:
+    def record_uses(self, use_counts: Mapping[int, int]) -> None:
         """Set how often the items at these positions were used; those that are not here are passed over.
 
         Counts only grow, so it does no harm to tell one again, or later than a greater one.
@@ -323,12 +330,6 @@ class NamespaceView:
             rows = self.doc_row.view, self.row_doc.view, *self.turns.links, mean_window
             self._tables = self.lexical.tables(rows, WEIGHTS)
         return self._tables
-
-    def index_words(self, row: int, terms: bytes) -> None:
-        """Index the words of a row."""
-        self.row_doc.view[row] = self.lexical.add_all([terms])[0]
-        self.doc_row.append(row)
-        self.lexical.merge_few()
 
     def plan(self) -> Job | None:
         """Return what should be done now in another thread. None: nothing, or only what is under way."""

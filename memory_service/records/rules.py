@@ -8,10 +8,8 @@ import numpy as np
 
 from memory_service.data_model import (
     CLIENT_MODEL,
-    Facet,
     HeldWrite,
     ItemWrite,
-    LabelKey,
     NamespaceInfo,
     Receipt,
     RequestKey,
@@ -102,14 +100,6 @@ def check_expected(write: ItemWrite, revision: int) -> None:
     """Refuse a write whose item, at this revision or 0 for none, is not as the writer knew it."""
     if write.expected_revision is not None and write.expected_revision != revision:
         raise Conflict.revision(write.item.id, write.expected_revision, revision)
-
-
-def index_labels(labels: dict[str, str], facet: Facet | None) -> dict[LabelKey, str]:
-    """Return the labels and tags of an item as they are indexed, side by side."""
-    indexed: dict[LabelKey, str] = {key: value for key, value in labels.items()}  # noqa: C416 - other type
-    if facet:
-        indexed.update({(key,): value for key, value in facet.tags.items()})
-    return indexed
 
 
 def copy_vector(vector: np.ndarray) -> np.ndarray:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol, TypeVar
 
 import structlog
 
@@ -22,33 +21,18 @@ from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.vectors import VectorIndex
 from memory_service.indexes.view import NamespaceView
 from memory_service.predicates import Field
-from memory_service.records.sqlite.connection import Connection
 from memory_service.runtime.failpoints import reach
 from memory_service.runtime.yielding import aside, give_way
-from memory_service.views.column_reading import read_columns
-from memory_service.views.loading import load_view
+from memory_service.views.effects import Effect
+from memory_service.views.loading import load_view, read_columns
 from memory_service.views.refresh import stale_after
+from memory_service.views.row_source import RowSource
 from memory_service.views.snapshots import Snapshot, Snapshots
 
 _log = structlog.get_logger(__name__)
 
-Effect = Callable[[NamespaceView], None]
-Buffered = tuple[int, Effect | None, bool]
-Recorder = Callable[[int, str], Awaitable[bool]]
-
-T = TypeVar("T")
-
 _WEIGH_AFTER_WRITES = 256
 _SAVE_AT_GROWTH = 1.5
-# The revision of an effect that raises none, and does no harm to a view that has it already.
-_NO_CHANGE = -1
-
-
-class Reader(Protocol):
-    """Runs work in a thread, with a connection that nobody else uses meanwhile."""
-
-    def __call__(self, work: Callable[[Connection], T]) -> Awaitable[T]:
-        """Return what the work returns."""
 
 
 class _Held:
@@ -64,7 +48,8 @@ class _Held:
         self.job: asyncio.Future[None] | None = None
         self.columns_task: asyncio.Task[None] | None = None
         self.saved = False
-        self._moved: asyncio.Future[None] | None = None
+        # Set when the view has another revision, or is dropped.
+        self.moved = asyncio.Event()
 
     def weigh(self) -> int:
         """Look at what the view takes now; return how much more that is than before."""
@@ -80,15 +65,10 @@ class _Held:
         """Whether so much was written since that it may take clearly more."""
         return self.view.written_count >= self._weigh_at
 
-    async def move(self) -> None:
-        """Return when the view has another revision, or is dropped. For one caller at a time."""
-        self._moved = asyncio.get_running_loop().create_future()
-        await self._moved
-
-    def tell_moved(self) -> None:
-        """Wake who waits in `move`."""
-        if self._moved is not None and not self._moved.done():
-            self._moved.set_result(None)
+    async def idle(self) -> None:
+        """Return when nothing is done for the view in the indexing thread."""
+        while self.job is not None:
+            await asyncio.wait([self.job])
 
     @property
     def unsaved(self) -> bool:
@@ -120,19 +100,18 @@ class ViewCache:
         settings: IndexSettings,
         snapshots: Snapshots,
         analyzer: Analyzer,
-        read: Reader,
-        record: Recorder,
+        source: RowSource,
     ) -> None:
         self._settings = settings
         self._snapshots = snapshots
         self._analyzer = analyzer
-        self._read = read
-        self._record = record
+        self._source = source
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._nbytes = 0
         self._loading: dict[str, asyncio.Task[NamespaceView | None]] = {}
-        # Effects of commits that came while a view was loading; the view may or may not have them.
-        self._buffered: dict[str, list[Buffered]] = {}
+        # What was committed while a view was loading, which may or may not have it. None: it has to be
+        # loaded anew, for the namespace has begun or ended, or was emptied.
+        self._buffered: dict[str, list[Effect] | None] = {}
         self._indexer = ThreadPoolExecutor(1, thread_name_prefix="index")
         self._closing = False
 
@@ -157,7 +136,10 @@ class ViewCache:
         while True:
             view = self.get_loaded(namespace)
             if view is None:
-                view = await self._get_anew(namespace, fields)
+                if namespace not in self._loading:
+                    self._loading[namespace] = asyncio.ensure_future(self._load(namespace, fields))
+                # One caller's cancellation must not take the view from the others.
+                view = await aside(asyncio.shield(self._loading[namespace]))
             if view is None or not view.columns.lacking(fields):
                 return view
             held = self._held.get(namespace)
@@ -167,32 +149,26 @@ class ViewCache:
                 held.columns_task = asyncio.ensure_future(self._make_columns(held, fields))
             await aside(asyncio.shield(held.columns_task))
 
-    async def _get_anew(self, namespace: str, fields: Sequence[Field]) -> NamespaceView | None:
-        task = self._loading.get(namespace)
-        if task is None:
-            task = asyncio.ensure_future(self._load(namespace, fields))
-            self._loading[namespace] = task
-        # One caller's cancellation must not take the view from the others.
-        return await aside(asyncio.shield(task))
-
     async def _load(self, namespace: str, fields: Sequence[Field]) -> NamespaceView | None:
         try:
             while True:
-                self._buffered[namespace] = []
-                loaded = await self._read(
-                    lambda connection: load_view(
-                        connection, namespace, self._snapshots, self._analyzer, self._settings, fields
-                    )
+                self._buffered[namespace] = effects = list[Effect]()
+                loaded = await self._source.read(
+                    namespace,
+                    lambda rows: (
+                        rows.info.uid,
+                        load_view(rows, self._snapshots, self._analyzer, self._settings, fields),
+                    ),
                 )
-                effects = self._buffered.pop(namespace)
-                if loaded is None and effects:
-                    continue  # It began while we looked.
+                if self._buffered.pop(namespace) is None:
+                    continue
                 if loaded is None:
                     return None
-                info, view = loaded
-                if self._catch_up(view, effects):
-                    self._hold(namespace, info.uid, view)
-                    return view
+                uid, view = loaded
+                for effect in effects:
+                    effect.apply(view)
+                self._hold(namespace, uid, view)
+                return view
         finally:
             self._buffered.pop(namespace, None)
             self._loading.pop(namespace, None)
@@ -203,11 +179,15 @@ class ViewCache:
         lacking = columns.lacking(fields)
         columns.begin(lacking)
         try:
-            read = await self._read(lambda connection: read_columns(connection, held.uid, lacking))
+            read = await self._source.read(
+                held.namespace,
+                lambda rows: read_columns(rows, lacking) if rows.info.uid == held.uid else None,
+            )
             # The records may be ahead of the view by a commit that is about to be published.
-            while self._is_held(held) and held.view.revision < read.revision:
-                await held.move()
-            if self._is_held(held):
+            while self._is_held(held) and (read is None or held.view.revision < read.revision):
+                held.moved.clear()
+                await held.moved.wait()
+            if read is not None and self._is_held(held):
                 held.view.index_pending()
                 columns.finish(read, held.view.positions.view)
                 columns.trim(fields)
@@ -216,24 +196,6 @@ class ViewCache:
         finally:
             columns.give_up(lacking)
             held.columns_task = None
-
-    @staticmethod
-    def _catch_up(view: NamespaceView, effects: list[Buffered]) -> bool:
-        """Apply what came after the view was read; False: it was replaced altogether, read it again."""
-        for revision, effect, repeatable in effects:
-            if effect is None:
-                return False
-            if revision == _NO_CHANGE:
-                effect(view)
-            elif ViewCache._is_ahead(view, revision, repeatable):
-                effect(view)
-                view.revision = revision
-        return True
-
-    @staticmethod
-    def _is_ahead(view: NamespaceView, revision: int, repeatable: bool) -> bool:
-        """Whether a view may lack the effect of a commit."""
-        return revision > view.revision or (repeatable and revision == view.revision)
 
     def begin(self, info: NamespaceInfo) -> None:
         """Hold an empty view for a namespace that has just begun, or was emptied."""
@@ -252,21 +214,14 @@ class ViewCache:
         self._maintain(held)
         self._evict()
 
-    def publish(self, namespace: str, revision: int, effect: Effect, *, repeatable: bool = False) -> None:
-        """Apply a commit to the view, if it is in memory. Call in the order of commits.
-
-        Where the revision does not tell whether a view has the commit already, because the commit did
-        not raise it, its effect has to be `repeatable`.
-        """
+    def publish(self, namespace: str, effect: Effect) -> None:
+        """Apply a commit to the view, if it is in memory. Call in the order of commits."""
         if (buffered := self._buffered.get(namespace)) is not None:
-            buffered.append((revision, effect, repeatable))
-            return
+            buffered.append(effect)
         held = self._held.get(namespace)
-        if held is None or not self._is_ahead(held.view, revision, repeatable):
-            return  # It was read after the commit, and has it.
-        effect(held.view)
-        held.view.revision = revision
-        held.tell_moved()
+        if held is None or not effect.apply(held.view):
+            return
+        held.moved.set()
         self._maintain(held)
         if held.weigh_due:
             self._weigh(held)
@@ -280,21 +235,14 @@ class ViewCache:
         if held is not None and self._is_held(held):
             self._maintain(held)
 
-    def publish_uses(self, namespace: str, use_counts: dict[int, int]) -> None:
-        """Tell the view, if it is in memory, how often items were used. In the order of commits, too."""
-        if (buffered := self._buffered.get(namespace)) is not None:
-            buffered.append((_NO_CHANGE, lambda view: view.record_uses(use_counts), False))
-        elif (held := self._held.get(namespace)) is not None:
-            held.view.record_uses(use_counts)
-
     def drop(self, namespace: str) -> None:
         """Forget the view of a namespace whose records were replaced altogether."""
         if namespace in self._buffered:
-            self._buffered[namespace].append((0, None, False))
+            self._buffered[namespace] = None
         held = self._held.pop(namespace, None)
         if held is not None:
             self._nbytes -= held.nbytes
-            held.tell_moved()
+            held.moved.set()
 
     def _weigh(self, held: _Held) -> None:
         self._nbytes += held.weigh()
@@ -328,14 +276,11 @@ class ViewCache:
         if held.job is not None or self._closing:
             return
         if (job := held.view.plan()) is not None:
-            self._start(held, job)
+            self._run(held, self._do(job, held.view))
         elif held.save_due:
             self._save(held)
         elif held.view.wasteful:
             self.drop(held.namespace)
-
-    def _start(self, held: _Held, job: Job) -> None:
-        self._run(held, self._do(job, held.view))
 
     def _run(self, held: _Held, work: Coroutine[None, None, None]) -> None:
         """Run one thing for a view, and when it is done see what is next."""
@@ -386,7 +331,7 @@ class ViewCache:
             )
             reach("snapshot.before_manifest")
             wanted = self._is_held(held) and held.view.vectors is vectors
-            if wanted and await self._record(uid, manifest):
+            if wanted and await self._source.record(uid, manifest):
                 reach("snapshot.after_manifest")
                 self._snapshots.remove(uid, keep=manifest)
                 held.saved = True
@@ -406,21 +351,18 @@ class ViewCache:
         for namespace in list(self._held):
             held = self._held.get(namespace)
             while held is not None and self._is_held(held) and self._work_left(held):
-                if held.job is not None:
-                    await asyncio.wait([held.job])
+                await held.idle()
 
     async def save_again(self, uids: set[int]) -> set[int]:
         """Save the graphs of those of these namespaces that are in memory; return whose were saved."""
         saved = set()
         for held in [held for held in self._held.values() if held.uid in uids]:
-            while held.job is not None:
-                await asyncio.wait([held.job])
+            await held.idle()
             if not self._is_held(held):
                 continue
             held.saved = False
             self._save(held)
-            if held.job is not None:
-                await asyncio.wait([held.job])
+            await held.idle()
             if held.saved:
                 saved.add(held.uid)
         return saved
@@ -430,7 +372,7 @@ class ViewCache:
         if held.job is None:
             held.view.index_pending()
             if (job := held.view.settle()) is not None:
-                self._start(held, job)
+                self._run(held, self._do(job, held.view))
             elif held.unsaved:
                 self._save(held)
         return held.job is not None
@@ -439,12 +381,10 @@ class ViewCache:
         """Save the graphs that have grown and stop."""
         self._closing = True
         for held in list(self._held.values()):
-            if held.job is not None:
-                await asyncio.wait([held.job])
+            await held.idle()
             if held.unsaved:
                 self._save(held)
-            if held.job is not None:
-                await asyncio.wait([held.job])
+            await held.idle()
         making = [held.columns_task for held in self._held.values() if held.columns_task is not None]
         for task in [*self._loading.values(), *making]:
             await asyncio.wait([task])

@@ -15,7 +15,6 @@ import numpy as np
 from memory_service.data_model import LabelKey
 from memory_service.indexes.frozen_view import ROW_TYPES, FrozenView, LabelLists
 from memory_service.indexes.lexical import Segment, Words
-from memory_service.records.sqlite import schema
 from memory_service.views.arrays import read_array, write_array
 from memory_service.views.refresh import Reason, Refused
 
@@ -40,11 +39,11 @@ class _Header(msgspec.Struct):
     labels: list[tuple[LabelKey, str]]
 
 
-def write_columns(file: IO[bytes], uid: int, frozen: FrozenView) -> None:
+def write_columns(file: IO[bytes], uid: int, records_format: int, frozen: FrozenView) -> None:
     """Write the columns of a namespace. Raises OSError."""
     words, labels = frozen.words, frozen.labels
     header = _Header(
-        FORMAT, schema.FORMAT, uid, frozen.revision, frozen.vector_epoch, len(words.segments),
+        FORMAT, records_format, uid, frozen.revision, frozen.vector_epoch, len(words.segments),
         frozen.sessions, labels.labels,
     )  # fmt: skip
     write_array(file, np.frombuffer(msgspec.json.encode(header), np.uint8))
@@ -55,11 +54,11 @@ def write_columns(file: IO[bytes], uid: int, frozen: FrozenView) -> None:
         write_array(file, array)
 
 
-def read_columns(file: IO[bytes], uid: int) -> FrozenView:
+def read_columns(file: IO[bytes], uid: int, records_format: int) -> FrozenView:
     """Read what `write_columns` wrote. Raises Refused, and others where the file is not what it should be."""
     encoded = read_array(file).tobytes()
     version = msgspec.json.decode(encoded, type=_Version)
-    if (version.format, version.records_format) != (FORMAT, schema.FORMAT):
+    if (version.format, version.records_format) != (FORMAT, records_format):
         raise Refused(Reason.OTHER_FORMAT)
     header = msgspec.json.decode(encoded, type=_Header)
     if header.uid != uid:

@@ -1,58 +1,61 @@
-"""What a write to the database changes in the view of its namespace."""
+"""What a commit changes in the view of its namespace."""
 
 from __future__ import annotations
 
-from memory_service.data_model import ItemWrite, NamespaceInfo
+from dataclasses import dataclass, field
+
+from memory_service.data_model import Vector
 from memory_service.indexes.view import Entry, NamespaceView
-from memory_service.records.rules import index_labels
-from memory_service.records.sqlite.commit_queue import HEAVY_ITEMS
-from memory_service.records.sqlite.ledger import Outcome
-from memory_service.records.sqlite.schema import vector_key
-from memory_service.views.cache import Effect
 
 
-def effect_of(outcome: Outcome, info: NamespaceInfo) -> Effect:
-    """Return what a write changes in the view of its namespace."""
-    epoch = info.vector_epoch
-    added = [_entry(write, terms, epoch) for write, terms in outcome.added]
-    replaced = [(_entry(write, terms, epoch), write.keep_vector) for write, terms in outcome.replaced]
-    added_positions = {entry.position for entry in added}
+@dataclass(slots=True)
+class Effect:
+    """What a commit did to items. They are named by their positions.
 
-    def effect(view: NamespaceView) -> None:
-        if outcome.moved:
-            view.give_up_vectors(epoch, info.dimension)
-        for fill in outcome.filled:
-            if fill.vector is not None and view.vector_epoch == epoch:
-                view.fill_vector(fill.position, fill.vector, vector_key(epoch, fill.revision))
-        view.remove(outcome.removed)
+    `revision` is the namespace's after it; None: what it did can be put into a view of any revision, once
+    more, too. `vector_epoch` and `dimension` are those of the namespace after it.
+    """
+
+    added: list[Entry] = field(default_factory=list)
+    replaced: list[tuple[Entry, bool]] = field(default_factory=list)
+    """And whether it keeps the vector that it has."""
+    removed: list[int] = field(default_factory=list)
+    filled: list[tuple[int, Vector | None, int]] = field(default_factory=list)
+    """Items that waited for a vector; the vector, None: it gets none; its key."""
+    moved: bool = False
+    """All vectors were given up."""
+    use_counts: dict[int, int] = field(default_factory=dict)
+    revision: int | None = None
+    vector_epoch: int = 0
+    dimension: int = 0
+
+    def apply(self, view: NamespaceView) -> bool:
+        """Put it into a view, unless that was read after the commit; return whether it was put."""
+        if self.revision is not None:
+            # They raise no revision: a view of this one may lack them. To have them twice does no harm.
+            maybe = self.moved or bool(self.filled)
+            if self.revision < view.revision or (self.revision == view.revision and not maybe):
+                return False
+        self._put(view)
+        if self.revision is not None:
+            view.revision = self.revision
+        return True
+
+    def _put(self, view: NamespaceView) -> None:
+        if self.moved:
+            view.give_up_vectors(self.vector_epoch, self.dimension)
+        for position, vector, key in self.filled:
+            if vector is not None and view.vector_epoch == self.vector_epoch:
+                view.fill_vector(position, vector, key)
+        view.remove(self.removed)
         # Before others are added, which would have to be indexed for it, all in one piece.
-        for entry, keep_vector in replaced:
-            if entry.position not in added_positions:
+        added = {entry.position for entry in self.added} if self.replaced else set()
+        for entry, keep_vector in self.replaced:
+            if entry.position not in added:
                 view.replace(entry, keep_vector=keep_vector)
-        if len(added) > HEAVY_ITEMS:
-            # Who writes so many has them indexed in parts: see `ViewCache.index_added`.
-            view.add_many(added)
-        else:
-            for entry in added:
-                view.add(entry)
-        for entry, keep_vector in replaced:
-            if entry.position in added_positions:
+        view.add(self.added)
+        for entry, keep_vector in self.replaced:
+            if entry.position in added:
                 view.replace(entry, keep_vector=keep_vector)
-
-    return effect
-
-
-def _entry(write: ItemWrite, terms: bytes, epoch: int) -> Entry:
-    item = write.item
-    return Entry(
-        item.position,
-        vector_key(epoch, item.revision),
-        item.session_id,
-        item.create_us,
-        item.expire_us,
-        index_labels(item.labels, item.facet),
-        item.kind,
-        terms,
-        item.embedding,
-        item,
-    )
+        if self.use_counts:
+            view.record_uses(self.use_counts)

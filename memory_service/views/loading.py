@@ -2,129 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_service.data_model import NamespaceInfo
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.inner_products import unit_rows
-from memory_service.indexes.lexical import LexicalIndex
 from memory_service.indexes.settings import IndexSettings
+from memory_service.indexes.value_columns import ReadColumns, new_column
 from memory_service.indexes.vectors import VectorIndex
 from memory_service.indexes.view import NamespaceView
 from memory_service.predicates import Field
-from memory_service.records.sqlite.connection import Connection, translated
-from memory_service.records.sqlite.rows import NAMESPACE_COLUMNS, namespace_of
-from memory_service.records.sqlite.schema import POSITION_MAX, key_of, keys_of
-from memory_service.views.column_reading import columns_of
 from memory_service.views.refresh import Refused, refresh
-from memory_service.views.row_reading import ROW_COLUMNS, ROWS_AT_ONCE, VIEW_COLUMNS, RowReader
+from memory_service.views.row_reading import RowReader
+from memory_service.views.row_source import Rows
 from memory_service.views.snapshots import Snapshot, Snapshots
-
-_FEW = 2048
-_FEW_SHARE = 8
-_VECTORS_AT_ONCE = 4096
 
 
 def load_view(
-    connection: Connection,
-    namespace: str,
+    rows: Rows,
     snapshots: Snapshots,
     analyzer: Analyzer,
     settings: IndexSettings,
     fields: Sequence[Field] = (),
-) -> tuple[NamespaceInfo, NamespaceView] | None:
-    """Return a namespace and its view, with the columns of these fields, all of one moment; None when
-    there is no such namespace."""
-    with translated():
-        connection.execute("BEGIN")
-        try:
-            row = connection.execute(
-                f"SELECT {NAMESPACE_COLUMNS} FROM namespaces WHERE name = ?", (namespace,)
-            ).fetchone()
-            if row is None:
-                return None
-            info = namespace_of(row)
-            manifest = _manifest_of(connection, info, settings)
-            with ThreadPoolExecutor(1, thread_name_prefix="read-graph") as beside:
-                # One thread verifies and reads the graph, while the other makes the columns.
-                loading = manifest and beside.submit(snapshots.load, info.uid, info.dimension, manifest)
-                view, vector_keys = _fill(connection, info, manifest, snapshots, analyzer, settings)
-                if fields:
-                    read = columns_of(connection, info.uid, fields, info.revision)
-                    view.columns.take(read.at(view.positions.view))
-                snapshot = loading.result() if loading else None
-            if info.dimension:
-                _load_vectors(connection, info, view, vector_keys, snapshot, settings)
-            return info, view
-        finally:
-            connection.execute("COMMIT")
-
-
-def _manifest_of(connection: Connection, info: NamespaceInfo, settings: IndexSettings) -> str | None:
-    """Return the manifest of a namespace's snapshot; None: there is none, or it is as quick without."""
-    if not info.dimension or info.item_count <= settings.exact_vectors_max // 2:
-        return None
-    row = connection.execute("SELECT manifest FROM snapshots WHERE uid = ?", (info.uid,)).fetchone()
-    return None if row is None else str(row[0])
-
-
-def _fill(
-    connection: Connection,
-    info: NamespaceInfo,
-    manifest: str | None,
-    snapshots: Snapshots,
-    analyzer: Analyzer,
-    settings: IndexSettings,
-) -> tuple[NamespaceView, NDArray[np.int64]]:
-    """Return a view with everything but vectors, and the key of each row's vector, 0 for none."""
-    frozen = snapshots.load_columns(info.uid, manifest) if manifest else None
-    if frozen is not None:
-        view = _empty_view(info, analyzer, settings)
-        try:
-            return view, refresh(connection, info, view, frozen)
-        except (Refused, ValueError, IndexError) as error:
-            snapshots.refuse_columns(info.uid, error)
-    view = _empty_view(info, analyzer, settings)
-    return view, _load_rows(connection, info, view)
-
-
-def _empty_view(info: NamespaceInfo, analyzer: Analyzer, settings: IndexSettings) -> NamespaceView:
-    view = NamespaceView(analyzer, settings)
+) -> NamespaceView:
+    """Return the view of a namespace, with the columns of these fields."""
+    info = rows.info
+    # With few vectors it is as quick without a snapshot.
+    manifest = (
+        rows.manifest() if info.dimension and info.item_count > settings.exact_vectors_max // 2 else None
+    )
+    with ThreadPoolExecutor(1, thread_name_prefix="read-graph") as beside:
+        # One thread verifies and reads the graph, while the other makes the columns.
+        loading = manifest and beside.submit(snapshots.load, info.uid, info.dimension, manifest)
+        view, vector_keys = _fill(rows, manifest, snapshots, analyzer, settings)
+        if fields:
+            view.columns.take(read_columns(rows, fields).at(view.positions.view))
+        snapshot = loading.result() if loading else None
     view.revision, view.vector_epoch = info.revision, info.vector_epoch
+    if info.dimension:
+        _load_vectors(rows, view, vector_keys, snapshot, settings)
     return view
 
 
-def _load_rows(connection: Connection, info: NamespaceInfo, view: NamespaceView) -> NDArray[np.int64]:
-    """Fill everything but vectors; return the key of each row's vector, 0 for none."""
-    rows = connection.execute(
-        f"SELECT {ROW_COLUMNS} FROM items WHERE key BETWEEN ? AND ? ORDER BY key",
-        keys_of(info.uid),
-    )
-    reader = RowReader(view)
-    while some := list(islice(rows, ROWS_AT_ONCE)):
-        reader.take(some, range(len(reader), len(reader) + len(some)))
-    count = len(reader)
-    if not count:
-        return np.empty(0, np.int64)
-    for name in VIEW_COLUMNS:
-        setattr(view, name, GrowingArray.of(reader.column(name)))
-    view.live = GrowingArray.of(np.ones(count, np.bool_))
-    view.lexical = LexicalIndex.build(*reader.postings(), doc_count=count)
-    numbers = np.arange(count, dtype=np.int32)
-    view.row_doc, view.doc_row = GrowingArray.of(numbers.copy()), GrowingArray.of(numbers)
+def read_columns(rows: Rows, fields: Sequence[Field]) -> ReadColumns:
+    """Return the columns of some fields."""
+    positions = [np.empty(0, np.int64)]
+    columns = {wanted: new_column(wanted) for wanted in fields}
+    for some, values in rows.values(list(columns)):
+        positions.append(some)
+        for column, its_values in zip(columns.values(), values, strict=True):
+            column.extend(its_values)
+    return ReadColumns(rows.info.revision, np.concatenate(positions), columns)
+
+
+def _fill(
+    rows: Rows, manifest: str | None, snapshots: Snapshots, analyzer: Analyzer, settings: IndexSettings
+) -> tuple[NamespaceView, NDArray[np.int64]]:
+    """Return a view with everything but vectors, and the key of each row's vector, 0 for none."""
+    frozen = snapshots.load_columns(rows.info.uid, manifest) if manifest else None
+    view = NamespaceView(analyzer, settings)
+    if frozen is not None:
+        try:
+            return view, refresh(rows, view, frozen)
+        except (Refused, ValueError, IndexError) as error:
+            snapshots.refuse_columns(rows.info.uid, error)
+            view = NamespaceView(analyzer, settings)
+    reader = RowReader(view, np.empty(0, np.int64))
+    for batch in rows.above(0):
+        reader.take(batch)
+    vector_keys = reader.finish()
     view.recount()
-    return reader.vector_keys(info)
+    return view, vector_keys
 
 
 def _load_vectors(
-    connection: Connection,
-    info: NamespaceInfo,
+    rows: Rows,
     view: NamespaceView,
     vector_keys: NDArray[np.int64],
     snapshot: Snapshot | None,
@@ -137,7 +93,11 @@ def _load_vectors(
     in_graph = np.zeros(len(vector_keys), np.bool_)
     in_graph[slot_rows[graph_live]] = True
     missing = np.flatnonzero((vector_keys != 0) & ~in_graph)
-    matrix = _read_vectors(connection, info, view, missing)
+    matrix = np.empty((len(missing), rows.info.dimension), np.float32)
+    done = 0
+    for vectors in rows.vectors(view.positions.view[missing].tolist()):
+        matrix[done : done + len(vectors)] = unit_rows(vectors)
+        done += len(vectors)
     slot_row = np.concatenate([slot_rows, missing]).astype(np.int32)
     slot_keys = np.concatenate(
         [snapshot.slot_keys if snapshot else np.empty(0, np.int64), vector_keys[missing]]
@@ -161,34 +121,3 @@ def _match(
     at = np.minimum(np.searchsorted(vector_keys[order], snapshot.slot_keys), len(order) - 1)
     live = (vector_keys[order[at]] == snapshot.slot_keys) & (snapshot.graph.slot_group >= 0)
     return np.where(live, order[at], 0), live
-
-
-def _read_vectors(
-    connection: Connection, info: NamespaceInfo, view: NamespaceView, rows: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """Return the unit vectors of rows, which ascend, shape (len(rows), dimension)."""
-    positions = view.positions.view[rows].tolist()
-    few = max(_FEW, len(view.positions) // _FEW_SHARE)
-    read = _read_some if len(positions) <= few else _read_most
-    blobs = read(connection, info.uid, positions)
-    units = np.empty((len(positions), info.dimension), np.float32)
-    # A part at a time: all of them as bytes would take as much again.
-    for start in range(0, len(positions), _VECTORS_AT_ONCE):
-        some = list(islice(blobs, _VECTORS_AT_ONCE))
-        part = np.frombuffer(b"".join(some), "<f4").reshape(len(some), info.dimension)
-        units[start : start + len(some)] = unit_rows(part)
-    return units
-
-
-def _read_some(connection: Connection, uid: int, positions: list[int]) -> Iterator[bytes]:
-    for position in positions:
-        yield connection.execute(
-            "SELECT embedding FROM items WHERE key = ?", (key_of(uid, position),)
-        ).fetchone()[0]
-
-
-def _read_most(connection: Connection, uid: int, positions: list[int]) -> Iterator[bytes]:
-    wanted = set(positions)
-    ends = key_of(uid, positions[0]), key_of(uid, positions[-1])
-    rows = connection.execute("SELECT key, embedding FROM items WHERE key BETWEEN ? AND ? ORDER BY key", ends)
-    return (blob for key, blob in rows if key & POSITION_MAX in wanted)

@@ -2,105 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_service.data_model import UNSET_IMPORTANCE, Facet, ItemKind, NamespaceInfo
-from memory_service.indexes.lexical import posting_arrays
-from memory_service.indexes.view import NEVER_US, NamespaceView
-from memory_service.records.rules import index_labels
-from memory_service.records.sqlite.connection import Row
-from memory_service.records.sqlite.schema import POSITION_MAX, vector_key
-
-ROW_COLUMNS = (
-    f"key, session_id, create_us, ifnull(expire_us, {NEVER_US}), labels, vector_revision, terms,"
-    f" facet, ifnull(importance, {UNSET_IMPORTANCE}), use_count"
-)
-ROWS_AT_ONCE = 8192
-VIEW_COLUMNS = ("positions", "sessions", "create_us", "expire_us", "importances", "use_counts", "kinds")
-"""What a view has of each row under the same name."""
-
-Postings = tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.uint16]]
-
-_labels = msgspec.json.Decoder(dict[str, str]).decode
-_facet = msgspec.json.Decoder(Facet).decode
+from memory_service.indexes.analysis import unpack_terms
+from memory_service.indexes.arrays import GrowingArray
+from memory_service.indexes.lexical import LexicalIndex
+from memory_service.indexes.view import NamespaceView
+from memory_service.views.row_source import RowBatch
 
 
 class RowReader:
-    """What was read of some rows, in parts: as tuples a million of them would take ten times the room.
+    """Puts rows into a view that nobody uses yet: all but vectors and what `recount` finds out."""
 
-    Labels and names of sessions go to the view at once.
-    """
-
-    def __init__(self, view: NamespaceView) -> None:
+    def __init__(self, view: NamespaceView, vector_keys: NDArray[np.int64]) -> None:
+        """`vector_keys` are those of the rows that the view has."""
         self._view = view
-        self._parts: dict[str, list[NDArray[Any]]] = {}
-        self._postings: list[Postings] = []
+        self._vector_keys = GrowingArray.of(vector_keys)
+        self._postings: list[tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.uint16]]] = []
         self._count = 0
+        self._dead = [np.empty(0, np.int32)]
 
-    def __len__(self) -> int:
-        return self._count
+    def take(self, batch: RowBatch, over: NDArray[np.int64] | None = None) -> None:
+        """Put rows over the view's rows of these numbers; None: behind all."""
+        view, codes, count = self._view, self._view.session_codes, len(batch.positions)
+        rows = np.arange(len(view.positions), len(view.positions) + count) if over is None else over
+        if over is not None:
+            self._dead.append(view.row_doc.view[over])
+        for name in dict.fromkeys(batch.sessions):
+            codes.setdefault(name, len(codes))
+        for column, values in (
+            (view.positions, batch.positions),
+            (view.live, np.ones(count, np.bool_)),
+            (view.sessions, list(map(codes.__getitem__, batch.sessions))),
+            (view.kinds, batch.kinds),
+            (view.create_us, batch.create_us),
+            (view.expire_us, batch.expire_us),
+            (view.importances, batch.importances),
+            (view.use_counts, batch.use_counts),
+            (view.row_doc, np.arange(len(view.doc_row), len(view.doc_row) + count)),
+            (self._vector_keys, batch.vector_keys),
+        ):
+            if over is None:
+                column.extend(values)
+            else:
+                column.view[over] = values
+        view.doc_row.extend(rows)
+        for row in over.tolist() if over is not None and view.row_labels else ():
+            view.label_row(row, {})
+        numbers = rows.tolist()
+        for at, labels in batch.labels.items():
+            view.label_row(numbers[at], labels)
+        terms, counts, sizes = unpack_terms(batch.terms)
+        docs = np.repeat(np.arange(self._count, self._count + count, dtype=np.int32), sizes)
+        self._postings.append((terms, docs, counts))
+        self._count += count
 
-    def take(self, rows: Sequence[Row], numbers: Sequence[int]) -> None:
-        """Add rows of ROW_COLUMNS, which are the view's rows of these numbers."""
-        (
-            keys, sessions, create_us, expire_us, labels, vector_keys, terms, facets, importances, use_counts,
-        ) = zip(*rows, strict=True)  # fmt: skip
-        self._add(
-            positions=np.array(keys, np.int64) & POSITION_MAX,
-            sessions=np.array(_codes(self._view.session_codes, sessions), np.int32),
-            create_us=np.array(create_us, np.int64),
-            expire_us=np.array(expire_us, np.int64),
-            vector_keys=np.array(vector_keys, np.int64),
-            importances=np.array(importances, np.float64),
-            use_counts=np.array(use_counts, np.int32),
-            kinds=self._describe(labels, facets, numbers),
-        )
-        its_terms, its_docs, its_counts = posting_arrays(list(terms))
-        self._postings.append((its_terms, its_docs + np.int32(self._count), its_counts))
-        self._count += len(rows)
-
-    def _describe(
-        self, labels: Sequence[str | None], facets: Sequence[str | None], numbers: Sequence[int]
-    ) -> NDArray[np.int8]:
-        """Give the view the labels of rows; return the kinds."""
-        view = self._view
-        kinds = np.zeros(len(numbers), np.int8)
-        if not (any(labels) or any(facets) or view.row_labels):
-            return kinds
-        for at, (row, encoded, encoded_facet) in enumerate(zip(numbers, labels, facets, strict=True)):
-            facet = None if encoded_facet is None else _facet(encoded_facet)
-            kinds[at] = facet.kind if facet else ItemKind.PLAIN
-            # Also of one without labels, for it may have had some.
-            if encoded or facet or row in view.row_labels:
-                view.label_row(row, index_labels(_labels(encoded) if encoded else {}, facet))
-        return kinds
-
-    def _add(self, **parts: NDArray[Any]) -> None:
-        for name, part in parts.items():
-            self._parts.setdefault(name, []).append(part)
-
-    def column(self, name: str) -> NDArray[Any]:
-        """Return what was read for a column. There has to be a row."""
-        return np.concatenate(self._parts[name])
-
-    def vector_keys(self, info: NamespaceInfo) -> NDArray[np.int64]:
-        """Return the key of each row's vector, 0 for none."""
-        held = self.column("vector_keys")
-        return np.where(held > vector_key(info.vector_epoch, 0), held, 0)
-
-    def postings(self) -> Postings:
-        """Return terms, documents (each row is one, in the order read) and counts."""
-        terms, docs, counts = zip(*self._postings, strict=True)
-        return np.concatenate(terms), np.concatenate(docs), np.concatenate(counts)
-
-
-def _codes(codes: dict[str, int], names: Sequence[str]) -> list[int]:
-    """Return the code of each name; new ones are counted on."""
-    for name in dict.fromkeys(names):
-        codes.setdefault(name, len(codes))
-    return list(map(codes.__getitem__, names))
+    def finish(self) -> NDArray[np.int64]:
+        """Index the words of what was read; return the key of each row's vector, 0 for none."""
+        if self._count:
+            terms, docs, counts = map(np.concatenate, zip(*self._postings, strict=True))
+            words = self._view.lexical.words().followed_by(terms, docs, counts, self._count)
+            self._view.lexical = LexicalIndex.of(words)
+            self._view.lexical.remove_all(np.concatenate(self._dead))
+        return self._vector_keys.view

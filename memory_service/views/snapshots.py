@@ -69,10 +69,19 @@ class Snapshots:
     """The snapshots of a data directory."""
 
     def __init__(
-        self, folder: Path, key: DataKey | None = None, *, demand: Callable[[int], None] = lambda _: None
+        self,
+        folder: Path,
+        records_format: int,
+        key: DataKey | None = None,
+        *,
+        demand: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """`demand` raises StorageFull where the disk has no room for so many bytes."""
+        """`records_format` is that of the row source.
+
+        `demand` raises StorageFull where the disk has no room for so many bytes.
+        """
         self._folder = folder
+        self._records_format = records_format
         self._demand = demand
         self._files = SealedFiles(key)
         make_folder(folder)
@@ -89,22 +98,14 @@ class Snapshots:
         more = frozen.nbytes if frozen else 0
         self._demand(snapshot.graph.graph.file_bytes + 3 * snapshot.slot_keys.nbytes + more)
         try:
-            return self._write(uid, snapshot, frozen, *paths)
+            return self._write(uid, snapshot, frozen, paths)
         except BaseException:
             for path in paths:
                 path.unlink(missing_ok=True)
             raise
 
-    def _write(
-        self,
-        uid: int,
-        snapshot: Snapshot,
-        frozen: FrozenView | None,
-        graph_path: Path,
-        slots_path: Path,
-        columns_path: Path,
-    ) -> str:
-        graph = snapshot.graph
+    def _write(self, uid: int, snapshot: Snapshot, frozen: FrozenView | None, paths: list[Path]) -> str:
+        graph, (graph_path, slots_path, columns_path) = snapshot.graph, paths
         reach("snapshot.before_graph")
         with self._files.writing(graph_path) as path:
             deleted = graph.graph.save(path)
@@ -120,7 +121,7 @@ class Snapshots:
         if frozen is not None:
             written.append(columns_path)
             with self._files.writing(columns_path) as path, path.open("wb") as file:
-                write_columns(file, uid, frozen)
+                write_columns(file, uid, self._records_format, frozen)
         reach("snapshot.before_sync")
         for path in (*written, self._folder):
             sync(path)
@@ -133,21 +134,19 @@ class Snapshots:
     def load(self, uid: int, dimension: int, manifest: str) -> Snapshot | None:
         """Return the snapshot of a manifest; None when it cannot be trusted."""
         try:
-            return self._verified(uid, dimension, msgspec.json.decode(manifest, type=_Manifest))
+            decoded = msgspec.json.decode(manifest, type=_Manifest)
+            if (decoded.format, decoded.uid, decoded.dimension) != (FORMAT, uid, dimension):
+                raise ValueError("the snapshot is of another format, namespace or dimension")
+            for file in (decoded.graph, decoded.slots):
+                self._verify(file)
+            with self._files.reading(self._folder / decoded.slots.name) as path, path.open("rb") as arrays:
+                slot_keys, slot_group, group_hash = (read_array(arrays) for _ in range(3))
+            with self._files.reading(self._folder / decoded.graph.name) as path:
+                graph = HnswGraph.load(path, dimension, decoded.ef)
+            return Snapshot(DistinctGraph(graph, Linked.of(slot_group, group_hash)), slot_keys)
         except Exception as error:
             _log.warning("index_snapshot_refused", uid=uid, cause=cause_of(error), place=places_of(error)[-1])
             return None
-
-    def _verified(self, uid: int, dimension: int, manifest: _Manifest) -> Snapshot:
-        if (manifest.format, manifest.uid, manifest.dimension) != (FORMAT, uid, dimension):
-            raise ValueError("the snapshot is of another format, namespace or dimension")
-        for file in (manifest.graph, manifest.slots):
-            self._verify(file)
-        with self._files.reading(self._folder / manifest.slots.name) as path, path.open("rb") as arrays:
-            slot_keys, slot_group, group_hash = (read_array(arrays) for _ in range(3))
-        with self._files.reading(self._folder / manifest.graph.name) as path:
-            graph = HnswGraph.load(path, dimension, manifest.ef)
-        return Snapshot(DistinctGraph(graph, Linked.of(slot_group, group_hash)), slot_keys)
 
     def _verify(self, file: _File) -> None:
         if _describe(self._folder / file.name) != file:
@@ -166,7 +165,7 @@ class Snapshots:
                 self._files.reading(self._folder / decoded.columns.name) as path,
                 path.open("rb") as file,
             ):
-                return read_columns(file, uid)
+                return read_columns(file, uid, self._records_format)
         except Exception as error:
             self.refuse_columns(uid, error)
             return None

@@ -39,6 +39,8 @@ from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.view import NamespaceView
 from memory_service.records.sqlite.connection import connect
 from memory_service.records.sqlite.encryption import DataKey
+from memory_service.records.sqlite.row_source import reading
+from memory_service.records.sqlite.schema import FORMAT
 from memory_service.records.sqlite.store import SqliteStore
 from memory_service.views.loading import load_view
 from memory_service.views.snapshots import Snapshots
@@ -146,9 +148,9 @@ def load(data_dir: Path, key: DataKey | None) -> NamespaceView:
     """The view that a process makes which begins now."""
     connection = connect(data_dir / "records.db", key=key.derive("records") if key else None)
     with closing(connection):
-        loaded = load_view(connection, NS, Snapshots(data_dir / "indexes", key), Analyzer(), GRAPH)
-    assert loaded is not None
-    return loaded[1]
+        with reading(connection, NS) as rows:
+            assert rows is not None
+            return load_view(rows, Snapshots(data_dir / "indexes", FORMAT, key), Analyzer(), GRAPH)
 
 
 def compare(data_dir: Path, scratch: Path, key: DataKey | None) -> bool:

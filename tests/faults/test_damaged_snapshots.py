@@ -33,6 +33,7 @@ from contract.cases import GRAPH
 from faults.scale import drawn, rounds
 from grpc_api import SMALL_GRAPHS, Connect
 from memory_service.data_model import OnDuplicate
+from memory_service.records.sqlite.schema import FORMAT
 from memory_service.records.sqlite.store import SqliteStore
 from memory_service.v1 import memory_pb2 as pb
 from memory_service.views.snapshots import Snapshots, checksum
@@ -444,7 +445,8 @@ def test_columns_that_do_not_fit_are_refused_although_they_are_signed(
     whole: Path, tmp_path: Path, damage: str
 ) -> None:
     shutil.copytree(whole, tmp_path / "data")
-    saved, snapshots = Saved(tmp_path / "data", drawn(damage)), Snapshots(tmp_path / "data" / "indexes")
+    saved = Saved(tmp_path / "data", drawn(damage))
+    snapshots = Snapshots(tmp_path / "data" / "indexes", FORMAT)
     for uid, manifest in saved.manifests().items():
         assert snapshots.load_columns(uid, json.dumps(manifest)) is not None
     _of_files("columns", SIGNED_COLUMNS[damage], sign=True)(saved)

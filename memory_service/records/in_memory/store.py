@@ -55,7 +55,6 @@ from memory_service.records.rules import (
     check_fills,
     check_move,
     copy_vector,
-    index_labels,
     same_request,
 )
 from memory_service.runtime.caller import present_caller
@@ -215,7 +214,7 @@ class InMemoryStore(Store):
         item.revision = item.position = found.log(ChangeType.ITEM_ADDED, item.id)
         found.ids[item.position] = item.id
         self._store(found, write, waits)
-        found.view.add(self._entry(write))
+        found.view.add([self._entry(write)])
 
     def _replace(self, found: _Namespace, write: ItemWrite, stored: Item, waits: bool) -> None:
         item = write.item
@@ -255,12 +254,7 @@ class InMemoryStore(Store):
         )
 
     def _entry(self, write: ItemWrite) -> Entry:
-        item = write.item
-        terms = self._analyzer.item_terms(write)
-        return Entry(
-            item.position, item.revision, item.session_id, item.create_us, item.expire_us,
-            index_labels(item.labels, item.facet), item.kind, terms, item.embedding, item,
-        )  # fmt: skip
+        return Entry.of(write.item, self._analyzer.item_terms(write), write.item.revision)
 
     def _remove(self, found: _Namespace, item: Item, kind: ChangeType) -> None:
         found.log(kind, item.id)

@@ -30,7 +30,7 @@ from memory_service.records.sqlite.schema import key_of, vector_key
 from memory_service.records.sqlite.store_core import StoreCore
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.yielding import each
-from memory_service.views.effects import effect_of
+from memory_service.views.effects import Effect
 
 _ITEM_BY_ID = f"SELECT {ITEM_COLUMNS} FROM items WHERE uid = ? AND id = ?"
 _KEPT_VERSION = (
@@ -63,14 +63,10 @@ class SqliteItemStore(StoreCore, ItemStore):
         terms = await each(self._analyzer.item_terms, writes)
 
         def apply(db: Connection) -> Outcome:
-            outcome = item_writes.add_items(
+            return item_writes.add_items(
                 db, self._ledger, namespace, writes, terms, states, removals, on_duplicate, request,
                 remover, released,
             )  # fmt: skip
-            if heavy and outcome.info is not None:
-                # Here, in the thread of heavy writes: the loop publishes it in one piece.
-                outcome.effect = effect_of(outcome, outcome.info)
-            return outcome
 
         # What goes may leave changes behind in what stays: that, too, is forgetting.
         if len(writes) <= len(removals) and not states:
@@ -211,7 +207,7 @@ class SqliteItemStore(StoreCore, ItemStore):
 
     async def record_uses(self, namespace: str, positions: Sequence[int]) -> None:
         def publish(use_counts: dict[int, int]) -> None:
-            self._views.publish_uses(namespace, use_counts)
+            self._views.publish(namespace, Effect(use_counts=use_counts))
 
         await self._queue.write(
             lambda db: item_writes.record_uses(db, self._ledger, namespace, positions),

@@ -40,6 +40,7 @@ from memory_service.records.sqlite.rows import (
 )
 from memory_service.records.sqlite.schema import PENDING, POSITION_MAX, key_of, vector_key
 from memory_service.records.sqlite.state_writes import check_new_states, live_state, put_state
+from memory_service.views.effects import Effect
 
 
 def _stored(db: Connection, book: Book | None, item_id: str) -> Row | None:
@@ -139,7 +140,7 @@ def _remove_all(
         forget_told_of_items(db, book.uid, found)
         db.execute("DELETE FROM item_history WHERE key IN (SELECT value FROM json_each(?))", (keys,))
         db.execute("DELETE FROM items WHERE key IN (SELECT value FROM json_each(?))", (keys,))
-    outcome.removed += [stored[0] & POSITION_MAX for stored in found.values()]
+    outcome.effect.removed += [stored[0] & POSITION_MAX for stored in found.values()]
     outcome.receipt.removed_count = len(found)
 
 
@@ -154,12 +155,12 @@ def _put(
     outcome: Outcome,
 ) -> None:
     if stored is not None and expired(stored, write.item.update_us):
-        outcome.removed.append(expire_item(db, ledger, book, write.item.id, stored))
+        outcome.effect.removed.append(expire_item(db, ledger, book, write.item.id, stored))
         stored = None
     if stored is not None:
         keep_version(db, ledger, stored[0], write.item.update_us)
         put_version(db, ledger, book, write, terms, stored, waits)
-        outcome.replaced.append((write, terms))
+        outcome.effect.replaced.append((book.entry(write, terms), write.keep_vector))
         return
     item = write.item
     item.revision = item.position = ledger.change(db, book, ChangeType.ITEM_ADDED, item.id)
@@ -167,7 +168,7 @@ def _put(
     db.execute(INSERT_ITEM, item_row(book.uid, write, terms, its_key))
     book.item_count += 1
     book.count_vector(its_key, 1)
-    outcome.added.append((write, terms))
+    outcome.effect.added.append(book.entry(write, terms))
 
 
 def _vector_key(book: Book, write: ItemWrite, waits: bool) -> int:
@@ -259,7 +260,8 @@ def replace_item(
     keep_version(db, ledger, stored[0], item.update_us)
     put_version(db, ledger, book, write, terms, stored, waits)
     book.dimension, book.model = rule.dimension, rule.model
-    outcome = Outcome(Receipt(0), replaced=[(write, terms)])
+    outcome = Outcome(Receipt(0))
+    outcome.effect.replaced.append((book.entry(write, terms), write.keep_vector))
     outcome.receipt.add(item)
     return finish(db, book, request, outcome)
 
@@ -295,4 +297,5 @@ def delete_item(
     assert book is not None
     position = remove_item(db, ledger, book, item_id, stored, ChangeType.ITEM_DELETED)
     note_removal(db, ledger, book, remover)
-    return finish(db, book, request, Outcome(Receipt(0, removed_count=1), removed=[position]))
+    outcome = Outcome(Receipt(0, removed_count=1), effect=Effect(removed=[position]))
+    return finish(db, book, request, outcome)

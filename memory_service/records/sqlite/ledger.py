@@ -5,7 +5,7 @@ All of it runs inside the transaction of the commit queue, one write at a time, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -16,14 +16,14 @@ from memory_service.data_model import (
     NamespaceInfo,
     Receipt,
     RequestKey,
-    VectorFill,
 )
-from memory_service.indexes.view import NamespaceView
+from memory_service.indexes.view import Entry
 from memory_service.records.sqlite.connection import Connection, Row
 from memory_service.records.sqlite.erasure import mark_erased
 from memory_service.records.sqlite.kept_answers import find_receipt, keep_receipt
 from memory_service.records.sqlite.schema import key_of, vector_key
 from memory_service.runtime.clock import now_us
+from memory_service.views.effects import Effect
 
 _KEPT_MAX = 10_000
 
@@ -59,6 +59,10 @@ class Book:
             self.pending_count += step
         elif key > self.no_vector_key:
             self.embedded_count += step
+
+    def entry(self, write: ItemWrite, terms: bytes) -> Entry:
+        """Return what a view has to know of an item that was written just now."""
+        return Entry.of(write.item, terms, vector_key(self.vector_epoch, write.item.revision))
 
     def info(self) -> NamespaceInfo:
         """Return it as others may see it, once it is committed."""
@@ -171,19 +175,13 @@ class Ledger:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a write did: for the caller the receipt, for the views what to change."""
+    """What a write did: for the caller the receipt, for the view the effect."""
 
     receipt: Receipt
     info: NamespaceInfo | None = None
     began: bool = False
-    added: list[tuple[ItemWrite, bytes]] = field(default_factory=list)
-    replaced: list[tuple[ItemWrite, bytes]] = field(default_factory=list)
-    removed: list[int] = field(default_factory=list)
-    filled: list[VectorFill] = field(default_factory=list)
     emptied: bool = False
-    moved: bool = False
-    effect: Callable[[NamespaceView], None] | None = None
-    """What it changes in the view; None: that is found out when it is published."""
+    effect: Effect = field(default_factory=Effect)
 
 
 def earlier(db: Connection, book: Book | None, request: RequestKey | None) -> Outcome | None:

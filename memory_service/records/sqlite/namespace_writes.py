@@ -62,14 +62,6 @@ def delete_namespace(db: Connection, ledger: Ledger, namespace: str) -> Outcome:
     return Outcome(receipt, info=book.info())
 
 
-def record_snapshot(db: Connection, uid: int, manifest: str) -> bool:
-    """Record the manifest of an index snapshot; False when its namespace is gone."""
-    if db.execute("SELECT 1 FROM namespaces WHERE uid = ?", (uid,)).fetchone() is None:
-        return False
-    db.execute("INSERT OR REPLACE INTO snapshots (uid, manifest) VALUES (?, ?)", (uid, manifest))
-    return True
-
-
 def remove_expired(
     db: Connection,
     ledger: Ledger,
@@ -92,7 +84,7 @@ def remove_expired(
     for name, item_id, *stored in items:
         book = ledger.find_or_begin(db, name)
         outcome = outcomes.setdefault(name, Outcome(Receipt(0)))
-        outcome.removed.append(expire_item(db, ledger, book, item_id, tuple(stored)))
+        outcome.effect.removed.append(expire_item(db, ledger, book, item_id, tuple(stored)))
         outcome.receipt.removed_count += 1
         reach("sweep.after_item")
     states = db.execute(

@@ -46,4 +46,4 @@ class SqlitePendingStore(StoreCore, PendingStore):
             return vector_writes.fill_vectors(db, self._ledger, namespace, uid, model, fills)
 
         # Nobody waits for it, but others do for the event loop.
-        return len((await self._queue.write(apply, self._publish, owner=namespace, heavy=True)).filled)
+        return len((await self._queue.write(apply, self._publish, owner=namespace, heavy=True)).effect.filled)

@@ -13,7 +13,6 @@ import structlog
 
 from memory_service.errors import InvalidArgument, StorageFull, Unavailable
 from memory_service.records.base import BackupReport, CannotOpen, Capabilities, Store
-from memory_service.records.sqlite import namespace_writes
 from memory_service.records.sqlite.backups import remove_partial_backups, write_backup
 from memory_service.records.sqlite.change_log import SqliteChangeLog
 from memory_service.records.sqlite.commit_queue import CommitQueue
@@ -34,7 +33,8 @@ from memory_service.records.sqlite.namespace_bytes import prepare_sums
 from memory_service.records.sqlite.namespace_store import SqliteNamespaceStore
 from memory_service.records.sqlite.pending_store import SqlitePendingStore
 from memory_service.records.sqlite.quarantine_store import SqliteQuarantineStore
-from memory_service.records.sqlite.schema import prepare
+from memory_service.records.sqlite.row_source import SqliteRowSource
+from memory_service.records.sqlite.schema import FORMAT, prepare
 from memory_service.records.sqlite.state_store import SqliteStateStore
 from memory_service.records.sqlite.undo_store import SqliteUndoStore
 from memory_service.runtime.failpoints import reach
@@ -90,7 +90,7 @@ class SqliteStore(
             for _ in range(_READERS):
                 self._spare_readers.put(self._connect())
                 opened.callback(lambda: self._spare_readers.get().close())
-            self._snapshots = Snapshots(self._data_dir / "indexes", self._key, demand=self._demand)
+            self._snapshots = Snapshots(self._data_dir / "indexes", FORMAT, self._key, demand=self._demand)
             self._snapshots.sweep(manifests)
             remove_partial_backups(self._data_dir / "backups")
             reach("open.after_sweep")
@@ -114,9 +114,8 @@ class SqliteStore(
             self._reader,
             in_place,
         )
-        self._views = ViewCache(
-            self._settings, self._snapshots, self._analyzer, self._read, self._record_snapshot
-        )
+        self.row_source = SqliteRowSource(self._read, self._queue)
+        self._views = ViewCache(self._settings, self._snapshots, self._analyzer, self.row_source)
 
     def _demand(self, nbytes: int) -> None:
         """Ask for room for a snapshot. Raises StorageFull and Unavailable."""
@@ -200,9 +199,6 @@ class SqliteStore(
     async def make_room(self, folder: Path) -> None:
         if self._space.is_of(folder):
             await self._queue.make_room()
-
-    async def _record_snapshot(self, uid: int, manifest: str) -> bool:
-        return await self._queue.record(lambda db: namespace_writes.record_snapshot(db, uid, manifest))
 
 
 def _close_all(opened: ExitStack) -> None:

@@ -28,7 +28,6 @@ from memory_service.records.sqlite.rows import NAMESPACE_COLUMNS, namespace_of
 from memory_service.records.sqlite.schema import key_of
 from memory_service.runtime.yielding import aside
 from memory_service.views.cache import ViewCache
-from memory_service.views.effects import effect_of
 from memory_service.views.search_queue import SearchQueue
 from memory_service.views.snapshots import Snapshots
 
@@ -161,17 +160,20 @@ class StoreCore:
         self._remember(info)
         if outcome.began or outcome.emptied:
             self._views.begin(info)
-        if outcome.emptied or outcome.moved:
+        effect = outcome.effect
+        if outcome.emptied or effect.moved:
             self._items.clear()
             self._snapshots.remove(info.uid)
-        for position in (*outcome.removed, *(fill.position for fill in outcome.filled)):
+        for position in (*effect.removed, *(fill[0] for fill in effect.filled)):
             self._items.discard(key_of(info.uid, position))
-        # Before the items are kept, which is without their vectors.
-        effect = outcome.effect or effect_of(outcome, info)
-        for write, _ in (*outcome.added, *outcome.replaced):
-            self._keep(info.uid, write.item)
-        repeatable = bool(outcome.filled or outcome.moved)
-        self._views.publish(info.name, info.revision, effect, repeatable=repeatable)
+        for entry in (*effect.added, *(entry for entry, _ in effect.replaced)):
+            self._keep(info.uid, entry.item)
+        effect.revision, effect.vector_epoch, effect.dimension = (
+            info.revision,
+            info.vector_epoch,
+            info.dimension,
+        )
+        self._views.publish(info.name, effect)
         self._signal.fire(info.name)
 
     def _keep(self, uid: int, item: Item) -> None:

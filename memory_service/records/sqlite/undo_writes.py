@@ -21,6 +21,7 @@ from memory_service.data_model import (
     UndoStep,
     WritesBy,
 )
+from memory_service.indexes.view import Entry
 from memory_service.records.sqlite.connection import Connection, Row
 from memory_service.records.sqlite.erasure import mark_erased
 from memory_service.records.sqlite.item_writes import put_version, remove_item
@@ -185,11 +186,12 @@ def undo_items(
         count(step, item_id, plan)
         if plan.action is _Action.REMOVE:
             stored = _stored(db, key)
-            outcome.removed.append(remove_item(db, ledger, book, item_id, stored, ChangeType.ITEM_DELETED))
+            removed = remove_item(db, ledger, book, item_id, stored, ChangeType.ITEM_DELETED)
+            outcome.effect.removed.append(removed)
             continue
         forget_told_of_item(db, book.uid, item_id)
         if plan.action is _Action.RESTORE:
-            outcome.replaced.append(_restore(db, ledger, book, key, plan.version))
+            outcome.effect.replaced.append((_restore(db, ledger, book, key, plan.version), False))
         _forget(db, key, plan.forgotten)
     step.following = keys[-1] & POSITION_MAX if len(keys) == limit else None
     return step, finish(db, book, None, outcome)
@@ -202,7 +204,7 @@ def _stored(db: Connection, key: int) -> Row:
     return row
 
 
-def _restore(db: Connection, ledger: Ledger, book: Book, key: int, revision: int) -> tuple[ItemWrite, bytes]:
+def _restore(db: Connection, ledger: Ledger, book: Book, key: int, revision: int) -> Entry:
     """Write a version that was kept over the present one, and forget the ones in between."""
     columns = ", ".join(
         "i.id" if name == "id" else f"h.{name}" for name in map(str.strip, ITEM_COLUMNS.split(","))
@@ -223,7 +225,7 @@ def _restore(db: Connection, ledger: Ledger, book: Book, key: int, revision: int
     waits = row[10] < vector_key(book.vector_epoch, 0)
     put_version(db, ledger, book, write, packed, _stored(db, key), waits)
     _forget(db, key, [revision])
-    return write, packed
+    return book.entry(write, packed)
 
 
 def _forget(db: Connection, key: int, revisions: Sequence[int]) -> None:

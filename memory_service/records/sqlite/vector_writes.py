@@ -17,6 +17,7 @@ from memory_service.records.sqlite.ledger import Ledger, Outcome
 from memory_service.records.sqlite.rows import ITEM_COLUMNS, vector_bytes
 from memory_service.records.sqlite.schema import POSITION_MAX, key_of, vector_key
 from memory_service.runtime.failpoints import reach
+from memory_service.views.effects import Effect
 
 
 def begin_reembedding(
@@ -35,7 +36,7 @@ def begin_reembedding(
         ledger.note(book)
         db.execute("DELETE FROM snapshots WHERE uid = ?", (book.uid,))
         reach("reembedding.begun")
-    return Outcome(Receipt(book.revision), info=book.info(), moved=moves)
+    return Outcome(Receipt(book.revision), info=book.info(), effect=Effect(moved=moves))
 
 
 def fill_vectors(
@@ -57,8 +58,8 @@ def fill_vectors(
         if db.changes():
             book.pending_count -= 1
             book.count_vector(key, 1)
-            outcome.filled.append(fill)
-    if outcome.filled:
+            outcome.effect.filled.append((fill.position, fill.vector, key))
+    if outcome.effect.filled:
         book.dimension = dimension
         ledger.note(book)
     outcome.info = book.info()

@@ -1,4 +1,4 @@
-"""Reading the columns of a view that are made when they are asked for out of the records."""
+"""The values of fields that a predicate asks for, out of the rows, without making items of them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from memory_service.data_model import UNATTRIBUTED, Provenance, SourceKind, source_of
 from memory_service.indexes.value_column import Value
-from memory_service.indexes.value_columns import ReadColumns, new_column, source_name, value_at
+from memory_service.indexes.value_columns import source_name, value_at
 from memory_service.predicates import Field, FieldName
-from memory_service.records.sqlite.connection import Connection, Row, translated
+from memory_service.records.sqlite.connection import Connection
 from memory_service.records.sqlite.schema import POSITION_MAX, keys_of
 
 _ROWS_AT_ONCE = 2048
@@ -44,9 +45,6 @@ _SOURCES = {
     FieldName.SOURCE: _SOURCE_PARTS,
 }
 _DECODERS: dict[str, Callable[[Any], Any]] = {
-    "id": lambda stored: stored,
-    "update_us": lambda stored: stored,
-    "importance": lambda stored: stored,
     "content": msgspec.json.Decoder(_Speaker).decode,
     "labels": msgspec.json.Decoder(dict[str, str]).decode,
     "metadata": msgspec.json.Decoder(dict).decode,
@@ -55,43 +53,24 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def read_columns(connection: Connection, uid: int, fields: Sequence[Field]) -> ReadColumns:
-    """Return the columns of some fields, and of which moment they are.
-
-    Those of a namespace that is gone are of a revision that is never reached.
-    """
-    with translated():
-        connection.execute("BEGIN")
-        try:
-            row = connection.execute("SELECT revision FROM namespaces WHERE uid = ?", (uid,)).fetchone()
-            return columns_of(connection, uid, fields, row[0] if row else POSITION_MAX)
-        finally:
-            connection.execute("COMMIT")
-
-
-def columns_of(connection: Connection, uid: int, fields: Sequence[Field], revision: int) -> ReadColumns:
-    """Return the columns of some fields. Call inside a transaction, at this revision of the namespace."""
+def values(
+    connection: Connection, uid: int, fields: Sequence[Field]
+) -> Iterator[tuple[NDArray[np.int64], list[list[Value]]]]:
+    """Yield positions, and for each field its values; see `Rows.values`."""
     sources = list(dict.fromkeys(_SOURCES[wanted.name] for wanted in fields))
-    keys: list[int] = []
-    columns = {wanted: new_column(wanted) for wanted in fields}
     rows = connection.execute(
         f"SELECT key, {', '.join(sources)} FROM items WHERE key BETWEEN ? AND ? ORDER BY key", keys_of(uid)
     )
-    for some in _by_column(rows):
-        keys.extend(some[0])
-        for source, stored in zip(sources, some[1:], strict=True):
-            decode = _DECODERS[source]
-            decoded = [None if value is None else decode(value) for value in stored]
-            for wanted, column in columns.items():
-                if _SOURCES[wanted.name] == source:
-                    column.extend(_value(value, wanted) for value in decoded)
-    return ReadColumns(revision, np.array(keys, np.int64) & POSITION_MAX, columns)
-
-
-def _by_column(rows: Iterator[Row]) -> Iterator[tuple[Any, ...]]:
-    """Return rows some at a time, as columns."""
     while some := list(islice(rows, _ROWS_AT_ONCE)):
-        yield tuple(zip(*some, strict=True))
+        keys, *stored = zip(*some, strict=True)
+        decoded = {}
+        for source, column in zip(sources, stored, strict=True):
+            decode = _DECODERS.get(source)
+            decoded[source] = [value and decode(value) for value in column] if decode else column
+        yield (
+            np.array(keys, np.int64) & POSITION_MAX,
+            [[_value(value, wanted) for value in decoded[_SOURCES[wanted.name]]] for wanted in fields],
+        )
 
 
 def _value(decoded: Any, wanted: Field) -> Value:

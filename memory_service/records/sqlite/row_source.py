@@ -1,0 +1,184 @@
+"""The rows of a namespace as views ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_service.data_model import UNSET_IMPORTANCE, Facet, ItemKind, LabelKey, NamespaceInfo, index_labels
+from memory_service.indexes.value_column import Value
+from memory_service.indexes.view import NEVER_US
+from memory_service.predicates import Field
+from memory_service.records.sqlite.column_values import values
+from memory_service.records.sqlite.commit_queue import CommitQueue
+from memory_service.records.sqlite.connection import Connection, Row
+from memory_service.records.sqlite.rows import NAMESPACE_COLUMNS, namespace_of
+from memory_service.records.sqlite.schema import FORMAT, POSITION_MAX, key_of, keys_of, vector_key
+from memory_service.views.row_source import RowBatch, Rows, RowSource
+
+T = TypeVar("T")
+
+_BATCH_COLUMNS = (
+    f"key, session_id, create_us, ifnull(expire_us, {NEVER_US}), labels, vector_revision, terms,"
+    f" facet, ifnull(importance, {UNSET_IMPORTANCE}), use_count"
+)
+_ROWS_AT_ONCE = 8192
+_VECTORS_AT_ONCE = 4096
+# Up to so many vectors, or so great a share of them, are looked up one by one.
+_FEW = 2048
+_FEW_SHARE = 8
+
+_labels = msgspec.json.Decoder(dict[str, str]).decode
+_facet = msgspec.json.Decoder(Facet).decode
+
+
+class SqliteRowSource(RowSource):
+    """Reads in threads, with connections of the store's, and writes through its queue."""
+
+    records_format = FORMAT
+
+    def __init__(self, read: Callable[..., Awaitable[Any]], queue: CommitQueue) -> None:
+        """`read` returns what a work returns that is called with a connection."""
+        self._read = read
+        self._queue = queue
+
+    async def read(self, namespace: str, work: Callable[[Rows], T]) -> T | None:
+        def look(connection: Connection) -> T | None:
+            with reading(connection, namespace) as rows:
+                return None if rows is None else work(rows)
+
+        found: T | None = await self._read(look)
+        return found
+
+    async def record(self, uid: int, manifest: str) -> bool:
+        def apply(db: Connection) -> bool:
+            db.execute(
+                "INSERT OR REPLACE INTO snapshots (uid, manifest)"
+                " SELECT uid, ? FROM namespaces WHERE uid = ?",
+                (manifest, uid),
+            )
+            return bool(db.changes())
+
+        return await self._queue.record(apply)
+
+
+@contextmanager
+def reading(connection: Connection, namespace: str) -> Iterator[Rows | None]:
+    """Give the rows of a namespace as they are now; None: there is no such namespace."""
+    connection.execute("BEGIN")
+    try:
+        row = connection.execute(
+            f"SELECT {NAMESPACE_COLUMNS} FROM namespaces WHERE name = ?", (namespace,)
+        ).fetchone()
+        yield None if row is None else _SqliteRows(connection, namespace_of(row))
+    finally:
+        connection.execute("COMMIT")
+
+
+class _SqliteRows(Rows):
+    def __init__(self, connection: Connection, info: NamespaceInfo) -> None:
+        self.info = info
+        self._execute = connection.execute
+        self._connection = connection
+        self._no_vector = vector_key(info.vector_epoch, 0)
+
+    def above(self, position: int) -> Iterator[RowBatch]:
+        statement = f"SELECT {_BATCH_COLUMNS} FROM items WHERE key > ? AND key <= ? ORDER BY key"
+        uid = self.info.uid
+        return self._batches(self._execute(statement, (key_of(uid, position), key_of(uid, POSITION_MAX))))
+
+    def of_ids(self, ids: Collection[str], up_to: int) -> Iterator[RowBatch]:
+        uid, last = self.info.uid, key_of(self.info.uid, up_to)
+        statement = f"SELECT {_BATCH_COLUMNS} FROM items WHERE uid = ? AND id = ? AND key <= ?"
+        found = (self._execute(statement, (uid, item_id, last)).fetchone() for item_id in sorted(ids))
+        return self._batches(filter(None, found))
+
+    def _batches(self, rows: Iterator[Row]) -> Iterator[RowBatch]:
+        while some := list(islice(rows, _ROWS_AT_ONCE)):
+            (
+                keys, sessions, create_us, expire_us, labels, vector_keys, terms, facets, importances, uses,
+            ) = zip(*some, strict=True)  # fmt: skip
+            indexed, kinds = _described(labels, facets)
+            yield RowBatch(
+                np.array(keys, np.int64) & POSITION_MAX,
+                sessions,
+                np.array(create_us, np.int64),
+                np.array(expire_us, np.int64),
+                indexed,
+                kinds,
+                self._keys_of_vectors(vector_keys),
+                terms,
+                np.array(importances, np.float64),
+                np.array(uses, np.int32),
+            )
+
+    def _keys_of_vectors(self, stored: Sequence[int]) -> NDArray[np.int64]:
+        keys = np.array(stored, np.int64)
+        return np.where(keys > self._no_vector, keys, 0)
+
+    def changes(self, since: int) -> list[tuple[int, str]]:
+        keys = key_of(self.info.uid, since), key_of(self.info.uid, self.info.revision)
+        return list(self._execute("SELECT type, subject FROM changes WHERE key > ? AND key <= ?", keys))
+
+    def positions(self) -> NDArray[np.int64]:
+        # Through the index of ids, which is a fraction of the table.
+        keys = self._execute("SELECT key FROM items INDEXED BY items_by_id WHERE uid = ?", (self.info.uid,))
+        return np.fromiter((key for (key,) in keys), np.int64) & POSITION_MAX
+
+    def uses(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        rows = self._execute(
+            "SELECT key, use_count FROM items INDEXED BY items_used"
+            " WHERE use_count > 0 AND key BETWEEN ? AND ?",
+            keys_of(self.info.uid),
+        )
+        read = np.fromiter(rows, [("key", np.int64), ("count", np.int64)])
+        return read["key"] & POSITION_MAX, read["count"]
+
+    def vector_keys(self, positions: Sequence[int]) -> NDArray[np.int64]:
+        return self._keys_of_vectors([key or 0 for key in self._each("vector_revision", positions)])
+
+    def vectors(self, positions: Sequence[int]) -> Iterator[NDArray[np.float32]]:
+        few = len(positions) <= max(_FEW, self.info.item_count // _FEW_SHARE)
+        vectors = self._each("embedding", positions) if few else self._most_vectors(positions)
+        # A part at a time: all of them as bytes would take as much again.
+        while some := list(islice(vectors, _VECTORS_AT_ONCE)):
+            yield np.frombuffer(b"".join(some), "<f4").reshape(len(some), self.info.dimension)
+
+    def _each(self, column: str, positions: Sequence[int]) -> Iterator[Any]:
+        statement, first = f"SELECT {column} FROM items WHERE key = ?", key_of(self.info.uid, 0)
+        return (self._execute(statement, (first + position,)).get for position in positions)
+
+    def _most_vectors(self, positions: Sequence[int]) -> Iterator[bytes]:
+        wanted = set(positions)
+        ends = key_of(self.info.uid, positions[0]), key_of(self.info.uid, positions[-1])
+        rows = self._execute("SELECT key, embedding FROM items WHERE key BETWEEN ? AND ? ORDER BY key", ends)
+        return (vector for key, vector in rows if key & POSITION_MAX in wanted)
+
+    def values(self, fields: Sequence[Field]) -> Iterator[tuple[NDArray[np.int64], list[list[Value]]]]:
+        return values(self._connection, self.info.uid, fields)
+
+    def manifest(self) -> str | None:
+        row = self._execute("SELECT manifest FROM snapshots WHERE uid = ?", (self.info.uid,)).fetchone()
+        return None if row is None else str(row[0])
+
+
+def _described(
+    labels: Sequence[str | None], facets: Sequence[str | None]
+) -> tuple[dict[int, dict[LabelKey, str]], NDArray[np.int8]]:
+    """Return the labels of rows as they are indexed, by place, and the kinds."""
+    kinds = np.full(len(labels), ItemKind.PLAIN, np.int8)
+    indexed: dict[int, dict[LabelKey, str]] = {}
+    if any(labels) or any(facets):
+        for at, (encoded, encoded_facet) in enumerate(zip(labels, facets, strict=True)):
+            facet = _facet(encoded_facet) if encoded_facet else None
+            if facet:
+                kinds[at] = facet.kind
+            if facet or encoded:
+                indexed[at] = index_labels(_labels(encoded) if encoded else {}, facet)
+    return indexed, kinds
