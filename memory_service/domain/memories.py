@@ -42,6 +42,7 @@ from memory_service.domain.retrieval import Page, Retrieval, Selection
 from memory_service.domain.screening import Screening
 from memory_service.errors import Conflict, InvalidArgument, LimitExceeded, NotFound, Unavailable
 from memory_service.records.base import ModelMismatch, Store
+from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import each
 
@@ -193,6 +194,7 @@ class Memories:
             on_duplicate=intended.on_duplicate,
             request=completed(intended.request, note),
             released=released,
+            by=present_caller(),
         )
         try:
             receipt = await write_all()
@@ -397,6 +399,7 @@ class Memories:
             write,
             expected_revision=expected,
             request=completed(request, note),
+            by=present_caller(),
         )
         try:
             receipt = await replace()
@@ -439,7 +442,12 @@ class Memories:
         if current is not None:
             _check_own(current, "id")
         receipt = await self._store.delete_item(
-            namespace, item_id, now_us=now_us(), expected_revision=expected_revision, request=request
+            namespace,
+            item_id,
+            now_us=now_us(),
+            expected_revision=expected_revision,
+            request=request,
+            by=present_caller(),
         )
         return receipt.revision
 
@@ -451,7 +459,7 @@ class Memories:
         # One that can be repeated is remembered: it must not remove what is written after it.
         if request is None and await self._store.namespace(namespace) is None:
             return Receipt(0)
-        return await self._store.reset(namespace, request=request)
+        return await self._store.reset(namespace, request=request, by=present_caller())
 
 
 _ANY_CONTENT = TextPart("-")

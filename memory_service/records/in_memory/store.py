@@ -58,7 +58,7 @@ from memory_service.records.rules import (
     index_labels,
     same_request,
 )
-from memory_service.runtime.caller import present_caller
+from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.clock import now_us
 
 T = TypeVar("T")
@@ -142,6 +142,7 @@ class InMemoryStore(Store):
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
         released: str = "",
+        by: Caller = ANYBODY,
     ) -> Receipt:
         found = self._begin(namespace)
         if released and released not in found.held:
@@ -178,7 +179,7 @@ class InMemoryStore(Store):
         removed = [found.items[item_id] for item_id in dict.fromkeys(removals) if item_id in found.items]
         for item in removed:
             self._remove(found, item, ChangeType.ITEM_DELETED)
-            self._note_removal(found)
+            self._note_removal(found, by)
         for write, waits in chosen:
             self._put(found, write, on_duplicate, waits)
         skipped_states = self._put_states(found, states, on_duplicate)
@@ -237,9 +238,9 @@ class InMemoryStore(Store):
                 stored, found.vectors.get(stored.id), found.vector_epoch, replaced_us, waits=waits
             )
 
-    def _note_removal(self, found: _Namespace) -> None:
+    def _note_removal(self, found: _Namespace, by: Caller) -> None:
         if self._history_us:
-            found.history.removals.append((now_us(), present_caller()))
+            found.history.removals.append((now_us(), by))
 
     def _store(self, found: _Namespace, write: ItemWrite, waits: bool) -> None:
         item = write.item
@@ -286,6 +287,7 @@ class InMemoryStore(Store):
         *,
         expected_revision: int | None = None,
         request: RequestKey | None = None,
+        by: Caller = ANYBODY,
     ) -> Receipt:
         found = self._begin(namespace)
         if request and (earlier := self._earlier(found, request)):
@@ -317,12 +319,13 @@ class InMemoryStore(Store):
         now_us: int,
         expected_revision: int | None = None,
         request: RequestKey | None = None,
+        by: Caller = ANYBODY,
     ) -> Receipt:
         found = self._begin(namespace)
         if request and (earlier := self._earlier(found, request)):
             return earlier
         self._remove(found, self._current(found, item_id, now_us, expected_revision), ChangeType.ITEM_DELETED)
-        self._note_removal(found)
+        self._note_removal(found, by)
         return self._commit(found, request, Receipt(found.revision, removed_count=1))
 
     async def get_items(
@@ -367,7 +370,7 @@ class InMemoryStore(Store):
         self._make_columns(found, item_filter)
         return scan(found.view, item_filter, limit, newest=newest)
 
-    async def record_uses(self, namespace: str, positions: Sequence[int]) -> None:
+    async def record_uses(self, namespace: str, positions: Sequence[int], *, by: Caller = ANYBODY) -> None:
         if (found := self._namespaces.get(namespace)) is not None:
             used = [position for position in positions if position in found.ids]
             found.use_counts.update(used)
@@ -403,7 +406,13 @@ class InMemoryStore(Store):
     # --- pending vectors ----------------------------------------------------------------------
 
     async def begin_reembedding(
-        self, namespace: str, model: str, dimension: int, *, replace_client_vectors: bool
+        self,
+        namespace: str,
+        model: str,
+        dimension: int,
+        *,
+        replace_client_vectors: bool,
+        by: Caller = ANYBODY,
     ) -> NamespaceInfo:
         found = self._namespaces.get(namespace)
         if found is None:
@@ -455,7 +464,7 @@ class InMemoryStore(Store):
     # --- state --------------------------------------------------------------------------------
 
     async def save_state(
-        self, namespace: str, write: StateWrite, *, request: RequestKey | None = None
+        self, namespace: str, write: StateWrite, *, request: RequestKey | None = None, by: Caller = ANYBODY
     ) -> Receipt:
         found = self._begin(namespace)
         if request and (earlier := self._earlier(found, request)):
@@ -538,6 +547,7 @@ class InMemoryStore(Store):
         now_us: int,
         expected_version: int | None = None,
         request: RequestKey | None = None,
+        by: Caller = ANYBODY,
     ) -> Receipt:
         found = self._begin(namespace)
         if request and (earlier := self._earlier(found, request)):
@@ -548,16 +558,18 @@ class InMemoryStore(Store):
         if expected_version is not None and expected_version != current.version:
             raise Conflict.version(key, expected_version, current.version)
         self._remove_state(found, key, ChangeType.STATE_DELETED)
-        self._note_removal(found)
+        self._note_removal(found, by)
         return self._commit(found, request, Receipt(found.revision, removed_state_count=1))
 
-    async def clear_states(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
+    async def clear_states(
+        self, namespace: str, *, request: RequestKey | None = None, by: Caller = ANYBODY
+    ) -> Receipt:
         found = self._begin(namespace)
         if request and (earlier := self._earlier(found, request)):
             return earlier
         removed = self._clear(found)
         found.log(ChangeType.STATE_CLEARED, "")
-        self._note_removal(found)
+        self._note_removal(found, by)
         return self._commit(found, request, Receipt(found.revision, removed_state_count=removed))
 
     @staticmethod
@@ -572,7 +584,9 @@ class InMemoryStore(Store):
 
     # --- quarantine ---------------------------------------------------------------------------
 
-    async def hold(self, namespace: str, held: Sequence[HeldWrite]) -> list[HeldWrite]:
+    async def hold(
+        self, namespace: str, held: Sequence[HeldWrite], *, by: Caller = ANYBODY
+    ) -> list[HeldWrite]:
         found = self._begin(namespace)
         kept = []
         for write in held:
@@ -590,16 +604,16 @@ class InMemoryStore(Store):
     async def held_write(self, namespace: str, held_id: str) -> HeldWrite | None:
         return self._held(namespace).get(held_id)
 
-    async def count_held(self, namespace: str, by: WritesBy | None = None) -> int:
-        return sum(by is None or write.by(by) for write in self._held(namespace).values())
+    async def count_held(self, namespace: str, whose: WritesBy | None = None) -> int:
+        return sum(whose is None or write.by(whose) for write in self._held(namespace).values())
 
-    async def drop_held(self, namespace: str, held_id: str) -> None:
+    async def drop_held(self, namespace: str, held_id: str, *, by: Caller = ANYBODY) -> None:
         if self._held(namespace).pop(held_id, None) is None:
             raise NotFound.quarantined(namespace, held_id)
 
-    async def drop_held_by(self, namespace: str, by: WritesBy) -> int:
+    async def drop_held_by(self, namespace: str, whose: WritesBy, *, by: Caller = ANYBODY) -> int:
         held = self._held(namespace)
-        ids = [held_id for held_id, write in held.items() if write.by(by)]
+        ids = [held_id for held_id, write in held.items() if write.by(whose)]
         for held_id in ids:
             del held[held_id]
         return len(ids)
@@ -611,7 +625,14 @@ class InMemoryStore(Store):
     # --- undoing ------------------------------------------------------------------------------
 
     async def undo_items(
-        self, namespace: str, by: WritesBy, after_position: int, limit: int, *, dry_run: bool
+        self,
+        namespace: str,
+        whose: WritesBy,
+        after_position: int,
+        limit: int,
+        *,
+        dry_run: bool,
+        by: Caller = ANYBODY,
     ) -> UndoStep:
         found, step = self._namespaces.get(namespace), UndoStep()
         if found is None:
@@ -619,11 +640,11 @@ class InMemoryStore(Store):
         touched = [
             item.position
             for item in found.items.values()
-            if item.position > after_position and found.history.has(item, by)
+            if item.position > after_position and found.history.has(item, whose)
         ]
         touched = sorted(touched)[:limit]
         for position in touched:
-            self._undo_item(found, found.items[found.ids[position]], by, step, dry_run)
+            self._undo_item(found, found.items[found.ids[position]], whose, step, dry_run)
         step.following = touched[-1] if len(touched) == limit else None
         if not dry_run:
             self._signal.fire(namespace)
@@ -645,7 +666,14 @@ class InMemoryStore(Store):
             self._replace(found, version.write(found.vector_epoch), item, waits)
 
     async def undo_states(
-        self, namespace: str, by: WritesBy, after_key: str, limit: int, *, dry_run: bool
+        self,
+        namespace: str,
+        whose: WritesBy,
+        after_key: str,
+        limit: int,
+        *,
+        dry_run: bool,
+        by: Caller = ANYBODY,
     ) -> UndoStep:
         found, step = self._namespaces.get(namespace), UndoStep()
         if found is None:
@@ -654,11 +682,11 @@ class InMemoryStore(Store):
         keys = [
             k
             for k, entry in found.states.items()
-            if k.encode() > after and found.history.has_state(entry, by)
+            if k.encode() > after and found.history.has_state(entry, whose)
         ]
         keys = sorted(keys, key=str.encode)[:limit]
         for key in keys:
-            self._undo_state(found, found.states[key], by, step, dry_run)
+            self._undo_state(found, found.states[key], whose, step, dry_run)
         step.following = keys[-1] if len(keys) == limit else None
         if not dry_run:
             self._signal.fire(namespace)
@@ -684,11 +712,13 @@ class InMemoryStore(Store):
                 revision=found.log(ChangeType.STATE_SAVED, entry.key),
             )
 
-    async def count_removals(self, namespace: str, by: WritesBy) -> int:
+    async def count_removals(self, namespace: str, whose: WritesBy) -> int:
         found = self._namespaces.get(namespace)
-        return 0 if found is None else found.history.count_removals(by)
+        return 0 if found is None else found.history.count_removals(whose)
 
-    async def record_request(self, namespace: str, receipt: Receipt, request: RequestKey) -> Receipt:
+    async def record_request(
+        self, namespace: str, receipt: Receipt, request: RequestKey, *, by: Caller = ANYBODY
+    ) -> Receipt:
         found = self._begin(namespace)
         if earlier := self._earlier(found, request):
             return earlier
@@ -729,7 +759,9 @@ class InMemoryStore(Store):
         found = self._namespaces.get(namespace)
         return found.view.index_info() if found else IndexInfo()
 
-    async def reset(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
+    async def reset(
+        self, namespace: str, *, request: RequestKey | None = None, by: Caller = ANYBODY
+    ) -> Receipt:
         found = self._begin(namespace)
         if request and (earlier := self._earlier(found, request)):
             return earlier
@@ -746,7 +778,7 @@ class InMemoryStore(Store):
         receipt = Receipt(found.revision, removed_count=items, removed_state_count=states)
         return self._commit(found, request, receipt)
 
-    async def delete_namespace(self, namespace: str) -> Receipt:
+    async def delete_namespace(self, namespace: str, *, by: Caller = ANYBODY) -> Receipt:
         found = self._namespaces.pop(namespace, None)
         if found is None:
             raise NotFound.namespace(namespace)

@@ -113,6 +113,7 @@ class SqliteStore(
             self._ledger.forget_all,
             self._reader,
             in_place,
+            queued_writes_max=self._queued_writes_max,
         )
         self._views = ViewCache(
             self._settings, self._snapshots, self._analyzer, self._read, self._record_snapshot
