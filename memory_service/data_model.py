@@ -449,6 +449,15 @@ class RequestKey:
     complete: Callable[[Receipt], None] | None = field(default=None, compare=False, repr=False)
 
 
+@dataclass(slots=True, frozen=True)
+class Since:
+    """What must not have changed since a revision of a namespace: items of these kinds, and of these ids."""
+
+    revision: int
+    kinds: frozenset[ItemKind] = frozenset()
+    ids: frozenset[str] = frozenset()
+
+
 @dataclass(slots=True)
 class ItemWrite:
     """An item to be written, with what the indexes need.

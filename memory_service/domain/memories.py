@@ -17,6 +17,7 @@ from memory_service.data_model import (
     Provenance,
     Receipt,
     RequestKey,
+    Since,
     StateWrite,
     TextPart,
 )
@@ -92,6 +93,7 @@ class Memories:
         request: RequestKey | None = None,
         bounded: bool = False,
         apart: bool = False,
+        unchanged: Since | None = None,
         complete: Complete | None = None,
     ) -> Added:
         """Remove items, write items and states, all or none; see `ItemStore.add_items`.
@@ -127,7 +129,7 @@ class Memories:
             )
             writes = [write for at, write in enumerate(writes) if at not in reasons]
         intended = Intended(writes, removals, on_duplicate, request)
-        added = await self._write_all(namespace, intended, states, complete=complete)
+        added = await self._write_all(namespace, intended, states, unchanged=unchanged, complete=complete)
         if added.receipt.replayed:
             await self._recall(namespace, added, drafts)
         added.degraded = [*added.degraded, *quarantined]
@@ -175,6 +177,7 @@ class Memories:
         intended: Intended,
         states: Sequence[StateWrite] = (),
         released: str = "",
+        unchanged: Since | None = None,
         complete: Complete | None = None,
     ) -> Added:
         writes = intended.writes
@@ -194,6 +197,7 @@ class Memories:
             on_duplicate=intended.on_duplicate,
             request=completed(intended.request, note),
             released=released,
+            unchanged=unchanged,
             by=present_caller(),
         )
         try:

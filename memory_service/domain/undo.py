@@ -48,7 +48,7 @@ class Undo:
         self._store = store
         self._embedding = embedding
         self._checks = checks
-        # Those under way that can be repeated.
+        # Those under way that can be repeated. Who repeats one at another server shares its steps.
         self._repeated = WeakValueDictionary[tuple[str, str], asyncio.Lock]()
 
     async def undo_writes(
@@ -93,6 +93,8 @@ class Undo:
             receipt = Receipt(0, removed_count=done.removed_count, restored_count=done.restored_count)
             receipt.unrestorable_count, receipt.note = done.unrestorable_count, list(done.unrestorable)
             receipt = await self._store.record_request(namespace, receipt, request, by=present_caller())
+            # Another server was done with the same request before: both give its answer.
+            done = _of(receipt) if receipt.replayed else done
             done.revision = receipt.revision
         info = await self._store.namespace(namespace)
         if info is not None:

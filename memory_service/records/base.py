@@ -45,6 +45,7 @@ from memory_service.data_model import (
     Receipt,
     RequestKey,
     SearchQuery,
+    Since,
     StateEntry,
     StateWrite,
     UndoStep,
@@ -96,6 +97,7 @@ class ItemStore(ABC):
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
         released: str = "",
+        unchanged: Since | None = None,
         by: Caller = ANYBODY,
     ) -> Receipt:
         """Remove the items of the ids in `removals`, then add items, and then states, in order, all
@@ -122,6 +124,11 @@ class ItemStore(ABC):
         An item without a vector whose write names a model is *pending* from then on if that is the
         namespace's model; in a namespace without one it sets the model, and the dimension if it is
         known. Of another model, it is an item without a vector and MUST NOT raise.
+
+        With `unchanged`, MUST raise Conflict, and change nothing, when an item of its ids, or of its kinds,
+        was added, changed or removed since its revision, or the namespace was reset, or is at a smaller
+        revision, 0 where there is none. An item has the kind that it has now; one that is gone counts for
+        every kind. Nothing else counts. A `request` that was applied before MUST be answered all the same.
 
         `released` is the id of the held write that this is: it MUST be held no more once this is written,
         in the same step, and MUST stay held when this raises. MUST raise NotFound.quarantined when there is

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeVar
@@ -23,19 +23,21 @@ from memory_service.data_model import (
     IndexInfo,
     Item,
     ItemFilter,
+    ItemKind,
     ItemWrite,
     NamespaceInfo,
     OnDuplicate,
     Receipt,
     RequestKey,
     SearchQuery,
+    Since,
     StateEntry,
     StateWrite,
     UndoStep,
     VectorFill,
     WritesBy,
 )
-from memory_service.errors import AlreadyExists, Conflict, NotFound, Unsupported
+from memory_service.errors import Conflict, NotFound, Unsupported
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.search import search
@@ -51,9 +53,11 @@ from memory_service.records.in_memory.history import History
 from memory_service.records.in_memory.requests import Requests
 from memory_service.records.rules import (
     VectorRule,
-    check_expected,
     check_fills,
     check_move,
+    check_new_states,
+    check_unchanged,
+    choose,
     copy_vector,
     index_labels,
     same_request,
@@ -91,6 +95,12 @@ class _Namespace:
         self.revision += 1
         self.changes.append(Change(kind, self.revision, subject))
         return self.revision
+
+    def changes_since(self, revision: int) -> Iterator[tuple[ChangeType, str, ItemKind | None]]:
+        """Each change since a revision, with its subject and the kind that the item has now."""
+        for change in self.changes[bisect_right(self.changes, revision, key=lambda c: c.revision) :]:
+            item = self.items.get(change.subject)
+            yield change.type, change.subject, item.kind if item else None
 
     def info(self) -> NamespaceInfo:
         return NamespaceInfo(
@@ -142,6 +152,7 @@ class InMemoryStore(Store):
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
         released: str = "",
+        unchanged: Since | None = None,
         by: Caller = ANYBODY,
     ) -> Receipt:
         found = self._begin(namespace)
@@ -153,28 +164,17 @@ class InMemoryStore(Store):
         # What goes may leave changes behind in what stays: that, too, is forgetting.
         if len(writes) > len(removals) or states:
             self._check_room(found)
+        if unchanged is not None:
+            check_unchanged(unchanged, found.revision, found.changes_since(unchanged.revision))
         rule = VectorRule(found.dimension, found.model)
-        chosen: list[tuple[ItemWrite, bool]] = []
-        seen: set[str] = set()
-        for write in writes:
-            item = write.item
-            stored = found.items.get(item.id)
-            live = stored is not None and not stored.expired(item.update_us)
-            check_expected(write, stored.revision if stored is not None and live else 0)
-            exists = item.id in seen or live
-            if exists and on_duplicate is OnDuplicate.FAIL:
-                raise AlreadyExists(namespace, item.id)
-            if exists and on_duplicate is OnDuplicate.SKIP:
-                continue
-            seen.add(item.id)
-            chosen.append((write, rule.take(write)))
+
+        def live(write: ItemWrite) -> tuple[None, int]:
+            stored = found.items.get(write.item.id)
+            return None, 0 if stored is None or stored.expired(write.item.update_us) else stored.revision
+
+        chosen = [(writes[at], waits) for at, _, waits in choose(namespace, writes, live, on_duplicate, rule)]
         if on_duplicate is OnDuplicate.FAIL:
-            keys: set[str] = set()
-            for state in states:
-                current = self._live_state(found, state.key, state.now_us)
-                if current or state.key in keys:
-                    raise Conflict.version(state.key, 0, current.version if current else 1)
-                keys.add(state.key)
+            check_new_states(states, lambda state: self._version(found, state))
         found.held.pop(released, None)
         removed = [found.items[item_id] for item_id in dict.fromkeys(removals) if item_id in found.items]
         for item in removed:
@@ -471,7 +471,7 @@ class InMemoryStore(Store):
             return earlier
         self._check_room(found)
         current = self._live_state(found, write.key, write.now_us)
-        version = current.version if current else 0
+        version = self._version(found, write)
         if write.expected_version is not None and write.expected_version != version:
             raise Conflict.version(write.key, write.expected_version, version)
         entry = self._save(found, write, current)
@@ -488,6 +488,10 @@ class InMemoryStore(Store):
     def _live_state(found: _Namespace, key: str, now_us: int) -> StateEntry | None:
         entry = found.states.get(key)
         return None if entry is None or (entry.expire_us is not None and entry.expire_us <= now_us) else entry
+
+    def _version(self, found: _Namespace, write: StateWrite) -> int:
+        current = self._live_state(found, write.key, write.now_us)
+        return current.version if current else 0
 
     def _save(self, found: _Namespace, write: StateWrite, current: StateEntry | None) -> StateEntry:
         if current is None and write.key in found.states:

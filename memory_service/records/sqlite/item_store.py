@@ -14,6 +14,7 @@ from memory_service.data_model import (
     Receipt,
     RequestKey,
     SearchQuery,
+    Since,
     StateWrite,
 )
 from memory_service.indexes.neighbours import neighbours
@@ -57,15 +58,19 @@ class SqliteItemStore(StoreCore, ItemStore):
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
         released: str = "",
+        unchanged: Since | None = None,
         by: Caller = ANYBODY,
     ) -> Receipt:
-        heavy = len(writes) + len(states) + len(removals) > HEAVY_ITEMS
+        info = self._info(namespace) if unchanged else None
+        # How many changes have to be looked at, about.
+        behind = info.revision - unchanged.revision if info and unchanged else 0
+        heavy = len(writes) + len(states) + len(removals) + behind > HEAVY_ITEMS
         terms = await each(self._analyzer.item_terms, writes)
 
         def apply(db: Connection) -> Outcome:
             outcome = item_writes.add_items(
                 db, self._ledger, namespace, writes, terms, states, removals, on_duplicate, request,
-                by, released,
+                by, released, unchanged,
             )  # fmt: skip
             if heavy and outcome.info is not None:
                 # Here, in the thread of heavy writes: the loop publishes it in one piece.
