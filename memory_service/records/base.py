@@ -9,6 +9,8 @@ For all methods:
 
 - A write that returns MUST be durable (where the store is), MUST be seen by every read that begins
   afterwards, and MUST be applied whole or not at all, also when it raises or is cancelled.
+- A write that is cancelled may still be applied: then before any that its caller begins at the same server
+  afterwards. Of other servers that is not promised.
 - Every change MUST raise the namespace's revision; revisions of a namespace are unique, and one
   change MUST NOT become visible before another of a smaller revision.
 - A write with a `request` that was applied before, with the same digest, MUST change nothing and
@@ -81,6 +83,10 @@ class Capabilities:
     """Acknowledged writes outlive the process."""
     backup: bool
     """`backup` is offered."""
+    shared: bool
+    """Several processes use the same records at once. Of others a second one cannot open them."""
+    files: bool
+    """It keeps files, a database `records.db` among them, in a folder of its own."""
 
 
 class ItemStore(ABC):
@@ -451,7 +457,8 @@ class ChangeLog(ABC):
     async def wait_for_change(self, namespace: str, after_revision: int) -> None:
         """Return when the namespace's revision is above `after_revision`, or when it was deleted.
 
-        MUST cost nothing while nothing changes, and MUST be cancellable.
+        While nothing changes it MUST cost no more than one query now and then that all who wait share,
+        however many they are. It MUST be cancellable.
         """
 
 

@@ -262,17 +262,17 @@ async def test_what_is_forgotten_leaves_no_version_behind(store: Store) -> None:
 
 @pytest.mark.parametrize("forget", ["delete", "reset", "namespace"])
 async def test_the_tables_hold_no_version_of_what_was_forgotten(
-    stores: Stores, durable_store: Store, forget: str
+    stores: Stores, file_store: Store, forget: str
 ) -> None:
-    await _put(durable_store, _by(ADA, "a", "secret"))
-    await durable_store.save_state(NS, build_state("s", "secret", NOW, provenance=ADA))
-    await _put(durable_store, _by(ADA, "a", "kiwi", 2))
-    await durable_store.save_state(NS, build_state("s", "kiwi", NOW + SECOND, provenance=ADA))
+    await _put(file_store, _by(ADA, "a", "secret"))
+    await file_store.save_state(NS, build_state("s", "secret", NOW, provenance=ADA))
+    await _put(file_store, _by(ADA, "a", "kiwi", 2))
+    await file_store.save_state(NS, build_state("s", "kiwi", NOW + SECOND, provenance=ADA))
     if forget == "delete":
-        await durable_store.delete_item(NS, "a", now_us=NOW)
-        await durable_store.delete_state(NS, "s", now_us=NOW)
+        await file_store.delete_item(NS, "a", now_us=NOW)
+        await file_store.delete_state(NS, "s", now_us=NOW)
     else:
-        await (durable_store.reset(NS) if forget == "reset" else durable_store.delete_namespace(NS))
+        await (file_store.reset(NS) if forget == "reset" else file_store.delete_namespace(NS))
     await stores.close()
     with contextlib.closing(sqlite3.connect(stores.data_dir / "records.db")) as database:
         for table in ("item_history", "state_history"):

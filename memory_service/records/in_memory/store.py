@@ -112,7 +112,7 @@ class _Namespace:
 class InMemoryStore(Store):
     """Keeps everything in dictionaries. Every write is one step of the event loop, hence atomic."""
 
-    capabilities = Capabilities(durable=False, backup=False)
+    capabilities = Capabilities(durable=False, backup=False, shared=False, files=False)
 
     def __init__(
         self,

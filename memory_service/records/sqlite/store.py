@@ -60,7 +60,7 @@ class SqliteStore(
 ):
     """Records in one SQLite database, which are the truth; views of them in memory."""
 
-    capabilities = Capabilities(durable=True, backup=True)
+    capabilities = Capabilities(durable=True, backup=True, shared=False, files=True)
 
     async def open(self) -> None:
         path = self._data_dir / "records.db"
