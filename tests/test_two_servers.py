@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from memory_service.data_model import (
+    CLIENT_MODEL,
     Answer,
+    ItemDraft,
     ItemFilter,
     ItemKind,
     Json,
+    NamespaceInfo,
     RequestKey,
     StateWrite,
+    TextPart,
+    Vector,
     WritesBy,
 )
 from memory_service.deciders.base import Category
@@ -32,16 +38,18 @@ from memory_service.domain.facts.outcomes import FactDraft, Outcome, Saved
 from memory_service.domain.facts.reading import MemoryReading, Wanted
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.facts.settling import Parts
+from memory_service.domain.item_writing import write_of
 from memory_service.domain.knowledge import Knowledge
 from memory_service.domain.memories import Memories
 from memory_service.domain.page_tokens import PageTokens
-from memory_service.domain.quarantine import Quarantine
+from memory_service.domain.quarantine import Intended, Quarantine
 from memory_service.domain.result_storage import ResultStorage, StorageDecision, ToolResult
 from memory_service.domain.retrieval import Retrieval
 from memory_service.domain.screening import Screening
 from memory_service.domain.splitting import Split
 from memory_service.domain.states import States
 from memory_service.domain.undo import Undo, Undone
+from memory_service.embedders.base import Embedder
 from memory_service.errors import Conflict, NotFound
 from memory_service.limits import Limits
 from memory_service.records.base import Store
@@ -53,10 +61,20 @@ REASONING = "She said so herself, in the first message."
 
 
 class Distant:
-    """A store at the other end of a network: while it is asked for something, others come in between."""
+    """A store at the other end of a network: while it is asked for something, others come in between.
+
+    What need not be fresh is as old as can be.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._seen: dict[str, NamespaceInfo | None] = {}
+
+    async def namespace(self, namespace: str, *, fresh: bool = True) -> NamespaceInfo | None:
+        await asyncio.sleep(0)
+        if fresh or namespace not in self._seen:
+            self._seen[namespace] = await self._store.namespace(namespace)
+        return self._seen[namespace]
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[object]]:
         method = getattr(self._store, name)
@@ -71,16 +89,16 @@ class Distant:
 class Server:
     """The services of one of the servers."""
 
-    def __init__(self, shared: Store) -> None:
-        store, checks, tokens, embedding = (
-            cast(Store, Distant(shared)), Checks(Limits()), PageTokens(b"key"), TextEmbedding(None),
-        )  # fmt: skip
+    def __init__(self, shared: Store, embedder: Embedder | None = None) -> None:
+        store = cast(Store, Distant(shared))
+        checks, tokens, embedding = Checks(Limits()), PageTokens(b"key"), TextEmbedding(embedder)
         retrieval = Retrieval(store, embedding, checks, tokens, lambda item: 1)
-        screening = Screening(store, None, Quarantine(store, checks, tokens, 30))
-        memories = Memories(store, embedding, retrieval, checks, tokens, screening)
+        self.quarantine = Quarantine(store, checks, tokens, 30)
+        screening = Screening(store, None, self.quarantine)
+        self.memories = Memories(store, embedding, retrieval, checks, tokens, screening)
         self.reading = MemoryReading(store, retrieval, checks, tokens, lambda memory: 1)
         judging = Judging(store, retrieval, embedding)
-        parts = Parts(store, memories, self.reading, judging, checks, Deciders(None).begin)
+        parts = Parts(store, self.memories, self.reading, judging, checks, Deciders(None).begin)
         self.saving = FactSaving(parts)
         self.correcting = FactCorrecting(parts, self.saving)
         self.consolidating = FactConsolidating(parts, self.saving)
@@ -127,6 +145,15 @@ class Server:
 
     async def remove(self, version: int | None = None) -> object:
         return await self.knowledge.delete(NS, "doc", expected_version=version, request=None)
+
+
+class Sums(Embedder):
+    """Vectors that tell nothing but how long a text is."""
+
+    name, dimension, duplicate_threshold = "sums", 2, 0.9
+
+    async def embed(self, texts: Sequence[str], *, background: bool = False) -> list[Vector | None]:
+        return [np.array([1, len(text)], np.float32) for text in texts]
 
 
 @pytest.fixture
@@ -260,6 +287,48 @@ async def test_a_result_that_comes_to_both_is_kept_once_and_answered_alike(
     assert repeated.receipt.answer is not None
     assert repeated.receipt.answer.whole == str(decision.entry).encode()
     assert (await shared.load_states(NS, ["fruit"]))["fruit"].version == 1
+
+
+async def _add(server: Server, **texts: Sequence[float] | None) -> list[bool]:
+    """Add items, some with vectors of their own; return which of them are embedded, or told of."""
+    drafts = [
+        ItemDraft(TextPart(name), name, embedding=None if own is None else np.array(own, np.float32))
+        for name, own in texts.items()
+    ]
+    added = await server.memories.add("n", drafts, fields=list(texts))
+    return [item.embedded or item.embedding is not None for item in added.items] + [bool(added.degraded)]
+
+
+async def test_a_write_by_the_wrong_model_is_made_without_its_vector(shared: Store) -> None:
+    here, there = Server(shared, Sums()), Server(shared)
+    assert await _add(here, a=None) == [True, False]
+    await there.memories.reset("n", request=None)
+    await _add(there, b=[1, 0, 0])
+    # It has seen its own model there, and nothing since.
+    assert await _add(here, c=None) == [False, True]
+    draft = ItemDraft(TextPart("changed"), "b")
+    updated = await here.memories.update(
+        "n", draft, frozenset({"content"}), expected_revision=None, request=None
+    )
+    assert updated.degraded and updated.items[0].embedding is None
+    info = await shared.namespace("n")
+    assert info is not None and (info.model, info.dimension, info.embedded_count) == (CLIENT_MODEL, 3, 0)
+
+
+async def test_texts_beside_vectors_are_embedded_where_the_other_server_began(shared: Store) -> None:
+    here, there = Server(shared, Sums()), Server(shared, Sums())
+    drafts = (
+        ItemDraft(TextPart("b"), "b", embedding=np.array([1, 0], np.float32)),
+        ItemDraft(TextPart("c"), "c"),
+    )
+    intended = Intended([write_of(draft, None, now_us()) for draft in drafts])
+    await here.quarantine.put("n", intended, "to be looked at")
+    (held,) = (await here.quarantine.page("n", 9, "")).writes
+    assert await here.reading.revision("n") == 0
+    await _add(there, a=None)
+    released = await here.memories.release("n", held.held.id)
+    assert [item.embedded or item.embedding is not None for item in released.items] == [True, True]
+    assert not released.degraded
 
 
 def _json(value: Json) -> bytes:

@@ -253,10 +253,12 @@ class Memories:
         ]
         if not lacking:
             return []
-        info = await self._store.namespace(namespace)
-        begins_with_own = (info is None or not info.model) and len(lacking) < sum(
+        has_own = len(lacking) < sum(
             1 for w in writes if w.item.embedding is not None or w.search_text.strip()
         )
+        # The write itself checks the model, but not whether there was none before it.
+        info = await self._store.namespace(namespace, fresh=has_own)
+        begins_with_own = has_own and (info is None or not info.model)
         if begins_with_own and self._embedding.obstacle(info) is None:
             return [self._embedding.foreign]
         return await self._embed(info, lacking)
@@ -432,7 +434,7 @@ class Memories:
     async def _embed_change(self, namespace: str, write: ItemWrite) -> list[Degradation]:
         if write.keep_vector or write.item.embedding is not None or not write.search_text.strip():
             return []
-        return await self._embed(await self._store.namespace(namespace), [write])
+        return await self._embed(await self._store.namespace(namespace, fresh=False), [write])
 
     async def delete(
         self, namespace: str, item_id: str, *, expected_revision: int | None, request: RequestKey | None

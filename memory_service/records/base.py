@@ -466,8 +466,11 @@ class NamespaceStore(ABC):
     """Namespaces as a whole."""
 
     @abstractmethod
-    async def namespace(self, namespace: str) -> NamespaceInfo | None:
-        """Return what a namespace holds; None when nothing was ever written to it."""
+    async def namespace(self, namespace: str, *, fresh: bool = True) -> NamespaceInfo | None:
+        """Return what a namespace holds; None when nothing was ever written to it.
+
+        Unless `fresh`, the answer may be as old as what this process last saw of it, by a read or a write.
+        """
 
     @abstractmethod
     async def scan_namespaces(self, prefix: str, after: str, limit: int) -> list[NamespaceInfo]:

@@ -751,7 +751,7 @@ class InMemoryStore(Store):
 
     # --- namespaces ---------------------------------------------------------------------------
 
-    async def namespace(self, namespace: str) -> NamespaceInfo | None:
+    async def namespace(self, namespace: str, *, fresh: bool = True) -> NamespaceInfo | None:
         found = self._namespaces.get(namespace)
         return found.info() if found else None
 

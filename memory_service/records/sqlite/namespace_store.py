@@ -16,7 +16,7 @@ from memory_service.runtime.failpoints import reach
 class SqliteNamespaceStore(StoreCore, NamespaceStore):
     """They are known from the last commit, or by one row."""
 
-    async def namespace(self, namespace: str) -> NamespaceInfo | None:
+    async def namespace(self, namespace: str, *, fresh: bool = True) -> NamespaceInfo | None:
         return self._info(namespace)
 
     async def scan_namespaces(self, prefix: str, after: str, limit: int) -> list[NamespaceInfo]:
