@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pytest
@@ -12,9 +12,11 @@ import pytest
 from memory_service.data_model import (
     CLIENT_MODEL,
     Answer,
+    Item,
     ItemDraft,
     ItemFilter,
     ItemKind,
+    ItemWrite,
     Json,
     NamespaceInfo,
     RequestKey,
@@ -57,6 +59,7 @@ from memory_service.records.in_memory.store import InMemoryStore
 from memory_service.runtime.clock import now_us
 
 NS = "people/ada"
+R = TypeVar("R")
 REASONING = "She said so herself, in the first message."
 
 
@@ -107,8 +110,8 @@ class Server:
         states = States(store, checks, tokens, lambda entry: 1, screening)
         self.results = ResultStorage(store, states, checks, Deciders(None).begin)
 
-    async def save(self, content: str) -> Saved:
-        draft = FactDraft(content, Category.PREFERENCE, REASONING, keep_wording=True)
+    async def save(self, content: str, begins_us: int | None = None) -> Saved:
+        draft = FactDraft(content, Category.PREFERENCE, REASONING, valid_from_us=begins_us, keep_wording=True)
         return await self.saving.save(NS, draft, DecidedBy.UNSPECIFIED, None)
 
     async def import_fact(self, content: str) -> None:
@@ -203,6 +206,50 @@ async def test_a_memory_is_not_deleted_in_a_version_that_was_not_meant(
     else:
         assert isinstance(corrected, NotFound)
         assert await here.active() == []
+
+
+async def test_a_memory_that_both_delete_is_deleted_once(servers: tuple[Server, Server]) -> None:
+    memory = (await servers[0].save("Ada likes kiwis.")).memory
+    assert memory is not None
+    done = await asyncio.gather(*(server.delete(memory) for server in servers), return_exceptions=True)
+    assert sorted(isinstance(one, NotFound) for one in done) == [False, True]
+
+
+async def test_who_removes_messages_one_by_one_does_not_stop_who_saves_facts(shared: Store) -> None:
+    server, stop = Server(shared), asyncio.Event()
+
+    async def write_and_remove() -> None:
+        while not stop.is_set():
+            await asyncio.sleep(0)
+            await shared.add_items(NS, [ItemWrite(Item("m", "", TextPart("hello"), 1, 1), "hello")])
+            await shared.delete_item(NS, "m", now_us=1)
+
+    other = asyncio.create_task(write_and_remove())
+    try:
+        assert (await server.save("Ada likes kiwis.")).outcome is Outcome.SAVED
+    finally:
+        stop.set()
+        await other
+
+
+@pytest.mark.parametrize("turns", range(-6, 6))
+async def test_no_memory_ends_by_one_that_is_gone(servers: tuple[Server, Server], turns: int) -> None:
+    here, there = servers
+    later = (await here.save("Ada lives in Paris.", begins_us=2_000_000)).memory
+    assert later is not None
+
+    async def after(turns: int, done: Awaitable[R]) -> R:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        return await done
+
+    saved, _ = await asyncio.gather(
+        after(-turns, here.save("Ada lives in Rome.", begins_us=1_000_000)), after(turns, there.delete(later))
+    )
+    assert saved.memory is not None
+    (memory,) = await here.reading.all(NS, Wanted(include_history=True))
+    # It was saved before the other was deleted, which made it end by none; or after that.
+    assert memory.content == "Ada lives in Rome." and memory.fact.superseded_by == ""
 
 
 async def test_memories_are_consolidated_once(servers: tuple[Server, Server], shared: Store) -> None:

@@ -134,7 +134,8 @@ class ItemStore(ABC):
         With `unchanged`, MUST raise Conflict, and change nothing, when an item of its ids, or of its kinds,
         was added, changed or removed since its revision, or the namespace was reset, or is at a smaller
         revision, 0 where there is none. An item has the kind that it has now; one that is gone counts for
-        every kind. Nothing else counts. A `request` that was applied before MUST be answered all the same.
+        every kind, or with `removals` of False for none. Nothing else counts. A `request` that was applied
+        before MUST be answered all the same.
 
         `released` is the id of the held write that this is: it MUST be held no more once this is written,
         in the same step, and MUST stay held when this raises. MUST raise NotFound.quarantined when there is

@@ -123,7 +123,9 @@ def check_unchanged(
 def _counts(since: Since, change: ChangeType, subject: str, kind: ItemKind | None) -> bool:
     if change not in _OF_ITEMS:
         return change is ChangeType.RESET
-    return subject in since.ids or kind in since.kinds or bool(since.kinds and kind is None)
+    if kind is None:
+        return subject in since.ids or (since.removals and bool(since.kinds))
+    return subject in since.ids or kind in since.kinds
 
 
 def choose(

@@ -125,6 +125,24 @@ async def test_a_condition_on_ids_is_about_these_alone(store: Store) -> None:
         await store.add_items(NS, [build_write("late")], unchanged=since)
 
 
+async def test_removals_count_or_do_not_as_the_condition_says(store: Store) -> None:
+    since = Since(await _prepare(store), FACTS, frozenset({"brief"}), removals=False)
+    await store.delete_item(NS, "plain", now_us=NOW)
+    await store.add_items(NS, [], removals=["fact"])
+    await store.add_items(NS, [build_write("new")], unchanged=since)
+    await store.remove_expired(LATER, 0, PLENTY)
+    with pytest.raises(Conflict):
+        await store.add_items(NS, [build_write("late")], unchanged=since)
+    since = Since(since.revision + 4, FACTS, removals=False)
+    await store.add_items(NS, [build_write("late")], unchanged=since)
+    await store.add_items(NS, [_fact("fact")])
+    with pytest.raises(Conflict):
+        await store.add_items(NS, [build_write("later")], unchanged=since)
+    await store.reset(NS)
+    with pytest.raises(Conflict):
+        await store.add_items(NS, [build_write("later")], unchanged=Since(since.revision + 2, removals=False))
+
+
 async def test_a_condition_of_nothing_stops_at_a_reset_alone(store: Store) -> None:
     since = Since(await _prepare(store))
     await store.delete_item(NS, "fact", now_us=NOW)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -160,7 +161,7 @@ class FactCorrecting:
                 receipt = await self._parts.store.find_receipt(namespace, request) if request else None
                 if receipt is not None:
                     return receipt
-                since = await self._parts.since(namespace)
+                since = replace(await self._parts.since(namespace), ids=frozenset({memory_id}))
                 removed = await self._removed(namespace, memory_id, expected_version, include_history)
                 orphans = await self._orphans(namespace, removed)
                 try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from memory_service.data_model import OnDuplicate, RequestKey, Since
@@ -253,6 +254,9 @@ class FactSaving:
         The memories get the id, revision, time and provenance of their write, before `complete` is called.
         `corrected` tells that it is a caller who says something else in the next versions.
         """
+        if unchanged is not None:
+            named = {memory.fact.superseded_by for memory in new} - {""}
+            unchanged = replace(unchanged, ids=unchanged.ids | named)
         memories = (*new, *changed)
         kept = [draft_of(m, keep_vector=True) for m in changed]
         for draft in kept:

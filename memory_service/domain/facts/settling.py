@@ -46,8 +46,12 @@ class Parts:
         return self._turns.setdefault(namespace, asyncio.Lock())
 
     async def since(self, namespace: str) -> Since:
-        """Return the condition that no fact changes from now on."""
-        return Since(await self.reading.revision(namespace), KINDS)
+        """Return the condition that no fact is added or changed from now on.
+
+        What is removed is of no other fact's concern, but where it is named; see `FactSaving.write`. Who
+        removes messages one by one shall not stop those who save facts.
+        """
+        return Since(await self.reading.revision(namespace), KINDS, removals=False)
 
     async def settle(
         self,
