@@ -22,7 +22,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 _TRIES = 10
-_TRIES_AT_ONCE = 3
+_CONCURRENT_TRIES = 3
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Parts:
         """
         conflict: Conflict | None = None
         for attempt in range(_TRIES):
-            alone = not slow or attempt >= _TRIES_AT_ONCE
+            alone = not slow or attempt >= _CONCURRENT_TRIES
             async with self.turn(namespace) if alone else nullcontext():
                 since = await self.since(namespace)
                 planned = await plan()
