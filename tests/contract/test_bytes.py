@@ -32,10 +32,10 @@ from memory_service.data_model import (
     WritesBy,
 )
 from memory_service.errors import LimitExceeded
-from memory_service.records import sqlite
 from memory_service.records.base import Store
 from memory_service.records.content_bytes import item_bytes, state_bytes
 from memory_service.records.in_memory.store import InMemoryStore
+from memory_service.records.sqlite import connection as sqlite
 from memory_service.records.sqlite.store import SqliteStore
 
 LIMIT = 200_000
