@@ -457,6 +457,20 @@ class RequestKey:
     complete: Callable[[Receipt], None] | None = field(default=None, compare=False, repr=False)
 
 
+@dataclass(slots=True, frozen=True)
+class Since:
+    """What must not have changed since a revision of a namespace: items of these kinds, and of these ids.
+
+    Of an item that is gone nobody knows which kind it had: with `removals` it counts for every kind, without
+    for none, and by its id alone.
+    """
+
+    revision: int
+    kinds: frozenset[ItemKind] = frozenset()
+    ids: frozenset[str] = frozenset()
+    removals: bool = True
+
+
 @dataclass(slots=True)
 class ItemWrite:
     """An item to be written, with what the indexes need.

@@ -197,6 +197,16 @@ class Conflict(MemoryServiceError):
             current_revision=current,
         )
 
+    @classmethod
+    def changed_since(cls, expected: int, current: int) -> Conflict:
+        """What a write was decided on has changed since this revision of the namespace."""
+        return cls(
+            "REVISION_MISMATCH",
+            f"what was looked at has changed since revision {expected}; the namespace is at {current}",
+            expected_revision=expected,
+            current_revision=current,
+        )
+
 
 class FailedPrecondition(MemoryServiceError):
     """The request cannot hold in the present state of the server or namespace."""

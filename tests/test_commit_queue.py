@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_service.errors import Unavailable
+from memory_service.errors import Overloaded, Unavailable
 from memory_service.records.sqlite import commit_queue
 from memory_service.records.sqlite.commit_queue import CommitQueue
 from memory_service.records.sqlite.connection import PAGE_BYTES, Connection, connect
@@ -22,11 +22,19 @@ def open_queue(
     folder: Path,
     before_commit: Callable[[Connection], None],
     after_rollback: Callable[[], None] = lambda: None,
+    queued_writes_max: int = 10_000,
 ) -> CommitQueue:
     connection = connect(folder / "records.db", writer=True)
     connection.execute("CREATE TABLE written (number INTEGER)")
     reader = connect(folder / "records.db")
-    return CommitQueue(connection, DiskSpace(folder, SpaceSettings()), before_commit, after_rollback, reader)
+    return CommitQueue(
+        connection,
+        DiskSpace(folder, SpaceSettings()),
+        before_commit,
+        after_rollback,
+        reader,
+        queued_writes_max=queued_writes_max,
+    )
 
 
 class Unforeseen(BaseException):
@@ -90,6 +98,13 @@ async def test_many_writes_do_not_wait_for_more(tmp_path: Path) -> None:
     await queue.close()
 
 
+async def test_more_writes_than_may_wait_are_refused(tmp_path: Path) -> None:
+    queue = open_queue(tmp_path, lambda _: None, queued_writes_max=3)
+    done = await asyncio.gather(*(queue.write(insert(n), ignore) for n in range(5)), return_exceptions=True)
+    assert [isinstance(result, Overloaded) for result in done] == [False] * 3 + [True] * 2
+    await queue.close()
+
+
 @pytest.mark.parametrize("heavy", [False, True], ids=["on the loop", "in the thread"])
 async def test_a_fault_while_a_group_is_undone_fails_it_and_stops_the_queue(
     tmp_path: Path, heavy: bool
@@ -144,7 +159,14 @@ async def test_a_fault_in_the_thread_leaves_nobody_waiting(tmp_path: Path, heavy
     connection = connect(tmp_path / "records.db", writer=True)
     connection.execute("CREATE TABLE written (number INTEGER)")
     reader = connect(tmp_path / "records.db")
-    queue = CommitQueue(connection, NoSpace(tmp_path, SpaceSettings()), lambda _: None, lambda: None, reader)
+    queue = CommitQueue(
+        connection,
+        NoSpace(tmp_path, SpaceSettings()),
+        lambda _: None,
+        lambda: None,
+        reader,
+        queued_writes_max=1000,
+    )
     for number in range(2):
         with pytest.raises(Unavailable):
             await asyncio.wait_for(queue.write(insert(number), ignore, heavy=heavy), 60)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
@@ -21,15 +20,16 @@ from memory_service.records.sqlite.commit_queue import CommitQueue
 from memory_service.records.sqlite.connection import connect
 from memory_service.records.sqlite.disk_space import DiskSpace, SpaceSettings
 from memory_service.records.sqlite.store import SqliteStore
-from memory_service.runtime.caller import ANYBODY, Caller, set_caller
+from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.deadline import set_remaining_s
-from memory_service.views.long_searches import LONG_POSTINGS, WAITING_SEARCHES_MAX
+from memory_service.views.long_searches import LONG_POSTINGS
 
 WORDS = "apple banana cherry damson elder fig grape hazel iris juniper kiwi lemon"
 ITEMS = LONG_POSTINGS // len(WORDS.split()) + 1
 BATCH = 1000
 QUERY = SearchQuery(filter=ItemFilter(now_us=NOW), text=WORDS, candidates=10)
 COMMIT = "commit"
+WAITING_MAX = 16
 GATEWAY = replace(ANYBODY, name="gateway")
 OTHER = replace(ANYBODY, name="other")
 
@@ -46,6 +46,7 @@ class Commits:
             lambda db: self.done.append(COMMIT),
             lambda: None,
             connect(folder / "records.db"),
+            queued_writes_max=1000,
         )
         self._writes = [asyncio.ensure_future(self._queue.write(self._hold, lambda _: None, heavy=True))]
 
@@ -58,12 +59,10 @@ class Commits:
         await asyncio.to_thread(self._begun.wait, 60)
 
     def write(self, owner: str, *, heavy: bool = False, caller: Caller = ANYBODY) -> None:
-        context = copy_context()
-        context.run(set_caller, caller)
         write = self._queue.write(
-            lambda db: self.done.append(owner), lambda _: None, owner=owner, heavy=heavy
+            lambda db: self.done.append(owner), lambda _: None, owner=(caller.name, owner), heavy=heavy
         )
-        self._writes.append(asyncio.get_running_loop().create_task(write, context=context))
+        self._writes.append(asyncio.ensure_future(write))
 
     async def finish(self) -> list[list[str]]:
         """Lets all be written; returns the groups that they were committed in, without the first."""
@@ -147,7 +146,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 async def store(filled: Path) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(filled)
+    store = SqliteStore(filled, waiting_searches_max=WAITING_MAX)
     await store.open()
     yield store
     await store.close()
@@ -187,7 +186,7 @@ async def test_where_too_many_long_searches_wait_those_of_the_greedy_are_refused
     for namespace in ("greedy", "modest"):
         await searches.ask(namespace)
     searches.answered.clear()
-    asked = ["greedy"] * (WAITING_SEARCHES_MAX + 3) + ["modest"] * 2
+    asked = ["greedy"] * (WAITING_MAX + 3) + ["modest"] * 2
     await asyncio.gather(*(searches.ask(namespace) for namespace in asked), return_exceptions=True)
     # One is under way; two had no room, and two more had to make some.
     assert searches.refused == ["greedy"] * 4

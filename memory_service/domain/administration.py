@@ -115,6 +115,7 @@ class Administration:
             self._embedding.model,
             self._embedding.dimension,
             replace_client_vectors=replace_client_vectors,
+            by=present_caller(),
         )
         if info.pending_count:
             self._embedding.waiting.add(namespace)
@@ -123,7 +124,7 @@ class Administration:
     async def delete_namespace(self, namespace: str) -> Receipt:
         """Remove a namespace. Raises NotFound."""
         self._checks.namespace(namespace)
-        return await self._store.delete_namespace(namespace)
+        return await self._store.delete_namespace(namespace, by=present_caller())
 
     async def flush(self) -> float:
         """Bring the files into the form that opens the quickest; return the seconds it took."""

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 from memory_service.data_model import Answer, Item, Receipt, RequestKey
 from memory_service.records.base import Store
+from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
 
 R = TypeVar("R")
@@ -57,7 +58,8 @@ async def keep_answer(
         at(receipt.revision)
         request.tell(receipt, result)
 
-    receipt = await store.record_request(namespace, Receipt(0), replace(request.key, complete=complete))
+    key = replace(request.key, complete=complete)
+    receipt = await store.record_request(namespace, Receipt(0), key, by=present_caller())
     if receipt.replayed:
         raise Repeated(receipt)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
-from memory_service.data_model import Item, ItemKind, OnDuplicate, Receipt, RequestKey
+from memory_service.data_model import Item, ItemKind, OnDuplicate, Receipt, RequestKey, Since
 from memory_service.domain.answers import live_versions
 from memory_service.domain.checks import Checks
 from memory_service.domain.documents import (
@@ -91,7 +91,7 @@ class Knowledge:
         self.retrieval = Retrieval(store, embedding, checks, tokens, self._answer_bytes)
         self._memories = Memories(store, embedding, self.retrieval, checks, tokens, screening)
         self.split = split or Split()
-        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     def _answer_bytes(self, item: Item) -> int:
         if document := document_of(item, 0):
@@ -99,13 +99,13 @@ class Knowledge:
         fragment = fragment_of(item, 0)
         return fragment_bytes(fragment) if fragment else 0
 
-    def _lock(self, namespace: str, document_id: str) -> asyncio.Lock:
-        """Return the lock of a document: whoever reads one in order to change it is alone meanwhile."""
-        key = namespace, document_id
-        lock = self._locks.get(key)
-        if lock is None:
-            lock = self._locks[key] = asyncio.Lock()
-        return lock
+    def _turn(self, namespace: str, document_id: str) -> asyncio.Lock:
+        """Return what is held while it is one's turn to change a document.
+
+        It saves work: of those who split and embed a text for one document at once all but one would do so
+        for nothing. What keeps them apart, also in two servers, is what each write expects.
+        """
+        return self._turns.setdefault((namespace, document_id), asyncio.Lock())
 
     # --- writing ------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class Knowledge:
             self._checks.count("expected_version", expected_version)
             if not replace:
                 raise InvalidArgument("expected_version", "is for a replacement only: set replace")
-        async with self._lock(namespace, draft.id or new_id(now_us())):
+        async with self._turn(namespace, draft.id or new_id(now_us())):
             if request and (receipt := await self._store.find_receipt(namespace, request)):
                 return await self._repeated(namespace, draft, receipt)
             pieces = await self.pieces(draft, split, "document.text", "document.labels")
@@ -257,18 +257,26 @@ class Knowledge:
         self._checks.item_id(document_id)
         if expected_version is not None:
             self._checks.count("expected_version", expected_version)
-        async with self._lock(namespace, document_id):
-            receipt = await self._store.find_receipt(namespace, request) if request else None
-            if receipt is None:
-                version = await self._version_to_delete(namespace, document_id)
-                if expected_version is not None and expected_version != version:
-                    raise Conflict.document_version(document_id, expected_version, version)
-                removals = [document_id, *await self._fragment_ids(namespace, document_id)]
-                removed = await self._memories.add(
-                    namespace, (), fields=(), removals=removals, request=request
-                )
-                receipt = removed.receipt
-        return receipt.removed_count - 1, receipt.revision
+        async with self._turn(namespace, document_id):
+            for _ in range(_TRIES):
+                receipt = await self._store.find_receipt(namespace, request) if request else None
+                if receipt is None:
+                    info = await self._store.namespace(namespace)
+                    unchanged = Since(info.revision if info else 0, ids=frozenset({document_id}))
+                    version = await self._version_to_delete(namespace, document_id)
+                    if expected_version is not None and expected_version != version:
+                        raise Conflict.document_version(document_id, expected_version, version)
+                    removals = [document_id, *await self._fragment_ids(namespace, document_id)]
+                    try:
+                        removed = await self._memories.add(
+                            namespace, (), fields=(), removals=removals, request=request, unchanged=unchanged
+                        )
+                    except Conflict as conflict:
+                        last = conflict
+                        continue
+                    receipt = removed.receipt
+                return receipt.removed_count - 1, receipt.revision
+            raise last
 
     async def _version_to_delete(self, namespace: str, document_id: str) -> int:
         """Return the version of a document, 0 of what cannot be read as one. Raises NotFound."""

@@ -17,6 +17,7 @@ from memory_service.data_model import (
     Provenance,
     Receipt,
     RequestKey,
+    Since,
     StateWrite,
     TextPart,
 )
@@ -42,6 +43,7 @@ from memory_service.domain.retrieval import Page, Retrieval, Selection
 from memory_service.domain.screening import Screening
 from memory_service.errors import Conflict, InvalidArgument, LimitExceeded, NotFound, Unavailable
 from memory_service.records.base import ModelMismatch, Store
+from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import each
 
@@ -91,6 +93,7 @@ class Memories:
         request: RequestKey | None = None,
         bounded: bool = False,
         apart: bool = False,
+        unchanged: Since | None = None,
         complete: Complete | None = None,
     ) -> Added:
         """Remove items, write items and states, all or none; see `ItemStore.add_items`.
@@ -126,7 +129,7 @@ class Memories:
             )
             writes = [write for at, write in enumerate(writes) if at not in reasons]
         intended = Intended(writes, removals, on_duplicate, request)
-        added = await self._write_all(namespace, intended, states, complete=complete)
+        added = await self._write_all(namespace, intended, states, unchanged=unchanged, complete=complete)
         if added.receipt.replayed:
             await self._recall(namespace, added, drafts)
         added.degraded = [*added.degraded, *quarantined]
@@ -174,6 +177,7 @@ class Memories:
         intended: Intended,
         states: Sequence[StateWrite] = (),
         released: str = "",
+        unchanged: Since | None = None,
         complete: Complete | None = None,
     ) -> Added:
         writes = intended.writes
@@ -193,6 +197,8 @@ class Memories:
             on_duplicate=intended.on_duplicate,
             request=completed(intended.request, note),
             released=released,
+            unchanged=unchanged,
+            by=present_caller(),
         )
         try:
             receipt = await write_all()
@@ -247,10 +253,12 @@ class Memories:
         ]
         if not lacking:
             return []
-        info = await self._store.namespace(namespace)
-        begins_with_own = (info is None or not info.model) and len(lacking) < sum(
+        has_own = len(lacking) < sum(
             1 for w in writes if w.item.embedding is not None or w.search_text.strip()
         )
+        # The write itself checks the model, but not whether there was none before it.
+        info = await self._store.namespace(namespace, fresh=has_own)
+        begins_with_own = has_own and (info is None or not info.model)
         if begins_with_own and self._embedding.obstacle(info) is None:
             return [self._embedding.foreign]
         return await self._embed(info, lacking)
@@ -397,6 +405,7 @@ class Memories:
             write,
             expected_revision=expected,
             request=completed(request, note),
+            by=present_caller(),
         )
         try:
             receipt = await replace()
@@ -425,7 +434,7 @@ class Memories:
     async def _embed_change(self, namespace: str, write: ItemWrite) -> list[Degradation]:
         if write.keep_vector or write.item.embedding is not None or not write.search_text.strip():
             return []
-        return await self._embed(await self._store.namespace(namespace), [write])
+        return await self._embed(await self._store.namespace(namespace, fresh=False), [write])
 
     async def delete(
         self, namespace: str, item_id: str, *, expected_revision: int | None, request: RequestKey | None
@@ -439,7 +448,12 @@ class Memories:
         if current is not None:
             _check_own(current, "id")
         receipt = await self._store.delete_item(
-            namespace, item_id, now_us=now_us(), expected_revision=expected_revision, request=request
+            namespace,
+            item_id,
+            now_us=now_us(),
+            expected_revision=expected_revision,
+            request=request,
+            by=present_caller(),
         )
         return receipt.revision
 
@@ -451,7 +465,7 @@ class Memories:
         # One that can be repeated is remembered: it must not remove what is written after it.
         if request is None and await self._store.namespace(namespace) is None:
             return Receipt(0)
-        return await self._store.reset(namespace, request=request)
+        return await self._store.reset(namespace, request=request, by=present_caller())
 
 
 _ANY_CONTENT = TextPart("-")

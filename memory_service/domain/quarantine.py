@@ -135,7 +135,7 @@ class Quarantine:
         count = len(held) + await self._store.count_held(namespace)
         if count > limit:
             raise LimitExceeded("items", "quarantined_writes_max", limit, count)
-        return await self._store.hold(namespace, held)
+        return await self._store.hold(namespace, held, by=present_caller())
 
     async def page(self, namespace: str, page_size: int, page_token: str) -> QuarantinePage:
         """Return a page of what is in quarantine."""
@@ -167,7 +167,7 @@ class Quarantine:
     async def delete(self, namespace: str, held_id: str) -> int:
         """Forget a write in quarantine; return the revision of the namespace. Raises NotFound."""
         self._check_names(namespace, held_id)
-        await self._store.drop_held(namespace, held_id)
+        await self._store.drop_held(namespace, held_id, by=present_caller())
         info = await self._store.namespace(namespace)
         return info.revision if info else 0
 

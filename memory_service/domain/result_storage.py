@@ -94,7 +94,8 @@ class ResultStorage:
         deciding = self._begin(asked.decide_by, asked.namespace)
         if request is None:
             return await self._evaluate(asked, encoded, deciding, None)
-        # A request that comes twice at once is decided once: the second waits for the answer.
+        # A request that comes twice at once is decided once: the second waits for the answer. It saves work:
+        # of two servers both decide, and the store keeps the answer of the first, which both give.
         async with self._locks.setdefault((asked.namespace, request.key.id), asyncio.Lock()):
             await check_new(self._store, asked.namespace, request)
             return await self._evaluate(asked, encoded, deciding, request)

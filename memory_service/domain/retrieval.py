@@ -32,6 +32,7 @@ from memory_service.domain.result_pages import PageShape, Place, ResultPages
 from memory_service.errors import FailedPrecondition, InvalidArgument
 from memory_service.predicates import And, Comparison, Field, FieldName, Operator, Or, Predicate
 from memory_service.records.base import Store
+from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
 
 DEFAULT_LIMIT = 10
@@ -186,7 +187,8 @@ class Retrieval:
         limit = DEFAULT_LIMIT if options.limit is None else options.limit
         page = await (self._best if options.has_query else self._newest)(namespace, options, limit)
         if options.record_usage and page.items:
-            await self._store.record_uses(namespace, [item.position for item in page.items])
+            positions = [item.position for item in page.items]
+            await self._store.record_uses(namespace, positions, by=present_caller())
         return page
 
     def _check(self, namespace: str, options: RetrieveOptions) -> None:

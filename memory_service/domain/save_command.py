@@ -20,6 +20,7 @@ from memory_service.domain.retrieval import Selection
 from memory_service.domain.splitting import Split
 from memory_service.errors import AlreadyExists, InvalidArgument, MemoryServiceError, NotFound
 from memory_service.records.base import Store
+from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
 
 COMMANDS = ("save_memory", "save this", "remember this")
@@ -199,7 +200,7 @@ class SaveCommand:
             return decided
         receipt = Receipt(0)
         _note(receipt, decided)
-        receipt = await self._store.record_request(namespace, receipt, request)
+        receipt = await self._store.record_request(namespace, receipt, request, by=present_caller())
         if receipt.replayed:
             # The same request was here at the same time.
             return await self._repeated(namespace, spoken, receipt)

@@ -15,6 +15,7 @@ from memory_service.domain.provenance import attribute_states
 from memory_service.domain.screening import Screening
 from memory_service.errors import InvalidArgument, NotFound
 from memory_service.records.base import Store
+from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import Part, each
 
@@ -84,7 +85,7 @@ class States:
         if request is not None and complete is not None:
             told = complete
             request = replace(request, complete=lambda receipt: told(self._entry(write, receipt), receipt))
-        receipt = await self._store.save_state(namespace, write, request=request)
+        receipt = await self._store.save_state(namespace, write, request=request, by=present_caller())
         return self._entry(write, receipt), receipt
 
     @staticmethod
@@ -164,7 +165,12 @@ class States:
         """Remove a key and return the revision. Raises NotFound, Conflict."""
         self._check(namespace, key, request)
         receipt = await self._store.delete_state(
-            namespace, key, now_us=now_us(), expected_version=expected_version, request=request
+            namespace,
+            key,
+            now_us=now_us(),
+            expected_version=expected_version,
+            request=request,
+            by=present_caller(),
         )
         return receipt.revision
 
@@ -174,4 +180,4 @@ class States:
         # One that can be repeated is remembered: it must not remove what is written after it.
         if request is None and await self._store.namespace(namespace) is None:
             return Receipt(0)
-        return await self._store.clear_states(namespace, request=request)
+        return await self._store.clear_states(namespace, request=request, by=present_caller())

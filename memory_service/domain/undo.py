@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
@@ -13,6 +14,7 @@ from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
 from memory_service.errors import InvalidArgument
 from memory_service.records.base import Store
+from memory_service.runtime.caller import present_caller
 
 # Nobody waits longer for a step than for a large batch of items.
 _AT_ONCE = 200
@@ -46,45 +48,54 @@ class Undo:
         self._store = store
         self._embedding = embedding
         self._checks = checks
-        # Those under way that can be repeated.
+        # Those under way that can be repeated. Who repeats one at another server shares its steps.
         self._repeated = WeakValueDictionary[tuple[str, str], asyncio.Lock]()
 
     async def undo_writes(
-        self, namespace: str, by: WritesBy, *, dry_run: bool, request: RequestKey | None
+        self, namespace: str, whose: WritesBy, *, dry_run: bool, request: RequestKey | None
     ) -> Undone:
         """Take back what somebody wrote; see `UndoStore`."""
-        self._check(namespace, by, request)
+        self._check(namespace, whose, request)
         if request is None:
-            return await self._undo(namespace, by, dry_run, None)
+            return await self._undo(namespace, whose, dry_run, None)
         if dry_run:
             raise InvalidArgument("dry_run", "cannot be given together with request_id")
         # It takes many steps: who repeats it meanwhile waits for what it did in all.
         async with self._repeated.setdefault((namespace, request.id), asyncio.Lock()):
             if (earlier := await self._store.find_receipt(namespace, request)) is not None:
                 return _of(earlier)
-            return await self._undo(namespace, by, dry_run, request)
+            return await self._undo(namespace, whose, dry_run, request)
 
-    async def _undo(self, namespace: str, by: WritesBy, dry_run: bool, request: RequestKey | None) -> Undone:
+    async def _undo(
+        self, namespace: str, whose: WritesBy, dry_run: bool, request: RequestKey | None
+    ) -> Undone:
         done = Undone()
         # One that can be repeated is remembered: it must not undo what is written after it.
         if request is None and await self._store.namespace(namespace) is None:
             return done
-        done.unrestorable_count = await self._store.count_removals(namespace, by)
+        done.unrestorable_count = await self._store.count_removals(namespace, whose)
 
         async def items(after: int) -> UndoStep:
-            return await self._store.undo_items(namespace, by, after, _AT_ONCE, dry_run=dry_run)
+            return await self._store.undo_items(
+                namespace, whose, after, _AT_ONCE, dry_run=dry_run, by=present_caller()
+            )
 
         async def states(after: str) -> UndoStep:
-            return await self._store.undo_states(namespace, by, after, _AT_ONCE, dry_run=dry_run)
+            return await self._store.undo_states(
+                namespace, whose, after, _AT_ONCE, dry_run=dry_run, by=present_caller()
+            )
 
-        held = self._store.count_held if dry_run else self._store.drop_held_by
-        done.removed_count += await held(namespace, by)
+        held = self._store.count_held if dry_run else partial(self._store.drop_held_by, by=present_caller())
+        done.removed_count += await held(namespace, whose)
         await _all(items, 0, done)
         await _all(states, "", done)
         if request is not None:
             receipt = Receipt(0, removed_count=done.removed_count, restored_count=done.restored_count)
             receipt.unrestorable_count, receipt.note = done.unrestorable_count, list(done.unrestorable)
-            done.revision = (await self._store.record_request(namespace, receipt, request)).revision
+            receipt = await self._store.record_request(namespace, receipt, request, by=present_caller())
+            # Another server was done with the same request before: both give its answer.
+            done = _of(receipt) if receipt.replayed else done
+            done.revision = receipt.revision
         info = await self._store.namespace(namespace)
         if info is not None:
             done.revision = done.revision or info.revision
@@ -92,11 +103,11 @@ class Undo:
                 self._embedding.waiting.add(namespace)
         return done
 
-    def _check(self, namespace: str, by: WritesBy, request: RequestKey | None) -> None:
+    def _check(self, namespace: str, whose: WritesBy, request: RequestKey | None) -> None:
         self._checks.namespace(namespace)
         bytes_max = self._checks.limits.name_bytes_max
-        self._checks.name("writer", by.writer or "", bytes_max, required=False)
-        self._checks.name("credential_id", by.credential_id or "", bytes_max, required=False)
+        self._checks.name("writer", whose.writer or "", bytes_max, required=False)
+        self._checks.name("credential_id", whose.credential_id or "", bytes_max, required=False)
         if request is not None:
             self._checks.request_id(request.id)
 

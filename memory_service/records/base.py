@@ -9,6 +9,8 @@ For all methods:
 
 - A write that returns MUST be durable (where the store is), MUST be seen by every read that begins
   afterwards, and MUST be applied whole or not at all, also when it raises or is cancelled.
+- A write that is cancelled may still be applied: then before any that its caller begins at the same server
+  afterwards. Of other servers that is not promised.
 - Every change MUST raise the namespace's revision; revisions of a namespace are unique, and one
   change MUST NOT become visible before another of a smaller revision.
 - A write with a `request` that was applied before, with the same digest, MUST change nothing and
@@ -17,6 +19,8 @@ For all methods:
   `request.complete` left it. Where the receipt has an `answer`, its `whole` MUST be forgotten in the step
   in which anything of what it tells of, by its `items` and `states`, is: with the item or state, with the
   version that is not kept, with an undo. The rest of the receipt stays.
+- `by` is who acts: what is deleted MUST be noted as deleted by them, and where writes wait, those of callers
+  take turns.
 - Reads of a namespace that does not exist see an empty one. A namespace begins with its first write.
 - Unavailable("STORAGE_UNAVAILABLE") and StorageFull may be raised by every method. After the first
   it is not known whether a write was applied: repeat it with the same request. Reads may be repeated.
@@ -43,6 +47,7 @@ from memory_service.data_model import (
     Receipt,
     RequestKey,
     SearchQuery,
+    Since,
     StateEntry,
     StateWrite,
     UndoStep,
@@ -50,6 +55,7 @@ from memory_service.data_model import (
     WritesBy,
 )
 from memory_service.errors import FailedPrecondition
+from memory_service.runtime.caller import ANYBODY, Caller
 
 HISTORY_US = 30 * 24 * 3600 * 1_000_000
 """How long a store keeps what was replaced where it is not told."""
@@ -77,6 +83,10 @@ class Capabilities:
     """Acknowledged writes outlive the process."""
     backup: bool
     """`backup` is offered."""
+    shared: bool
+    """Several processes use the same records at once. Of others a second one cannot open them."""
+    files: bool
+    """It keeps files, a database `records.db` among them, in a folder of its own."""
 
 
 class ItemStore(ABC):
@@ -93,6 +103,8 @@ class ItemStore(ABC):
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
         released: str = "",
+        unchanged: Since | None = None,
+        by: Caller = ANYBODY,
     ) -> Receipt:
         """Remove the items of the ids in `removals`, then add items, and then states, in order, all
         or none, each at a revision of its own. Ids that do not exist are passed over; the receipt
@@ -119,6 +131,12 @@ class ItemStore(ABC):
         namespace's model; in a namespace without one it sets the model, and the dimension if it is
         known. Of another model, it is an item without a vector and MUST NOT raise.
 
+        With `unchanged`, MUST raise Conflict, and change nothing, when an item of its ids, or of its kinds,
+        was added, changed or removed since its revision, or the namespace was reset, or is at a smaller
+        revision, 0 where there is none. An item has the kind that it has now; one that is gone counts for
+        every kind, or with `removals` of False for none. Nothing else counts. A `request` that was applied
+        before MUST be answered all the same.
+
         `released` is the id of the held write that this is: it MUST be held no more once this is written,
         in the same step, and MUST stay held when this raises. MUST raise NotFound.quarantined when there is
         none.
@@ -140,6 +158,7 @@ class ItemStore(ABC):
         *,
         expected_revision: int | None = None,
         request: RequestKey | None = None,
+        by: Caller = ANYBODY,
     ) -> Receipt:
         """Replace the item of the same id at a new revision; its position MUST stay.
 
@@ -156,6 +175,7 @@ class ItemStore(ABC):
         now_us: int,
         expected_revision: int | None = None,
         request: RequestKey | None = None,
+        by: Caller = ANYBODY,
     ) -> Receipt:
         """Remove an item from records and indexes. MUST raise NotFound and Conflict as above."""
 
@@ -191,7 +211,7 @@ class ItemStore(ABC):
         """
 
     @abstractmethod
-    async def record_uses(self, namespace: str, positions: Sequence[int]) -> None:
+    async def record_uses(self, namespace: str, positions: Sequence[int], *, by: Caller = ANYBODY) -> None:
         """Count the items at these positions as used, once for each time that a position is given.
 
         It MUST be as durable as any write when this returns, and MUST be seen by searches that begin
@@ -246,7 +266,13 @@ class PendingStore(ABC):
 
     @abstractmethod
     async def begin_reembedding(
-        self, namespace: str, model: str, dimension: int, *, replace_client_vectors: bool
+        self,
+        namespace: str,
+        model: str,
+        dimension: int,
+        *,
+        replace_client_vectors: bool,
+        by: Caller = ANYBODY,
     ) -> NamespaceInfo:
         """Move a namespace to another model: give up all its vectors, make all its items pending.
 
@@ -285,7 +311,7 @@ class StateStore(ABC):
 
     @abstractmethod
     async def save_state(
-        self, namespace: str, write: StateWrite, *, request: RequestKey | None = None
+        self, namespace: str, write: StateWrite, *, request: RequestKey | None = None, by: Caller = ANYBODY
     ) -> Receipt:
         """Save a value. The receipt has `version`, `description` and the times.
 
@@ -317,11 +343,14 @@ class StateStore(ABC):
         now_us: int,
         expected_version: int | None = None,
         request: RequestKey | None = None,
+        by: Caller = ANYBODY,
     ) -> Receipt:
         """Remove a key. MUST raise NotFound when there is none and Conflict as in `save_state`."""
 
     @abstractmethod
-    async def clear_states(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
+    async def clear_states(
+        self, namespace: str, *, request: RequestKey | None = None, by: Caller = ANYBODY
+    ) -> Receipt:
         """Remove every key, as one change. The receipt has `removed_state_count`."""
 
 
@@ -333,7 +362,9 @@ class QuarantineStore(ABC):
     """
 
     @abstractmethod
-    async def hold(self, namespace: str, held: Sequence[HeldWrite]) -> list[HeldWrite]:
+    async def hold(
+        self, namespace: str, held: Sequence[HeldWrite], *, by: Caller = ANYBODY
+    ) -> list[HeldWrite]:
         """Hold writes, all or none, and return them. In the place of one whose request one that is held
         came with, MUST return that one and hold nothing. MUST raise FailedPrecondition.request_id_reused
         where its digest is another."""
@@ -347,15 +378,15 @@ class QuarantineStore(ABC):
         """Return a held write, an expired one too; None when there is none."""
 
     @abstractmethod
-    async def count_held(self, namespace: str, by: WritesBy | None = None) -> int:
-        """Return how many writes are held, or how many of them are of `by`."""
+    async def count_held(self, namespace: str, whose: WritesBy | None = None) -> int:
+        """Return how many writes are held, or how many of them are of `whose`."""
 
     @abstractmethod
-    async def drop_held(self, namespace: str, held_id: str) -> None:
+    async def drop_held(self, namespace: str, held_id: str, *, by: Caller = ANYBODY) -> None:
         """Forget a held write. MUST raise NotFound.quarantined when there is none."""
 
     @abstractmethod
-    async def drop_held_by(self, namespace: str, by: WritesBy) -> int:
+    async def drop_held_by(self, namespace: str, whose: WritesBy, *, by: Caller = ANYBODY) -> int:
         """Forget the held writes of somebody; return how many there were."""
 
 
@@ -364,38 +395,52 @@ class UndoStore(ABC):
 
     A version that another takes the place of, of an item or a state, MUST be kept for the time that the
     store was given, and no longer; with an item or state all its versions MUST go, with a reset or a deleted
-    namespace those of everything. With a time of 0 none MUST be kept. It MUST be noted who, as
-    caller.present_caller() says, deletes something, and for how long likewise; and who lets expire what was
+    namespace those of everything. With a time of 0 none MUST be kept. It MUST be noted who, by the
+    `by` of the write, deletes something, and for how long likewise; and who lets expire what was
     to last longer, as `NamespaceStore.remove_expired` says.
     """
 
     @abstractmethod
     async def undo_items(
-        self, namespace: str, by: WritesBy, after_position: int, limit: int, *, dry_run: bool
+        self,
+        namespace: str,
+        whose: WritesBy,
+        after_position: int,
+        limit: int,
+        *,
+        dry_run: bool,
+        by: Caller = ANYBODY,
     ) -> UndoStep:
-        """Undo what `by` did to up to `limit` items above a position, all or none, each as one change.
+        """Undo what `whose` did to up to `limit` items above a position, all or none, each as one change.
 
-        Of an item whose present version is one of `by`: it MUST be removed if they added it; else it
+        Of an item whose present version is one of `whose`: it MUST be removed if they added it; else it
         MUST get back the newest version that is none of theirs, at a new revision, with its times and
         provenance, found by its words and vector; if it had one of another model, it is pending. If that
         version has expired, the item MUST be removed; so MUST a document, whose fragments of then are gone,
         and be told of as unrestorable. Where no such version is kept, the item MUST stay, and be told of.
         An item that another has written over MUST stay, and be told of where its content is still one of
-        theirs. All versions of `by` MUST be forgotten, so that no other undo brings them back. With
+        theirs. All versions of `whose` MUST be forgotten, so that no other undo brings them back. With
         `dry_run` it MUST tell the same and change nothing. What was undone is not found again: a repeated
         undo goes on where an interrupted one ended.
         """
 
     @abstractmethod
     async def undo_states(
-        self, namespace: str, by: WritesBy, after_key: str, limit: int, *, dry_run: bool
+        self,
+        namespace: str,
+        whose: WritesBy,
+        after_key: str,
+        limit: int,
+        *,
+        dry_run: bool,
+        by: Caller = ANYBODY,
     ) -> UndoStep:
-        """Undo what `by` did to up to `limit` states above a key. As for items; a value that comes back is
+        """Undo what `whose` did to up to `limit` states above a key. As for items; a value that comes back is
         saved as a new version."""
 
     @abstractmethod
-    async def count_removals(self, namespace: str, by: WritesBy) -> int:
-        """Return how many items and states `by` deleted, a cleared namespace as one, and how many of those
+    async def count_removals(self, namespace: str, whose: WritesBy) -> int:
+        """Return how many items and states `whose` deleted, a cleared namespace as one, and how many of those
         that expired they cut short; see `NamespaceStore.remove_expired`."""
 
 
@@ -413,7 +458,8 @@ class ChangeLog(ABC):
     async def wait_for_change(self, namespace: str, after_revision: int) -> None:
         """Return when the namespace's revision is above `after_revision`, or when it was deleted.
 
-        MUST cost nothing while nothing changes, and MUST be cancellable.
+        While nothing changes it MUST cost no more than one query now and then that all who wait share,
+        however many they are. It MUST be cancellable.
         """
 
 
@@ -421,15 +467,20 @@ class NamespaceStore(ABC):
     """Namespaces as a whole."""
 
     @abstractmethod
-    async def namespace(self, namespace: str) -> NamespaceInfo | None:
-        """Return what a namespace holds; None when nothing was ever written to it."""
+    async def namespace(self, namespace: str, *, fresh: bool = True) -> NamespaceInfo | None:
+        """Return what a namespace holds; None when nothing was ever written to it.
+
+        Unless `fresh`, the answer may be as old as what this process last saw of it, by a read or a write.
+        """
 
     @abstractmethod
     async def scan_namespaces(self, prefix: str, after: str, limit: int) -> list[NamespaceInfo]:
         """Return up to `limit` namespaces whose name has the prefix and is above `after`, by name."""
 
     @abstractmethod
-    async def record_request(self, namespace: str, receipt: Receipt, request: RequestKey) -> Receipt:
+    async def record_request(
+        self, namespace: str, receipt: Receipt, request: RequestKey, *, by: Caller = ANYBODY
+    ) -> Receipt:
         """Keep the receipt of a request that writes nothing of its own, with the namespace's revision in it;
         or return the one there is. It is no change."""
 
@@ -438,14 +489,16 @@ class NamespaceStore(ABC):
         """Return how the vectors of a namespace are searched at present, without loading anything."""
 
     @abstractmethod
-    async def reset(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
+    async def reset(
+        self, namespace: str, *, request: RequestKey | None = None, by: Caller = ANYBODY
+    ) -> Receipt:
         """Remove items, states and history as one change, which MUST be the first of the new history.
 
         The revision goes on; dimension and model are forgotten. The receipt has both counts.
         """
 
     @abstractmethod
-    async def delete_namespace(self, namespace: str) -> Receipt:
+    async def delete_namespace(self, namespace: str, *, by: Caller = ANYBODY) -> Receipt:
         """Remove everything of a namespace, its revision and requests too. MUST raise NotFound."""
 
     @abstractmethod

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from memory_service.data_model import (
     CLIENT_MODEL,
+    ChangeType,
     HeldWrite,
+    ItemKind,
     ItemWrite,
     NamespaceInfo,
+    OnDuplicate,
     Receipt,
     RequestKey,
+    Since,
+    StateWrite,
     VectorFill,
 )
-from memory_service.errors import Conflict, FailedPrecondition, InvalidArgument
+from memory_service.errors import AlreadyExists, Conflict, FailedPrecondition, InvalidArgument
 from memory_service.records.base import ModelMismatch
+
+S = TypeVar("S")
+_OF_ITEMS = frozenset(
+    (ChangeType.ITEM_ADDED, ChangeType.ITEM_UPDATED, ChangeType.ITEM_DELETED, ChangeType.ITEM_EXPIRED)
+)
 
 
 class VectorRule:
@@ -96,10 +107,61 @@ def same_request(held: HeldWrite, other: HeldWrite) -> bool:
     return True
 
 
-def check_expected(write: ItemWrite, revision: int) -> None:
-    """Refuse a write whose item, at this revision or 0 for none, is not as the writer knew it."""
-    if write.expected_revision is not None and write.expected_revision != revision:
-        raise Conflict.revision(write.item.id, write.expected_revision, revision)
+def check_unchanged(
+    since: Since, revision: int, changes: Iterable[tuple[ChangeType, str, ItemKind | None]]
+) -> None:
+    """Refuse a write where one of the changes since a revision counts; the namespace is at `revision`.
+
+    Each has its type, its subject, and the kind of an item that is still there.
+    """
+    if revision < since.revision or any(_counts(since, *change) for change in changes):
+        raise Conflict.changed_since(since.revision, revision)
+
+
+def _counts(since: Since, change: ChangeType, subject: str, kind: ItemKind | None) -> bool:
+    if change not in _OF_ITEMS:
+        return change is ChangeType.RESET
+    if kind is None:
+        return subject in since.ids or (since.removals and bool(since.kinds))
+    return subject in since.ids or kind in since.kinds
+
+
+def choose(
+    namespace: str,
+    writes: Sequence[ItemWrite],
+    stored: Callable[[ItemWrite], tuple[S | None, int]],
+    on_duplicate: OnDuplicate,
+    rule: VectorRule,
+) -> list[tuple[int, S | None, bool]]:
+    """Return the places of the writes to apply, each with what is stored and whether it waits for a vector.
+
+    `stored` returns what there is of the item of a write, and its revision: 0 of one that is expired or not
+    there. Raises Conflict, AlreadyExists, and what `VectorRule.take` does.
+    """
+    chosen: list[tuple[int, S | None, bool]] = []
+    seen: set[str] = set()
+    for at, write in enumerate(writes):
+        item_id = write.item.id
+        present, revision = stored(write)
+        if write.expected_revision is not None and write.expected_revision != revision:
+            raise Conflict.revision(item_id, write.expected_revision, revision)
+        exists = item_id in seen or revision > 0
+        if exists and on_duplicate is OnDuplicate.FAIL:
+            raise AlreadyExists(namespace, item_id)
+        if not exists or on_duplicate is OnDuplicate.REPLACE:
+            seen.add(item_id)
+            chosen.append((at, present, rule.take(write)))
+    return chosen
+
+
+def check_new_states(states: Sequence[StateWrite], version: Callable[[StateWrite], int]) -> None:
+    """Raise Conflict when one of these keys exists, at `version`, or is there twice."""
+    seen: set[str] = set()
+    for state in states:
+        current = version(state) or int(state.key in seen)
+        if current:
+            raise Conflict.version(state.key, 0, current)
+        seen.add(state.key)
 
 
 def copy_vector(vector: np.ndarray) -> np.ndarray:

@@ -69,6 +69,8 @@ def open_store(config: Config) -> Store:
         history_us=history_us,
         space=space,
         namespace_bytes_max=room,
+        queued_writes_max=config.limits.queued_writes_max,
+        waiting_searches_max=config.limits.waiting_searches_max,
     )
 
 

@@ -16,7 +16,6 @@ from memory_service.errors import Overloaded
 from memory_service.indexes.search import LongSearch, begin_long
 from memory_service.indexes.view import NamespaceView
 from memory_service.indexes.word_scoring import Scratch
-from memory_service.limits import Limits
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.deadline import remaining_s
 from memory_service.runtime.fair_queue import FairQueue
@@ -24,7 +23,6 @@ from memory_service.runtime.yielding import aside
 
 LONG_POSTINGS = 50_000
 """What goes through more takes above about a millisecond: that costs more than to change threads for it."""
-WAITING_SEARCHES_MAX = Limits.waiting_searches_max
 # What a search takes until it is known.
 _FIRST_SEARCH_S = 0.002
 _SMOOTHING = 0.2
@@ -35,7 +33,8 @@ _Waiting = tuple[NamespaceView, SearchQuery, asyncio.Future[Hits]]
 class LongSearches:
     """For one event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, waiting_max: int) -> None:
+        self._waiting_max = waiting_max
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
         self._scratch = Scratch()
         self._turns = FairQueue[NamespaceView, _Waiting]()
@@ -60,15 +59,15 @@ class LongSearches:
         """Refuse this one, or one that waits, where there is no room for both."""
         ahead = self._running + self._turns.ahead_of(owner)
         if caller_waits_s is not None and ahead * self._search_s > caller_waits_s / 2:
-            raise _overloaded()
-        if len(self._turns) < WAITING_SEARCHES_MAX:
+            raise self._overloaded()
+        if len(self._turns) < self._waiting_max:
             return
         pushed_out = self._turns.push_out_for(owner)
         if pushed_out is None:
-            raise _overloaded()
+            raise self._overloaded()
         answer = pushed_out[2]
         if not answer.done():
-            answer.set_exception(_overloaded())
+            answer.set_exception(self._overloaded())
 
     def _next(self) -> None:
         self._running = False
@@ -105,6 +104,5 @@ class LongSearches:
             answer.set_result(work.result())
         self._next()
 
-
-def _overloaded() -> Overloaded:
-    return Overloaded("waiting_searches_max", WAITING_SEARCHES_MAX)
+    def _overloaded(self) -> Overloaded:
+        return Overloaded("waiting_searches_max", self._waiting_max)

@@ -23,9 +23,9 @@ class SearchQueue:
     is to read the matrix. A query that takes long goes its own way, see `LongSearches`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, waiting_searches_max: int) -> None:
         self._waiting: list[tuple[NamespaceView, Waiting]] = []
-        self._long = LongSearches()
+        self._long = LongSearches(waiting_searches_max)
 
     async def search(self, view: NamespaceView, query: SearchQuery) -> Hits:
         """Return what the view finds; raises Overloaded where it takes long and too many others do."""

@@ -64,12 +64,30 @@ async def store(stores: Stores) -> Store:
     return await stores.open()
 
 
+def _with(store: Store, capability: str) -> Store:
+    if not getattr(store.capabilities, capability):
+        pytest.skip(f"needs a store with the capability `{capability}`")
+    return store
+
+
 @pytest.fixture
 def durable_store(store: Store) -> Store:
     """An open, empty store that outlives its process."""
-    if not store.capabilities.durable:
-        pytest.skip("needs a store with the capability `durable`")
-    return store
+    return _with(store, "durable")
+
+
+@pytest.fixture
+def file_store(store: Store) -> Store:
+    """An open, empty store whose files a test may open."""
+    return _with(store, "files")
+
+
+@pytest.fixture
+def sole_store(durable_store: Store) -> Store:
+    """An open, empty store that outlives its process, and that one process has for itself."""
+    if durable_store.capabilities.shared:
+        pytest.skip("needs a store without the capability `shared`")
+    return durable_store
 
 
 @pytest.fixture
@@ -81,6 +99,4 @@ def reopen(stores: Stores, durable_store: Store) -> Reopen:
 @pytest.fixture
 def backup_store(store: Store) -> Store:
     """An open, empty store that can be backed up."""
-    if not store.capabilities.backup:
-        pytest.skip("needs a store with the capability `backup`")
-    return store
+    return _with(store, "backup")

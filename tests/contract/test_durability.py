@@ -298,34 +298,34 @@ async def test_a_killed_process_loses_nothing_that_it_acknowledged(
     assert repeated.replayed
 
 
-async def test_a_second_store_on_the_same_folder_is_refused(durable_store: Store, stores: Stores) -> None:
-    await durable_store.add_items(NS, [build_write("a")])
+async def test_a_second_store_on_the_same_folder_is_refused(sole_store: Store, stores: Stores) -> None:
+    await sole_store.add_items(NS, [build_write("a")])
     # Twice: a lock of the operating system may be lost when its file is closed by who was refused.
     for _ in range(2):
         second = stores.case.make(stores.data_dir)
         with pytest.raises(CannotOpen):
             await second.open()
-    await durable_store.add_items(NS, [build_write("b")])
-    assert await scan_ids(durable_store) == ["a", "b"]
+    await sole_store.add_items(NS, [build_write("b")])
+    assert await scan_ids(sole_store) == ["a", "b"]
     store = await stores.reopen()
     assert await scan_ids(store) == ["a", "b"]
 
 
 async def test_a_second_process_on_the_same_folder_is_refused(
-    durable_store: Store, case: StoreCase, stores: Stores
+    sole_store: Store, case: StoreCase, stores: Stores
 ) -> None:
-    await durable_store.add_items(NS, [build_write("a")])
+    await sole_store.add_items(NS, [build_write("a")])
     with _writer(case, stores.data_dir) as process:
         out, _ = process.communicate()
     assert process.returncode == 1
     assert out == ""
-    assert await scan_ids(durable_store) == ["a"]
+    assert await scan_ids(sole_store) == ["a"]
 
 
 async def test_damaged_records_are_refused_and_not_taken_for_none(
-    durable_store: Store, stores: Stores, tmp_path: Path
+    file_store: Store, stores: Stores, tmp_path: Path
 ) -> None:
-    await durable_store.add_items(NS, [build_write(f"i{n}") for n in range(50)])
+    await file_store.add_items(NS, [build_write(f"i{n}") for n in range(50)])
     await stores.close()
     shutil.copytree(stores.data_dir, tmp_path / "whole")
     for path in [path for path in stores.data_dir.iterdir() if path.is_file()]:

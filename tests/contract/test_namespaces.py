@@ -67,6 +67,16 @@ async def test_a_namespace_begins_with_its_first_write_not_with_a_read(store: St
     assert (await _info(store)).name == NS
 
 
+async def test_what_a_process_has_written_it_has_seen(store: Store) -> None:
+    assert await store.namespace(NS, fresh=False) is None
+    await _fill(store)
+    assert await store.namespace(NS, fresh=False) == await store.namespace(NS)
+    await store.reset(NS)
+    assert await store.namespace(NS, fresh=False) == await store.namespace(NS)
+    await store.delete_namespace(NS)
+    assert await store.namespace(NS, fresh=False) is None
+
+
 async def test_info_counts_what_is_there(store: Store) -> None:
     await _fill(store)
     await store.add_items(NS, [build_write("d"), build_write("e", "x", axis_vector(3))])

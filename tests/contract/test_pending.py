@@ -444,13 +444,13 @@ async def test_moves_fills_and_searches_at_the_same_time_never_mix(store: Store)
 
 
 async def test_data_from_before_vectors_could_wait_is_kept(
-    durable_store: Store, stores: Stores, reopen: Reopen
+    file_store: Store, stores: Stores, reopen: Reopen
 ) -> None:
-    ids = await add_vectors(durable_store, random_vectors(100, 4))
-    await durable_store.add_items(NS, [build_write("none", "kiwi")])
+    ids = await add_vectors(file_store, random_vectors(100, 4))
+    await file_store.add_items(NS, [build_write("none", "kiwi")])
     live = dict(zip(ids, random_vectors(100, 4), strict=True))
-    await durable_store.flush()
-    before = await info_of(durable_store)
+    await file_store.flush()
+    before = await info_of(file_store)
     await stores.close()
     make_older(stores.data_dir, 2)
     store = await reopen()

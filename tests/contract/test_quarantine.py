@@ -160,21 +160,17 @@ async def test_what_is_held_outlives_the_process(store: Store, reopen: Reopen) -
     assert await store.hold(NS, [_held("b", request=RequestKey("r", b"1"))]) == [held]
 
 
-async def test_backups_have_what_is_held(store: Store, stores: Stores) -> None:
-    if not store.capabilities.backup:
-        pytest.skip("needs a store with the capability `backup`")
-    await store.hold(NS, [_held("a")])
-    await store.backup("b", lambda done, total: None)
+async def test_backups_have_what_is_held(backup_store: Store, stores: Stores) -> None:
+    await backup_store.hold(NS, [_held("a")])
+    await backup_store.backup("b", lambda done, total: None)
     restored = await stores.open(stores.data_dir / "backups" / "b")
     assert await _ids(restored) == ["a"]
 
 
-async def test_nothing_of_what_was_dropped_stays_in_the_files(store: Store, stores: Stores) -> None:
-    if not store.capabilities.durable:
-        pytest.skip("needs a store with the capability `durable`")
-    await store.hold(NS, [_held("a", body=b"plaintext of the heron" * 500)])
-    await store.drop_held(NS, "a")
-    await store.flush()
+async def test_nothing_of_what_was_dropped_stays_in_the_files(file_store: Store, stores: Stores) -> None:
+    await file_store.hold(NS, [_held("a", body=b"plaintext of the heron" * 500)])
+    await file_store.drop_held(NS, "a")
+    await file_store.flush()
     files = [path for path in stores.data_dir.rglob("*") if path.is_file()]
     assert files
     assert not any(b"plaintext of the heron" in path.read_bytes() for path in files)

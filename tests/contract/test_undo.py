@@ -41,7 +41,7 @@ from memory_service.data_model import (
 )
 from memory_service.errors import FailedPrecondition
 from memory_service.records.base import HISTORY_US, Store
-from memory_service.runtime.caller import ANYBODY, Caller, set_caller
+from memory_service.runtime.caller import Caller
 
 ADA = Provenance("ada", "key-1", trust=0.9)
 MALLORY = Provenance("mallory", "key-2", SourceKind.WEB, "https://example.com/", ("p",), "m", 0.2)
@@ -230,14 +230,11 @@ async def test_states_are_undone_likewise(store: Store) -> None:
 async def test_deletions_are_counted_for_who_made_them(store: Store) -> None:
     await _put(store, *(_by(ADA, f"i{n}", "kiwi") for n in range(4)))
     await store.save_state(NS, build_state("s", 1, NOW))
-    set_caller(Caller("mallory", "key-2", ("*",), frozenset()))
-    try:
-        await store.delete_item(NS, "i0", now_us=NOW)
-        await store.add_items(NS, [], removals=["i1", "none"])
-        await store.delete_state(NS, "s", now_us=NOW)
-        await store.clear_states(NS)
-    finally:
-        set_caller(ANYBODY)
+    mallory = Caller("mallory", "key-2", ("*",), frozenset())
+    await store.delete_item(NS, "i0", now_us=NOW, by=mallory)
+    await store.add_items(NS, [], removals=["i1", "none"], by=mallory)
+    await store.delete_state(NS, "s", now_us=NOW, by=mallory)
+    await store.clear_states(NS, by=mallory)
     await store.delete_item(NS, "i2", now_us=NOW)
     assert await store.count_removals(NS, BY_MALLORY) == 4
     assert await store.count_removals(NS, WritesBy(NOW, "mallory", "key-1")) == 0
@@ -265,17 +262,17 @@ async def test_what_is_forgotten_leaves_no_version_behind(store: Store) -> None:
 
 @pytest.mark.parametrize("forget", ["delete", "reset", "namespace"])
 async def test_the_tables_hold_no_version_of_what_was_forgotten(
-    stores: Stores, durable_store: Store, forget: str
+    stores: Stores, file_store: Store, forget: str
 ) -> None:
-    await _put(durable_store, _by(ADA, "a", "secret"))
-    await durable_store.save_state(NS, build_state("s", "secret", NOW, provenance=ADA))
-    await _put(durable_store, _by(ADA, "a", "kiwi", 2))
-    await durable_store.save_state(NS, build_state("s", "kiwi", NOW + SECOND, provenance=ADA))
+    await _put(file_store, _by(ADA, "a", "secret"))
+    await file_store.save_state(NS, build_state("s", "secret", NOW, provenance=ADA))
+    await _put(file_store, _by(ADA, "a", "kiwi", 2))
+    await file_store.save_state(NS, build_state("s", "kiwi", NOW + SECOND, provenance=ADA))
     if forget == "delete":
-        await durable_store.delete_item(NS, "a", now_us=NOW)
-        await durable_store.delete_state(NS, "s", now_us=NOW)
+        await file_store.delete_item(NS, "a", now_us=NOW)
+        await file_store.delete_state(NS, "s", now_us=NOW)
     else:
-        await (durable_store.reset(NS) if forget == "reset" else durable_store.delete_namespace(NS))
+        await (file_store.reset(NS) if forget == "reset" else file_store.delete_namespace(NS))
     await stores.close()
     with contextlib.closing(sqlite3.connect(stores.data_dir / "records.db")) as database:
         for table in ("item_history", "state_history"):

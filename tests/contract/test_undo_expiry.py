@@ -176,11 +176,11 @@ async def test_it_goes_with_what_is_forgotten_as_a_whole(store: Store, forget: s
 
 
 async def test_it_is_told_of_after_a_restart_and_nothing_else_is_kept(
-    stores: Stores, durable_store: Store, reopen: Reopen
+    stores: Stores, file_store: Store, reopen: Reopen
 ) -> None:
-    await _put(durable_store, "a", ADA, 1, text="secret")
-    await _put(durable_store, "a", MALLORY, 5, 10, text="secret")
-    await _sweep(durable_store, 10)
+    await _put(file_store, "a", ADA, 1, text="secret")
+    await _put(file_store, "a", MALLORY, 5, 10, text="secret")
+    await _sweep(file_store, 10)
     store = await reopen()
     assert await _told(store, MALLORY) == 2
     await stores.close()

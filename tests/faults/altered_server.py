@@ -26,8 +26,8 @@ from jwt import api_jwt
 
 from memory_service.cli import main
 from memory_service.domain.change_feed import ChangeFeed
-from memory_service.records import sqlite
 from memory_service.records.sqlite import commit_queue, state_writes, store
+from memory_service.records.sqlite import connection as sqlite
 from memory_service.records.sqlite.store import SqliteStore
 from memory_service.runtime import clock, files
 from memory_service.server import server

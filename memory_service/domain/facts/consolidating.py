@@ -177,20 +177,19 @@ class FactConsolidating:
         self, namespace: str, done: Consolidated, request: Answering[Consolidated] | None
     ) -> None:
         """Write what was decided, but for the groups that were changed by another call meanwhile."""
-        async with self._parts.lock(namespace):
-            for _ in range(_TRIES):
-                # Also here: the first call may have been under way when this one came.
-                await check_new(self._parts.store, namespace, request)
-                acted = await self._unchanged(namespace, done)
-                if not acted:
-                    await self._saving.without_writing(namespace, done, request)
-                    return
-                try:
-                    await self._write(namespace, done, acted, request)
-                    return
-                except Conflict as error:
-                    conflict = error
-            raise conflict
+        for _ in range(_TRIES):
+            # Also here: the first call may have been under way when this one came.
+            await check_new(self._parts.store, namespace, request)
+            acted = await self._unchanged(namespace, done)
+            if not acted:
+                await self._saving.without_writing(namespace, done, request)
+                return
+            try:
+                await self._write(namespace, done, acted, request)
+                return
+            except Conflict as error:
+                conflict = error
+        raise conflict
 
     async def _write(
         self,

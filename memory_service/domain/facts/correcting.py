@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import msgspec
 
-from memory_service.data_model import Receipt, RequestKey
+from memory_service.data_model import Receipt, RequestKey, Since
 from memory_service.deciders.base import EXPLICIT_REQUEST, Adjustment, Deciding, Importance
 from memory_service.decisions import DecidedBy
 from memory_service.domain.answers import Answering, check_new
@@ -74,9 +75,9 @@ class FactCorrecting:
             await check_new(self._parts.store, namespace, request)
             return await self._plan(namespace, correction, content, deciding)
 
-        async def write(planned: Planned) -> Saved:
+        async def write(planned: Planned, since: Since) -> Saved:
             planned.saved.rephrased_by, planned.saved.deciding = rephrased_by, deciding
-            return await self._write(namespace, planned, request)
+            return await self._write(namespace, planned, since, request)
 
         slow = bool(deciding.model) and "content" in correction.fields
         return await self._parts.settle(namespace, plan, write, slow=slow)
@@ -120,7 +121,9 @@ class FactCorrecting:
         saved.memory = await _corrected(current, correction, content, deciding)
         return Planned(saved, [current])
 
-    async def _write(self, namespace: str, planned: Planned, request: Answering[Saved] | None) -> Saved:
+    async def _write(
+        self, namespace: str, planned: Planned, since: Since, request: Answering[Saved] | None
+    ) -> Saved:
         """Write what was planned: over the memory in `planned.ended`; empty: nothing is to be written."""
         saved = planned.saved
         if not planned.ended or saved.memory is None:
@@ -131,7 +134,9 @@ class FactCorrecting:
         def finish(added: Added) -> None:
             saved.revision, saved.degraded = added.receipt.revision, added.degraded
 
-        await self._saving.write_all(namespace, new, kept, saved, request, finish, corrected=True)
+        await self._saving.write_all(
+            namespace, new, kept, saved, request, finish, unchanged=since, corrected=True
+        )
         return saved
 
     # --- deleting -------------------------------------------------------------------------------
@@ -150,16 +155,19 @@ class FactCorrecting:
         self._parts.checks.item_id(memory_id)
         if request is not None:
             self._parts.checks.request_id(request.id)
-        async with self._parts.lock(namespace):
+        async with self._parts.turn(namespace):
             for _ in range(_TRIES):
                 # Also here: the first call may have been under way when this one came.
                 receipt = await self._parts.store.find_receipt(namespace, request) if request else None
                 if receipt is not None:
                     return receipt
+                since = replace(await self._parts.since(namespace), ids=frozenset({memory_id}))
                 removed = await self._removed(namespace, memory_id, expected_version, include_history)
                 orphans = await self._orphans(namespace, removed)
                 try:
-                    added = await self._saving.write(namespace, [], orphans, request, sorted(removed))
+                    added = await self._saving.write(
+                        namespace, [], orphans, request, sorted(removed), unchanged=since
+                    )
                     return added.receipt
                 except Conflict as error:
                     conflict = error

@@ -7,7 +7,7 @@ from functools import partial
 
 import msgspec
 
-from memory_service.data_model import ChatMessage, Item, Role
+from memory_service.data_model import ChatMessage, Item, Role, Since
 from memory_service.deciders.base import CONTENT_CHARS_MAX, CONTENT_CHARS_MIN, Deciding
 from memory_service.decisions import DecidedBy
 from memory_service.domain.answers import Answering, check_new
@@ -77,8 +77,8 @@ class FactExtracting:
             await check_new(self._parts.store, namespace, request)
             return await self._plan(namespace, found, asked, deciding)
 
-        async def write(plans: Plans) -> Extracted:
-            await self._write(namespace, plans, asked, request, extracted)
+        async def write(plans: Plans, since: Since) -> Extracted:
+            await self._write(namespace, plans, since, asked, request, extracted)
             return extracted
 
         return await self._parts.settle(namespace, plan, write, slow=bool(deciding.model))
@@ -167,6 +167,7 @@ class FactExtracting:
         self,
         namespace: str,
         plans: Plans,
+        since: Since,
         asked: Extraction,
         request: Answering[Extracted] | None,
         extracted: Extracted,
@@ -194,7 +195,7 @@ class FactExtracting:
         def finish(added: Added) -> None:
             extracted.revision, extracted.degraded = added.receipt.revision, added.degraded
 
-        await self._saving.write_all(namespace, new, ended, extracted, request, finish)
+        await self._saving.write_all(namespace, new, ended, extracted, request, finish, unchanged=since)
 
     async def _as_would_be(
         self, namespace: str, fact: Found, planned: Planned, pending: set[str], deciding: Deciding

@@ -14,8 +14,8 @@ from memory_service.domain.facts.prompt_block import without_recalled
 from memory_service.tokens import estimate_tokens
 
 FACTS_MAX = 200
-"""Facts that one call takes. Twice as many take twice as long to compare with what is known, and their
-namespace is locked for so long."""
+"""Facts that one call takes. Twice as many take twice as long to compare with what is known; who else saves
+facts of the namespace waits for so long."""
 _TOKENS_AT_ONCE = 6000
 
 

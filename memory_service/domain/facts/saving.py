@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
-from memory_service.data_model import OnDuplicate, RequestKey
+from memory_service.data_model import OnDuplicate, RequestKey, Since
 from memory_service.deciders.base import (
     CONTENT_CHARS_MAX,
     CONTENT_CHARS_MIN,
@@ -62,9 +63,9 @@ class FactSaving:
             await check_new(self._parts.store, namespace, request)
             return await self.plan(namespace, draft, content, deciding)
 
-        async def write(planned: Planned) -> Saved:
+        async def write(planned: Planned, since: Since) -> Saved:
             planned.saved.rephrased_by, planned.saved.deciding = rephrased_by, deciding
-            return await self._write(namespace, planned, request)
+            return await self._write(namespace, planned, since, request)
 
         slow = bool(deciding.model)
         return await self._parts.settle(namespace, plan, write, slow=slow)
@@ -179,7 +180,9 @@ class FactSaving:
             saved.outcome = Outcome.SUPERSEDED
         return Planned(saved, ended)
 
-    async def _write(self, namespace: str, planned: Planned, request: Answering[Saved] | None) -> Saved:
+    async def _write(
+        self, namespace: str, planned: Planned, since: Since, request: Answering[Saved] | None
+    ) -> Saved:
         saved = planned.saved
         if saved.memory is None:
             return await self.without_writing(namespace, saved, request)
@@ -188,7 +191,9 @@ class FactSaving:
             saved.revision = added.receipt.revision
             saved.degraded = [*saved.degraded, *(d for d in added.degraded if d not in saved.degraded)]
 
-        await self.write_all(namespace, [saved.memory], saved.superseded, saved, request, finish)
+        await self.write_all(
+            namespace, [saved.memory], saved.superseded, saved, request, finish, unchanged=since
+        )
         return saved
 
     async def without_writing(self, namespace: str, result: D, request: Answering[D] | None) -> D:
@@ -211,6 +216,7 @@ class FactSaving:
         request: Answering[D] | None,
         finish: Callable[[Added], None],
         *,
+        unchanged: Since | None = None,
         corrected: bool = False,
     ) -> None:
         """Write memories for a result, as `write` does, and keep the answer of its request with them.
@@ -224,7 +230,9 @@ class FactSaving:
                 request.tell(added.receipt, result)
 
         key = None if request is None else request.key
-        added = await self.write(namespace, new, changed, key, corrected=corrected, complete=complete)
+        added = await self.write(
+            namespace, new, changed, key, unchanged=unchanged, corrected=corrected, complete=complete
+        )
         if added.receipt.replayed:
             raise Repeated(added.receipt)
         finish(added)
@@ -237,6 +245,7 @@ class FactSaving:
         request: RequestKey | None,
         removals: Sequence[str] = (),
         *,
+        unchanged: Since | None = None,
         corrected: bool = False,
         complete: Complete | None = None,
     ) -> Added:
@@ -245,6 +254,9 @@ class FactSaving:
         The memories get the id, revision, time and provenance of their write, before `complete` is called.
         `corrected` tells that it is a caller who says something else in the next versions.
         """
+        if unchanged is not None:
+            named = {memory.fact.superseded_by for memory in new} - {""}
+            unchanged = replace(unchanged, ids=unchanged.ids | named)
         memories = (*new, *changed)
         kept = [draft_of(m, keep_vector=True) for m in changed]
         for draft in kept:
@@ -270,6 +282,7 @@ class FactSaving:
             on_duplicate=OnDuplicate.REPLACE,
             request=request,
             bounded=True,
+            unchanged=unchanged,
             complete=note_first,
         )
         if not added.receipt.replayed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeVar
@@ -23,19 +23,21 @@ from memory_service.data_model import (
     IndexInfo,
     Item,
     ItemFilter,
+    ItemKind,
     ItemWrite,
     NamespaceInfo,
     OnDuplicate,
     Receipt,
     RequestKey,
     SearchQuery,
+    Since,
     StateEntry,
     StateWrite,
     UndoStep,
     VectorFill,
     WritesBy,
 )
-from memory_service.errors import AlreadyExists, Conflict, NotFound, Unsupported
+from memory_service.errors import Conflict, NotFound, Unsupported
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.search import search
@@ -51,13 +53,15 @@ from memory_service.records.in_memory.history import History
 from memory_service.records.in_memory.requests import Requests
 from memory_service.records.rules import (
     VectorRule,
-    check_expected,
     check_fills,
     check_move,
+    check_new_states,
+    check_unchanged,
+    choose,
     copy_vector,
     same_request,
 )
-from memory_service.runtime.caller import present_caller
+from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.clock import now_us
 
 T = TypeVar("T")
@@ -91,6 +95,12 @@ class _Namespace:
         self.changes.append(Change(kind, self.revision, subject))
         return self.revision
 
+    def changes_since(self, revision: int) -> Iterator[tuple[ChangeType, str, ItemKind | None]]:
+        """Each change since a revision, with its subject and the kind that the item has now."""
+        for change in self.changes[bisect_right(self.changes, revision, key=lambda c: c.revision) :]:
+            item = self.items.get(change.subject)
+            yield change.type, change.subject, item.kind if item else None
+
     def info(self) -> NamespaceInfo:
         return NamespaceInfo(
             self.name, self.uid, self.revision, len(self.items), len(self.states), len(self.vectors),
@@ -101,7 +111,7 @@ class _Namespace:
 class InMemoryStore(Store):
     """Keeps everything in dictionaries. Every write is one step of the event loop, hence atomic."""
 
-    capabilities = Capabilities(durable=False, backup=False)
+    capabilities = Capabilities(durable=False, backup=False, shared=False, files=False)
 
     def __init__(
         self,
@@ -141,6 +151,8 @@ class InMemoryStore(Store):
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
         released: str = "",
+        unchanged: Since | None = None,
+        by: Caller = ANYBODY,
     ) -> Receipt:
         found = self._begin(namespace)
         if released and released not in found.held:
@@ -151,33 +163,22 @@ class InMemoryStore(Store):
         # What goes may leave changes behind in what stays: that, too, is forgetting.
         if len(writes) > len(removals) or states:
             self._check_room(found)
+        if unchanged is not None:
+            check_unchanged(unchanged, found.revision, found.changes_since(unchanged.revision))
         rule = VectorRule(found.dimension, found.model)
-        chosen: list[tuple[ItemWrite, bool]] = []
-        seen: set[str] = set()
-        for write in writes:
-            item = write.item
-            stored = found.items.get(item.id)
-            live = stored is not None and not stored.expired(item.update_us)
-            check_expected(write, stored.revision if stored is not None and live else 0)
-            exists = item.id in seen or live
-            if exists and on_duplicate is OnDuplicate.FAIL:
-                raise AlreadyExists(namespace, item.id)
-            if exists and on_duplicate is OnDuplicate.SKIP:
-                continue
-            seen.add(item.id)
-            chosen.append((write, rule.take(write)))
+
+        def live(write: ItemWrite) -> tuple[None, int]:
+            stored = found.items.get(write.item.id)
+            return None, 0 if stored is None or stored.expired(write.item.update_us) else stored.revision
+
+        chosen = [(writes[at], waits) for at, _, waits in choose(namespace, writes, live, on_duplicate, rule)]
         if on_duplicate is OnDuplicate.FAIL:
-            keys: set[str] = set()
-            for state in states:
-                current = self._live_state(found, state.key, state.now_us)
-                if current or state.key in keys:
-                    raise Conflict.version(state.key, 0, current.version if current else 1)
-                keys.add(state.key)
+            check_new_states(states, lambda state: self._version(found, state))
         found.held.pop(released, None)
         removed = [found.items[item_id] for item_id in dict.fromkeys(removals) if item_id in found.items]
         for item in removed:
             self._remove(found, item, ChangeType.ITEM_DELETED)
-            self._note_removal(found)
+            self._note_removal(found, by)
         for write, waits in chosen:
             self._put(found, write, on_duplicate, waits)
         skipped_states = self._put_states(found, states, on_duplicate)
@@ -236,9 +237,9 @@ class InMemoryStore(Store):
                 stored, found.vectors.get(stored.id), found.vector_epoch, replaced_us, waits=waits
             )
 
-    def _note_removal(self, found: _Namespace) -> None:
+    def _note_removal(self, found: _Namespace, by: Caller) -> None:
         if self._history_us:
-            found.history.removals.append((now_us(), present_caller()))
+            found.history.removals.append((now_us(), by))
 
     def _store(self, found: _Namespace, write: ItemWrite, waits: bool) -> None:
         item = write.item
@@ -280,6 +281,7 @@ class InMemoryStore(Store):
         *,
         expected_revision: int | None = None,
         request: RequestKey | None = None,
+        by: Caller = ANYBODY,
     ) -> Receipt:
         found = self._begin(namespace)
         if request and (earlier := self._earlier(found, request)):
@@ -311,12 +313,13 @@ class InMemoryStore(Store):
         now_us: int,
         expected_revision: int | None = None,
         request: RequestKey | None = None,
+        by: Caller = ANYBODY,
     ) -> Receipt:
         found = self._begin(namespace)
         if request and (earlier := self._earlier(found, request)):
             return earlier
         self._remove(found, self._current(found, item_id, now_us, expected_revision), ChangeType.ITEM_DELETED)
-        self._note_removal(found)
+        self._note_removal(found, by)
         return self._commit(found, request, Receipt(found.revision, removed_count=1))
 
     async def get_items(
@@ -361,7 +364,7 @@ class InMemoryStore(Store):
         self._make_columns(found, item_filter)
         return scan(found.view, item_filter, limit, newest=newest)
 
-    async def record_uses(self, namespace: str, positions: Sequence[int]) -> None:
+    async def record_uses(self, namespace: str, positions: Sequence[int], *, by: Caller = ANYBODY) -> None:
         if (found := self._namespaces.get(namespace)) is not None:
             used = [position for position in positions if position in found.ids]
             found.use_counts.update(used)
@@ -397,7 +400,13 @@ class InMemoryStore(Store):
     # --- pending vectors ----------------------------------------------------------------------
 
     async def begin_reembedding(
-        self, namespace: str, model: str, dimension: int, *, replace_client_vectors: bool
+        self,
+        namespace: str,
+        model: str,
+        dimension: int,
+        *,
+        replace_client_vectors: bool,
+        by: Caller = ANYBODY,
     ) -> NamespaceInfo:
         found = self._namespaces.get(namespace)
         if found is None:
@@ -449,14 +458,14 @@ class InMemoryStore(Store):
     # --- state --------------------------------------------------------------------------------
 
     async def save_state(
-        self, namespace: str, write: StateWrite, *, request: RequestKey | None = None
+        self, namespace: str, write: StateWrite, *, request: RequestKey | None = None, by: Caller = ANYBODY
     ) -> Receipt:
         found = self._begin(namespace)
         if request and (earlier := self._earlier(found, request)):
             return earlier
         self._check_room(found)
         current = self._live_state(found, write.key, write.now_us)
-        version = current.version if current else 0
+        version = self._version(found, write)
         if write.expected_version is not None and write.expected_version != version:
             raise Conflict.version(write.key, write.expected_version, version)
         entry = self._save(found, write, current)
@@ -473,6 +482,10 @@ class InMemoryStore(Store):
     def _live_state(found: _Namespace, key: str, now_us: int) -> StateEntry | None:
         entry = found.states.get(key)
         return None if entry is None or (entry.expire_us is not None and entry.expire_us <= now_us) else entry
+
+    def _version(self, found: _Namespace, write: StateWrite) -> int:
+        current = self._live_state(found, write.key, write.now_us)
+        return current.version if current else 0
 
     def _save(self, found: _Namespace, write: StateWrite, current: StateEntry | None) -> StateEntry:
         if current is None and write.key in found.states:
@@ -532,6 +545,7 @@ class InMemoryStore(Store):
         now_us: int,
         expected_version: int | None = None,
         request: RequestKey | None = None,
+        by: Caller = ANYBODY,
     ) -> Receipt:
         found = self._begin(namespace)
         if request and (earlier := self._earlier(found, request)):
@@ -542,16 +556,18 @@ class InMemoryStore(Store):
         if expected_version is not None and expected_version != current.version:
             raise Conflict.version(key, expected_version, current.version)
         self._remove_state(found, key, ChangeType.STATE_DELETED)
-        self._note_removal(found)
+        self._note_removal(found, by)
         return self._commit(found, request, Receipt(found.revision, removed_state_count=1))
 
-    async def clear_states(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
+    async def clear_states(
+        self, namespace: str, *, request: RequestKey | None = None, by: Caller = ANYBODY
+    ) -> Receipt:
         found = self._begin(namespace)
         if request and (earlier := self._earlier(found, request)):
             return earlier
         removed = self._clear(found)
         found.log(ChangeType.STATE_CLEARED, "")
-        self._note_removal(found)
+        self._note_removal(found, by)
         return self._commit(found, request, Receipt(found.revision, removed_state_count=removed))
 
     @staticmethod
@@ -566,7 +582,9 @@ class InMemoryStore(Store):
 
     # --- quarantine ---------------------------------------------------------------------------
 
-    async def hold(self, namespace: str, held: Sequence[HeldWrite]) -> list[HeldWrite]:
+    async def hold(
+        self, namespace: str, held: Sequence[HeldWrite], *, by: Caller = ANYBODY
+    ) -> list[HeldWrite]:
         found = self._begin(namespace)
         kept = []
         for write in held:
@@ -584,16 +602,16 @@ class InMemoryStore(Store):
     async def held_write(self, namespace: str, held_id: str) -> HeldWrite | None:
         return self._held(namespace).get(held_id)
 
-    async def count_held(self, namespace: str, by: WritesBy | None = None) -> int:
-        return sum(by is None or write.by(by) for write in self._held(namespace).values())
+    async def count_held(self, namespace: str, whose: WritesBy | None = None) -> int:
+        return sum(whose is None or write.by(whose) for write in self._held(namespace).values())
 
-    async def drop_held(self, namespace: str, held_id: str) -> None:
+    async def drop_held(self, namespace: str, held_id: str, *, by: Caller = ANYBODY) -> None:
         if self._held(namespace).pop(held_id, None) is None:
             raise NotFound.quarantined(namespace, held_id)
 
-    async def drop_held_by(self, namespace: str, by: WritesBy) -> int:
+    async def drop_held_by(self, namespace: str, whose: WritesBy, *, by: Caller = ANYBODY) -> int:
         held = self._held(namespace)
-        ids = [held_id for held_id, write in held.items() if write.by(by)]
+        ids = [held_id for held_id, write in held.items() if write.by(whose)]
         for held_id in ids:
             del held[held_id]
         return len(ids)
@@ -605,7 +623,14 @@ class InMemoryStore(Store):
     # --- undoing ------------------------------------------------------------------------------
 
     async def undo_items(
-        self, namespace: str, by: WritesBy, after_position: int, limit: int, *, dry_run: bool
+        self,
+        namespace: str,
+        whose: WritesBy,
+        after_position: int,
+        limit: int,
+        *,
+        dry_run: bool,
+        by: Caller = ANYBODY,
     ) -> UndoStep:
         found, step = self._namespaces.get(namespace), UndoStep()
         if found is None:
@@ -613,11 +638,11 @@ class InMemoryStore(Store):
         touched = [
             item.position
             for item in found.items.values()
-            if item.position > after_position and found.history.has(item, by)
+            if item.position > after_position and found.history.has(item, whose)
         ]
         touched = sorted(touched)[:limit]
         for position in touched:
-            self._undo_item(found, found.items[found.ids[position]], by, step, dry_run)
+            self._undo_item(found, found.items[found.ids[position]], whose, step, dry_run)
         step.following = touched[-1] if len(touched) == limit else None
         if not dry_run:
             self._signal.fire(namespace)
@@ -639,7 +664,14 @@ class InMemoryStore(Store):
             self._replace(found, version.write(found.vector_epoch), item, waits)
 
     async def undo_states(
-        self, namespace: str, by: WritesBy, after_key: str, limit: int, *, dry_run: bool
+        self,
+        namespace: str,
+        whose: WritesBy,
+        after_key: str,
+        limit: int,
+        *,
+        dry_run: bool,
+        by: Caller = ANYBODY,
     ) -> UndoStep:
         found, step = self._namespaces.get(namespace), UndoStep()
         if found is None:
@@ -648,11 +680,11 @@ class InMemoryStore(Store):
         keys = [
             k
             for k, entry in found.states.items()
-            if k.encode() > after and found.history.has_state(entry, by)
+            if k.encode() > after and found.history.has_state(entry, whose)
         ]
         keys = sorted(keys, key=str.encode)[:limit]
         for key in keys:
-            self._undo_state(found, found.states[key], by, step, dry_run)
+            self._undo_state(found, found.states[key], whose, step, dry_run)
         step.following = keys[-1] if len(keys) == limit else None
         if not dry_run:
             self._signal.fire(namespace)
@@ -678,11 +710,13 @@ class InMemoryStore(Store):
                 revision=found.log(ChangeType.STATE_SAVED, entry.key),
             )
 
-    async def count_removals(self, namespace: str, by: WritesBy) -> int:
+    async def count_removals(self, namespace: str, whose: WritesBy) -> int:
         found = self._namespaces.get(namespace)
-        return 0 if found is None else found.history.count_removals(by)
+        return 0 if found is None else found.history.count_removals(whose)
 
-    async def record_request(self, namespace: str, receipt: Receipt, request: RequestKey) -> Receipt:
+    async def record_request(
+        self, namespace: str, receipt: Receipt, request: RequestKey, *, by: Caller = ANYBODY
+    ) -> Receipt:
         found = self._begin(namespace)
         if earlier := self._earlier(found, request):
             return earlier
@@ -711,7 +745,7 @@ class InMemoryStore(Store):
 
     # --- namespaces ---------------------------------------------------------------------------
 
-    async def namespace(self, namespace: str) -> NamespaceInfo | None:
+    async def namespace(self, namespace: str, *, fresh: bool = True) -> NamespaceInfo | None:
         found = self._namespaces.get(namespace)
         return found.info() if found else None
 
@@ -723,7 +757,9 @@ class InMemoryStore(Store):
         found = self._namespaces.get(namespace)
         return found.view.index_info() if found else IndexInfo()
 
-    async def reset(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
+    async def reset(
+        self, namespace: str, *, request: RequestKey | None = None, by: Caller = ANYBODY
+    ) -> Receipt:
         found = self._begin(namespace)
         if request and (earlier := self._earlier(found, request)):
             return earlier
@@ -740,7 +776,7 @@ class InMemoryStore(Store):
         receipt = Receipt(found.revision, removed_count=items, removed_state_count=states)
         return self._commit(found, request, receipt)
 
-    async def delete_namespace(self, namespace: str) -> Receipt:
+    async def delete_namespace(self, namespace: str, *, by: Caller = ANYBODY) -> Receipt:
         found = self._namespaces.pop(namespace, None)
         if found is None:
             raise NotFound.namespace(namespace)

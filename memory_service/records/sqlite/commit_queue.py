@@ -24,7 +24,6 @@ from typing import Any, Generic, TypeVar
 import structlog
 
 from memory_service.errors import MemoryServiceError, Overloaded, StorageFull, Unavailable
-from memory_service.limits import Limits
 from memory_service.records.sqlite.connection import (
     CHECKPOINT_PAGES,
     PAGE_BYTES,
@@ -39,7 +38,6 @@ from memory_service.records.sqlite.connection import (
     translated,
 )
 from memory_service.records.sqlite.disk_space import DiskSpace
-from memory_service.runtime.caller import present_caller
 from memory_service.runtime.failpoints import reach
 from memory_service.runtime.fair_queue import FairQueue
 from memory_service.runtime.files import InPlace
@@ -49,13 +47,16 @@ from memory_service.runtime.yielding import aside
 T = TypeVar("T")
 _log = structlog.get_logger(__name__)
 
+Owner = tuple[str, str]
+"""Of which caller a write is, "" where callers have no names, and of which namespace."""
+_NOBODY = ("", "")
+
 GROUP_WRITES_MAX = 256
 HEAVY_ITEMS = 64
 """A write of more than so many items and states is heavy."""
 # A commit costs as much as several writes do: few of them wait for those that the loop is about to bring.
 _TOGETHER = 24
 _QUIET_TURNS = 3
-QUEUED_WRITES_MAX = Limits.queued_writes_max
 # On a full disk the log must stay within what the ballast left.
 _TIGHT_CHECKPOINT_PAGES = 256
 _LOOK_AGAIN_S = 1.0
@@ -88,6 +89,8 @@ class CommitQueue:
         after_rollback: Callable[[], None],
         reader: Connection,
         in_place: InPlace | None = None,
+        *,
+        queued_writes_max: int,
     ) -> None:
         """`reader` is for the loop alone, and sees what is published and nothing else.
 
@@ -97,6 +100,7 @@ class CommitQueue:
         self._reader = reader
         self._in_place = in_place or InPlace()
         self._space = space
+        self._queued_writes_max = queued_writes_max
         self._before_commit = before_commit
         self._after_rollback = after_rollback
         self._loop = asyncio.get_running_loop()
@@ -125,13 +129,13 @@ class CommitQueue:
         apply: Callable[[Connection], T],
         publish: Callable[[T], None],
         *,
-        owner: str = "",
+        owner: Owner = _NOBODY,
         heavy: bool = False,
         shrinks: bool = False,
     ) -> T:
         """Apply a write and return what `apply` returned, once it is durable and published.
 
-        A caller's writes of an owner, which is a namespace, stay in their order.
+        The writes of an owner stay in their order.
         `shrinks`: it makes the records no larger, and is taken also when the disk is full. A caller that is
         cancelled leaves the write to go its way.
         """
@@ -141,10 +145,10 @@ class CommitQueue:
             raise Unavailable.storage()
         if self._space.tight and not shrinks:
             raise StorageFull
-        if len(self._turns) >= QUEUED_WRITES_MAX:
-            raise Overloaded("queued_writes_max", QUEUED_WRITES_MAX)
+        if len(self._turns) >= self._queued_writes_max:
+            raise Overloaded("queued_writes_max", self._queued_writes_max)
         write = _Write(apply, publish, self._loop.create_future(), heavy, shrinks)
-        return await aside(self._enqueue(write, (present_caller().name, owner)))
+        return await aside(self._enqueue(write, owner))
 
     async def record(self, apply: Callable[[Connection], T]) -> T:
         """Write something of the store's own, also while it closes."""
@@ -194,7 +198,7 @@ class CommitQueue:
     def _between(self, work: Callable[[Connection], T]) -> _Write[T]:
         return _Write(work, lambda _: None, self._loop.create_future(), heavy=True, alone=True)
 
-    def _enqueue(self, write: _Write[T], owner: tuple[str, str] = ("", "")) -> asyncio.Future[T]:
+    def _enqueue(self, write: _Write[T], owner: Owner = _NOBODY) -> asyncio.Future[T]:
         self._turns.put(owner, write)
         if not self._running:
             self._running = True

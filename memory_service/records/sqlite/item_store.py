@@ -14,6 +14,7 @@ from memory_service.data_model import (
     Receipt,
     RequestKey,
     SearchQuery,
+    Since,
     StateWrite,
 )
 from memory_service.indexes.neighbours import neighbours
@@ -28,7 +29,7 @@ from memory_service.records.sqlite.ledger import Outcome
 from memory_service.records.sqlite.rows import ITEM_COLUMNS, item_of
 from memory_service.records.sqlite.schema import key_of, vector_key
 from memory_service.records.sqlite.store_core import StoreCore
-from memory_service.runtime.caller import present_caller
+from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.yielding import each
 from memory_service.views.effects import Effect
 
@@ -57,22 +58,26 @@ class SqliteItemStore(StoreCore, ItemStore):
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
         released: str = "",
+        unchanged: Since | None = None,
+        by: Caller = ANYBODY,
     ) -> Receipt:
-        remover = present_caller()
-        heavy = len(writes) + len(states) + len(removals) > HEAVY_ITEMS
+        info = self._info(namespace) if unchanged else None
+        # How many changes have to be looked at, about.
+        behind = info.revision - unchanged.revision if info and unchanged else 0
+        heavy = len(writes) + len(states) + len(removals) + behind > HEAVY_ITEMS
         terms = await each(self._analyzer.item_terms, writes)
 
         def apply(db: Connection) -> Outcome:
             return item_writes.add_items(
                 db, self._ledger, namespace, writes, terms, states, removals, on_duplicate, request,
-                remover, released,
+                by, released, unchanged,
             )  # fmt: skip
 
         # What goes may leave changes behind in what stays: that, too, is forgetting.
         if len(writes) <= len(removals) and not states:
-            receipt = await self._write(namespace, apply, heavy=heavy, shrinks=True)
+            receipt = await self._write(namespace, by, apply, heavy=heavy, shrinks=True)
         else:
-            receipt = await self._grow(namespace, apply, request, heavy=heavy)
+            receipt = await self._grow(namespace, by, apply, request, heavy=heavy)
         if heavy:
             await self._views.index_added(namespace)
         return receipt
@@ -91,6 +96,7 @@ class SqliteItemStore(StoreCore, ItemStore):
         *,
         expected_revision: int | None = None,
         request: RequestKey | None = None,
+        by: Caller = ANYBODY,
     ) -> Receipt:
         terms = self._analyzer.item_terms(write)
 
@@ -99,7 +105,7 @@ class SqliteItemStore(StoreCore, ItemStore):
                 db, self._ledger, namespace, write, terms, expected_revision, request
             )
 
-        return await self._grow(namespace, apply, request)
+        return await self._grow(namespace, by, apply, request)
 
     async def delete_item(
         self,
@@ -109,15 +115,14 @@ class SqliteItemStore(StoreCore, ItemStore):
         now_us: int,
         expected_revision: int | None = None,
         request: RequestKey | None = None,
+        by: Caller = ANYBODY,
     ) -> Receipt:
-        remover = present_caller()
-
         def apply(db: Connection) -> Outcome:
             return item_writes.delete_item(
-                db, self._ledger, namespace, item_id, now_us, expected_revision, request, remover
+                db, self._ledger, namespace, item_id, now_us, expected_revision, request, by
             )
 
-        return await self._write(namespace, apply, shrinks=True)
+        return await self._write(namespace, by, apply, shrinks=True)
 
     async def get_items(
         self, namespace: str, ids: Sequence[str], *, with_embedding: bool = False
@@ -205,14 +210,14 @@ class SqliteItemStore(StoreCore, ItemStore):
         view = await self._views.get(namespace)
         return [Around()] * len(positions) if view is None else neighbours(view, positions, count, now_us)
 
-    async def record_uses(self, namespace: str, positions: Sequence[int]) -> None:
+    async def record_uses(self, namespace: str, positions: Sequence[int], *, by: Caller = ANYBODY) -> None:
         def publish(use_counts: dict[int, int]) -> None:
             self._views.publish(namespace, Effect(use_counts=use_counts))
 
         await self._queue.write(
             lambda db: item_writes.record_uses(db, self._ledger, namespace, positions),
             publish,
-            owner=namespace,
+            owner=(by.name, namespace),
             shrinks=True,
         )
 

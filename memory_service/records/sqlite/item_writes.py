@@ -9,14 +9,16 @@ import msgspec
 
 from memory_service.data_model import (
     ChangeType,
+    ItemKind,
     ItemWrite,
     OnDuplicate,
     Receipt,
     RequestKey,
+    Since,
     StateWrite,
 )
-from memory_service.errors import AlreadyExists, Conflict, NotFound
-from memory_service.records.rules import VectorRule, check_expected
+from memory_service.errors import Conflict, NotFound
+from memory_service.records.rules import VectorRule, check_new_states, check_unchanged, choose
 from memory_service.records.sqlite.connection import Connection, Row
 from memory_service.records.sqlite.history import (
     Remover,
@@ -39,7 +41,7 @@ from memory_service.records.sqlite.rows import (
     item_update_row,
 )
 from memory_service.records.sqlite.schema import PENDING, POSITION_MAX, key_of, vector_key
-from memory_service.records.sqlite.state_writes import check_new_states, live_state, put_state
+from memory_service.records.sqlite.state_writes import live_state, live_version, put_state
 from memory_service.views.effects import Effect
 
 
@@ -64,6 +66,25 @@ def _stored_of(db: Connection, book: Book, item_ids: Sequence[str]) -> dict[str,
     return {row[0]: row[1:] for row in rows}
 
 
+def _check_unchanged(db: Connection, book: Book | None, since: Since) -> None:
+    uid, revision = (book.uid, book.revision) if book else (0, 0)
+    changes: list[Row] = []
+    if revision > since.revision:
+        changes = db.execute(
+            "SELECT c.type, c.subject, i.id IS NOT NULL, i.facet ->> 'kind' FROM changes c"
+            " LEFT JOIN items i ON i.uid = ? AND i.id = c.subject WHERE c.key BETWEEN ? AND ?",
+            (uid, key_of(uid, since.revision + 1), key_of(uid, revision)),
+        ).fetchall()
+    check_unchanged(
+        since,
+        revision,
+        (
+            (ChangeType(c), subject, ItemKind(kind or 0) if there else None)
+            for c, subject, there, kind in changes
+        ),
+    )
+
+
 def add_items(
     db: Connection,
     ledger: Ledger,
@@ -76,6 +97,7 @@ def add_items(
     request: RequestKey | None,
     remover: Remover,
     released: str = "",
+    unchanged: Since | None = None,
 ) -> Outcome:
     """Add items; see `ItemStore.add_items`."""
     book = ledger.find(db, namespace)
@@ -85,33 +107,28 @@ def add_items(
         if released and book is not None:
             let_go(db, ledger, book, released)
         return before
+    if unchanged is not None:
+        _check_unchanged(db, book, unchanged)
     rule = VectorRule(book.dimension, book.model) if book else VectorRule(0, "")
-    chosen: list[tuple[ItemWrite, bytes, Row | None, bool]] = []
-    seen: set[str] = set()
-    for write, its_terms in zip(writes, terms, strict=True):
-        item = write.item
-        stored = None if write.new_id else _stored(db, book, item.id)
-        live = stored is not None and not expired(stored, item.update_us)
-        check_expected(write, stored[1] if stored is not None and live else 0)
-        exists = item.id in seen or live
-        if exists and on_duplicate is OnDuplicate.FAIL:
-            raise AlreadyExists(namespace, item.id)
-        if exists and on_duplicate is OnDuplicate.SKIP:
-            continue
-        seen.add(item.id)
-        chosen.append((write, its_terms, stored, rule.take(write)))
+
+    def stored_of(write: ItemWrite) -> tuple[Row | None, int]:
+        row = None if write.new_id else _stored(db, book, write.item.id)
+        return row, 0 if row is None or expired(row, write.item.update_us) else row[1]
+
+    chosen = choose(namespace, writes, stored_of, on_duplicate, rule)
     if on_duplicate is OnDuplicate.FAIL:
-        check_new_states(db, book, states)
+        check_new_states(states, lambda state: live_version(db, book, state))
     began = book is None
     book = ledger.find_or_begin(db, namespace)
     outcome = Outcome(Receipt(0, skipped_count=len(writes) - len(chosen)), began=began)
     if released:
         let_go(db, ledger, book, released)
     _remove_all(db, ledger, book, removals, outcome, remover)
-    for write, its_terms, stored, waits in chosen:
-        if len(seen) < len(chosen):
-            # One of them may be there by now: its id is in the batch more than once.
-            stored = _stored(db, book, write.item.id)
+    repeated = len({writes[at].item.id for at, _, _ in chosen}) < len(chosen)
+    for at, present, waits in chosen:
+        write, its_terms = writes[at], terms[at]
+        # One whose id is in the batch more than once may be there by now.
+        stored = _stored(db, book, write.item.id) if repeated else present
         _put(db, ledger, book, write, its_terms, stored, waits, outcome)
         outcome.receipt.add(write.item)
     for state in states:

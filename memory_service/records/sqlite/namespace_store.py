@@ -9,13 +9,14 @@ from memory_service.records.sqlite.connection import Connection
 from memory_service.records.sqlite.ledger import Outcome, earlier, finish
 from memory_service.records.sqlite.rows import NAMESPACE_COLUMNS, namespace_of
 from memory_service.records.sqlite.store_core import StoreCore
+from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.failpoints import reach
 
 
 class SqliteNamespaceStore(StoreCore, NamespaceStore):
     """They are known from the last commit, or by one row."""
 
-    async def namespace(self, namespace: str) -> NamespaceInfo | None:
+    async def namespace(self, namespace: str, *, fresh: bool = True) -> NamespaceInfo | None:
         return self._info(namespace)
 
     async def scan_namespaces(self, prefix: str, after: str, limit: int) -> list[NamespaceInfo]:
@@ -28,28 +29,33 @@ class SqliteNamespaceStore(StoreCore, NamespaceStore):
         rows = await self._read(lambda db: db.execute(statement, values).fetchall())
         return [namespace_of(row) for row in rows]
 
-    async def record_request(self, namespace: str, receipt: Receipt, request: RequestKey) -> Receipt:
+    async def record_request(
+        self, namespace: str, receipt: Receipt, request: RequestKey, *, by: Caller = ANYBODY
+    ) -> Receipt:
         def apply(db: Connection) -> Outcome:
             began = self._ledger.find(db, namespace) is None
             book = self._ledger.find_or_begin(db, namespace)
             return earlier(db, book, request) or finish(db, book, request, Outcome(receipt, began=began))
 
         # What has an answer of its own takes room for it, which a full disk has not.
-        return await self._write(namespace, apply, shrinks=request.complete is None)
+        return await self._write(namespace, by, apply, shrinks=request.complete is None)
 
     async def index_info(self, namespace: str) -> IndexInfo:
         view = self._views.peek(namespace)
         return view.index_info() if view else IndexInfo()
 
-    async def reset(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
+    async def reset(
+        self, namespace: str, *, request: RequestKey | None = None, by: Caller = ANYBODY
+    ) -> Receipt:
         return await self._write(
             namespace,
+            by,
             lambda db: namespace_writes.reset(db, self._ledger, namespace, request),
             heavy=True,
             shrinks=True,
         )
 
-    async def delete_namespace(self, namespace: str) -> Receipt:
+    async def delete_namespace(self, namespace: str, *, by: Caller = ANYBODY) -> Receipt:
         def publish(outcome: Outcome) -> None:
             info = outcome.info
             assert info is not None
@@ -62,7 +68,7 @@ class SqliteNamespaceStore(StoreCore, NamespaceStore):
         outcome = await self._queue.write(
             lambda db: namespace_writes.delete_namespace(db, self._ledger, namespace),
             publish,
-            owner=namespace,
+            owner=(by.name, namespace),
             heavy=True,
             shrinks=True,
         )

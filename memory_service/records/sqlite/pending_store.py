@@ -11,20 +11,27 @@ from memory_service.records.sqlite.connection import Connection
 from memory_service.records.sqlite.ledger import Outcome
 from memory_service.records.sqlite.rows import item_of
 from memory_service.records.sqlite.store_core import StoreCore
+from memory_service.runtime.caller import ANYBODY, Caller
 
 
 class SqlitePendingStore(StoreCore, PendingStore):
     """What waits is selected in a thread; vectors come through the queue."""
 
     async def begin_reembedding(
-        self, namespace: str, model: str, dimension: int, *, replace_client_vectors: bool
+        self,
+        namespace: str,
+        model: str,
+        dimension: int,
+        *,
+        replace_client_vectors: bool,
+        by: Caller = ANYBODY,
     ) -> NamespaceInfo:
         def apply(db: Connection) -> Outcome:
             return vector_writes.begin_reembedding(
                 db, self._ledger, namespace, model, dimension, replace_client_vectors
             )
 
-        info = (await self._queue.write(apply, self._publish, owner=namespace)).info
+        info = (await self._queue.write(apply, self._publish, owner=(by.name, namespace))).info
         assert info is not None
         return info
 
@@ -46,4 +53,5 @@ class SqlitePendingStore(StoreCore, PendingStore):
             return vector_writes.fill_vectors(db, self._ledger, namespace, uid, model, fills)
 
         # Nobody waits for it, but others do for the event loop.
-        return len((await self._queue.write(apply, self._publish, owner=namespace, heavy=True)).effect.filled)
+        owner = (ANYBODY.name, namespace)
+        return len((await self._queue.write(apply, self._publish, owner=owner, heavy=True)).effect.filled)

@@ -11,7 +11,7 @@ from memory_service.records.sqlite.connection import Connection, translated
 from memory_service.records.sqlite.ledger import Outcome
 from memory_service.records.sqlite.rows import STATE_COLUMNS, shortened_state_columns, state_of
 from memory_service.records.sqlite.store_core import StoreCore
-from memory_service.runtime.caller import present_caller
+from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.yielding import each
 
 
@@ -19,10 +19,11 @@ class SqliteStateStore(StoreCore, StateStore):
     """Few keys are read on the event loop, scans in a thread."""
 
     async def save_state(
-        self, namespace: str, write: StateWrite, *, request: RequestKey | None = None
+        self, namespace: str, write: StateWrite, *, request: RequestKey | None = None, by: Caller = ANYBODY
     ) -> Receipt:
         return await self._grow(
             namespace,
+            by,
             lambda db: state_writes.save_state(db, self._ledger, namespace, write, request),
             request,
         )
@@ -59,21 +60,22 @@ class SqliteStateStore(StoreCore, StateStore):
         now_us: int,
         expected_version: int | None = None,
         request: RequestKey | None = None,
+        by: Caller = ANYBODY,
     ) -> Receipt:
-        remover = present_caller()
-
         def apply(db: Connection) -> Outcome:
             return state_writes.delete_state(
-                db, self._ledger, namespace, key, now_us, expected_version, request, remover
+                db, self._ledger, namespace, key, now_us, expected_version, request, by
             )
 
-        return await self._write(namespace, apply, shrinks=True)
+        return await self._write(namespace, by, apply, shrinks=True)
 
-    async def clear_states(self, namespace: str, *, request: RequestKey | None = None) -> Receipt:
-        remover = present_caller()
+    async def clear_states(
+        self, namespace: str, *, request: RequestKey | None = None, by: Caller = ANYBODY
+    ) -> Receipt:
         return await self._write(
             namespace,
-            lambda db: state_writes.clear_states(db, self._ledger, namespace, request, remover),
+            by,
+            lambda db: state_writes.clear_states(db, self._ledger, namespace, request, by),
             heavy=True,
             shrinks=True,
         )

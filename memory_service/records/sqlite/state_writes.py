@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from memory_service.data_model import (
     ChangeType,
     Receipt,
@@ -42,14 +40,10 @@ def live_state(db: Connection, book: Book | None, write: StateWrite) -> Row | No
     return None if stored is None or expired(stored, write.now_us) else stored
 
 
-def check_new_states(db: Connection, book: Book | None, states: Sequence[StateWrite]) -> None:
-    """Raise Conflict when one of these keys exists, or is there twice."""
-    seen: set[str] = set()
-    for state in states:
-        stored = live_state(db, book, state)
-        if stored is not None or state.key in seen:
-            raise Conflict.version(state.key, 0, stored[0] if stored else 1)
-        seen.add(state.key)
+def live_version(db: Connection, book: Book | None, write: StateWrite) -> int:
+    """Return the version of the state that a write would meet, 0 for none."""
+    stored = live_state(db, book, write)
+    return stored[0] if stored else 0
 
 
 def save_state(
@@ -61,8 +55,7 @@ def save_state(
         # It was of the same body, which told the description that the state may not have any more.
         before.receipt.description = before.receipt.description or write.description or ""
         return before
-    stored = live_state(db, book, write)
-    version = stored[0] if stored else 0
+    version = live_version(db, book, write)
     if write.expected_version is not None and write.expected_version != version:
         raise Conflict.version(write.key, write.expected_version, version)
     began = book is None

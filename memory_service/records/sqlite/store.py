@@ -60,7 +60,7 @@ class SqliteStore(
 ):
     """Records in one SQLite database, which are the truth; views of them in memory."""
 
-    capabilities = Capabilities(durable=True, backup=True)
+    capabilities = Capabilities(durable=True, backup=True, shared=False, files=True)
 
     async def open(self) -> None:
         path = self._data_dir / "records.db"
@@ -113,6 +113,7 @@ class SqliteStore(
             self._ledger.forget_all,
             self._reader,
             in_place,
+            queued_writes_max=self._queued_writes_max,
         )
         self.row_source = SqliteRowSource(self._read, self._queue)
         self._views = ViewCache(self._settings, self._snapshots, self._analyzer, self.row_source)

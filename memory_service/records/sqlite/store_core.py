@@ -26,6 +26,7 @@ from memory_service.records.sqlite.ledger import Ledger, Outcome
 from memory_service.records.sqlite.namespace_bytes import bytes_of, check_namespace
 from memory_service.records.sqlite.rows import NAMESPACE_COLUMNS, namespace_of
 from memory_service.records.sqlite.schema import key_of
+from memory_service.runtime.caller import Caller
 from memory_service.runtime.yielding import aside
 from memory_service.views.cache import ViewCache
 from memory_service.views.search_queue import SearchQueue
@@ -57,6 +58,8 @@ class StoreCore:
         history_us: int = HISTORY_US,
         space: SpaceSettings | None = None,
         namespace_bytes_max: int = 0,
+        queued_writes_max: int = 10_000,
+        waiting_searches_max: int = 64,
     ) -> None:
         """`key` None: the data directory is not encrypted. `namespace_bytes_max` 0: no limit."""
         self._data_dir = data_dir
@@ -70,7 +73,8 @@ class StoreCore:
         self._signal = ChangeSignal()
         self._items = ItemCache(self._settings.items_bytes_max, _content_bytes)
         self._known: OrderedDict[str, NamespaceInfo] = OrderedDict()
-        self._searches = SearchQueue()
+        self._searches = SearchQueue(waiting_searches_max)
+        self._queued_writes_max = queued_writes_max
         self._namespace_bytes_max = namespace_bytes_max
         # Namespaces whose bytes were counted; some that were may be missing.
         self._counted: set[int] = set()
@@ -111,17 +115,20 @@ class StoreCore:
     async def _write(
         self,
         namespace: str,
+        by: Caller,
         apply: Callable[[Connection], Outcome],
         *,
         heavy: bool = False,
         shrinks: bool = False,
     ) -> Receipt:
-        outcome = await self._queue.write(apply, self._publish, owner=namespace, heavy=heavy, shrinks=shrinks)
+        owner = (by.name, namespace)
+        outcome = await self._queue.write(apply, self._publish, owner=owner, heavy=heavy, shrinks=shrinks)
         return outcome.receipt
 
     async def _grow(
         self,
         namespace: str,
+        by: Caller,
         apply: Callable[[Connection], Outcome],
         request: RequestKey | None,
         *,
@@ -130,23 +137,23 @@ class StoreCore:
         """Do a write that puts something into a namespace, if there is room in it."""
         limit = self._namespace_bytes_max
         if not limit:
-            return await self._write(namespace, apply, heavy=heavy)
-        await self._count_bytes(namespace)
+            return await self._write(namespace, by, apply, heavy=heavy)
+        await self._count_bytes(namespace, by)
 
         def apply_within_limit(db: Connection) -> Outcome:
             check_namespace(db, self._ledger, namespace, limit, request)
             return apply(db)
 
-        return await self._write(namespace, apply_within_limit, heavy=heavy)
+        return await self._write(namespace, by, apply_within_limit, heavy=heavy)
 
-    async def _count_bytes(self, namespace: str) -> None:
+    async def _count_bytes(self, namespace: str, by: Caller) -> None:
         """Count a namespace that was not, in the thread of the writer, however many items there are."""
         info = self._info(namespace)
         if info is None or info.uid in self._counted:
             return
         uid = info.uid
         await self._queue.write(
-            lambda db: bytes_of(db, uid), lambda _: None, owner=namespace, heavy=True, shrinks=True
+            lambda db: bytes_of(db, uid), lambda _: None, owner=(by.name, namespace), heavy=True, shrinks=True
         )
         if len(self._counted) >= _KNOWN_NAMESPACES_MAX:
             self._counted.clear()

@@ -12,6 +12,7 @@ from memory_service.records.sqlite.connection import Connection
 from memory_service.records.sqlite.ledger import Outcome
 from memory_service.records.sqlite.schema import POSITION_MAX
 from memory_service.records.sqlite.store_core import StoreCore
+from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.clock import now_us as present_us
 
 
@@ -19,37 +20,54 @@ class SqliteUndoStore(StoreCore, UndoStore):
     """Each step is one commit; what it would do is read in a thread."""
 
     async def undo_items(
-        self, namespace: str, by: WritesBy, after_position: int, limit: int, *, dry_run: bool
+        self,
+        namespace: str,
+        whose: WritesBy,
+        after_position: int,
+        limit: int,
+        *,
+        dry_run: bool,
+        by: Caller = ANYBODY,
     ) -> UndoStep:
         at_us = present_us()
         if dry_run:
-            return await self._undone(namespace, partial(_would_undo_items, by, after_position, limit, at_us))
+            return await self._undone(
+                namespace, partial(_would_undo_items, whose, after_position, limit, at_us)
+            )
 
         def apply(db: Connection) -> tuple[UndoStep, Outcome]:
             if (book := self._ledger.find(db, namespace)) is None:
                 return UndoStep(), Outcome(Receipt(0))
-            return undo_writes.undo_items(db, self._ledger, book, by, after_position, limit, at_us)
+            return undo_writes.undo_items(db, self._ledger, book, whose, after_position, limit, at_us)
 
-        return await self._write_step(namespace, apply)
+        return await self._write_step(namespace, by, apply)
 
     async def undo_states(
-        self, namespace: str, by: WritesBy, after_key: str, limit: int, *, dry_run: bool
+        self,
+        namespace: str,
+        whose: WritesBy,
+        after_key: str,
+        limit: int,
+        *,
+        dry_run: bool,
+        by: Caller = ANYBODY,
     ) -> UndoStep:
         at_us = present_us()
         if dry_run:
-            return await self._undone(namespace, partial(_would_undo_states, by, after_key, limit, at_us))
+            return await self._undone(namespace, partial(_would_undo_states, whose, after_key, limit, at_us))
 
         def apply(db: Connection) -> tuple[UndoStep, Outcome]:
             if (book := self._ledger.find(db, namespace)) is None:
                 return UndoStep(), Outcome(Receipt(0))
-            return undo_writes.undo_states(db, self._ledger, book, by, after_key, limit, at_us)
+            return undo_writes.undo_states(db, self._ledger, book, whose, after_key, limit, at_us)
 
-        return await self._write_step(namespace, apply)
+        return await self._write_step(namespace, by, apply)
 
     async def _write_step(
-        self, namespace: str, apply: Callable[[Connection], tuple[UndoStep, Outcome]]
+        self, namespace: str, by: Caller, apply: Callable[[Connection], tuple[UndoStep, Outcome]]
     ) -> UndoStep:
-        done = await self._queue.write(apply, self._publish_step, owner=namespace, heavy=True, shrinks=True)
+        owner = (by.name, namespace)
+        done = await self._queue.write(apply, self._publish_step, owner=owner, heavy=True, shrinks=True)
         return done[0]
 
     def _publish_step(self, done: tuple[UndoStep, Outcome]) -> None:
@@ -60,12 +78,12 @@ class SqliteUndoStore(StoreCore, UndoStore):
         info = self._info(namespace)
         return UndoStep() if info is None else await self._read(partial(tell, info.uid))
 
-    async def count_removals(self, namespace: str, by: WritesBy) -> int:
+    async def count_removals(self, namespace: str, whose: WritesBy) -> int:
         info = self._info(namespace)
         if info is None:
             return 0
         uid = info.uid
-        return await self._read(lambda db: undo_writes.count_removals(db, uid, by))
+        return await self._read(lambda db: undo_writes.count_removals(db, uid, whose))
 
 
 def _would_undo_items(by: WritesBy, after: int, limit: int, at_us: int, uid: int, db: Connection) -> UndoStep:
