@@ -35,6 +35,7 @@ from memory_service.errors import LimitExceeded
 from memory_service.records.base import Store
 from memory_service.records.content_bytes import item_bytes, state_bytes
 from memory_service.records.in_memory.store import InMemoryStore
+from memory_service.records.sqlite import connection
 from memory_service.records.sqlite.store import SqliteStore
 
 LIMIT = 200_000
@@ -177,7 +178,7 @@ async def test_a_full_namespace_can_be_emptied_and_repeats_its_answers(store: St
 async def test_a_database_that_was_written_anew_is_counted_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory_bytes: int
 ) -> None:
-    monkeypatch.setattr(sqlite, "_REWRITE_IN_MEMORY_BYTES", in_memory_bytes)
+    monkeypatch.setattr(connection, "_REWRITE_IN_MEMORY_BYTES", in_memory_bytes)
     store = MAKE["hnsw"](tmp_path)
     await store.open()
     await fill(store)
