@@ -289,7 +289,7 @@ _M_MMAP_THRESHOLD = -3
     help="New vectors that are searched exactly before they join the HNSW graph.",
 )
 @option("--views-bytes-max", default=1 << 30, help="Memory for indexes; the least recently used are dropped.")
-@option("--items-bytes-max", default=192 << 20, help="Memory for items kept ready to send.")
+@option("--items-bytes-max", default=128 << 20, help="Memory for items kept ready to send.")
 def serve(**settings: Any) -> None:
     """Run a server until it is told to stop (Ctrl-C or SIGTERM)."""
     _quiet_libraries()

@@ -15,7 +15,7 @@ class IndexSettings:
     """This many new vectors are searched exactly beside the graph before they are merged into it."""
     views_bytes_max: int = 1 << 30
     """Memory for the indexes of namespaces; the least recently used are dropped above it."""
-    items_bytes_max: int = 192 << 20
+    items_bytes_max: int = 128 << 20
     """Memory for items that are kept ready to send."""
     graph_m: int = 16
     """Links per vector of an HNSW graph (M)."""
