@@ -31,7 +31,7 @@ HOSTILE = (
 )
 HARMLESS = "naïve 日本 👩\u200d💻\r\n\tمرحبا \u0600"
 TYPED = HOSTILE.replace("\0", "")
-"""What an argument of a command can be: there are no zero bytes in it."""
+"""What an argument of a command can be, or the name of a session: there are no zero bytes in it."""
 ID = "".join(c for c in HOSTILE if unicodedata.category(c) != "Cc")
 """What an id can be: the server takes no control characters in one."""
 
@@ -145,15 +145,15 @@ def environment(audited: ServerProcess, data_dir: Path) -> dict[str, str]:
 
 
 def _fill(client: MemoryClient) -> None:
-    said = {"labels": {ID: HOSTILE}, "metadata": {HOSTILE: [HOSTILE, {HOSTILE: HOSTILE}]}}
+    said = {"labels": {ID: TYPED}, "metadata": {HOSTILE: [HOSTILE, {HOSTILE: HOSTILE}]}}
     whence = Provenance(source="web", source_uri=ID, model=ID)
-    client.add(chat_message("user", HOSTILE, name=ID), id=ID, session_id=HOSTILE, provenance=whence, **said)
+    client.add(chat_message("user", HOSTILE, name=ID), id=ID, session_id=TYPED, provenance=whence, **said)
     client.add(HOSTILE, id="removed")
     client.add(f"xyloquestioned {HOSTILE}", id=f"q{ID}", provenance=whence)
-    client.save_state(ID, HOSTILE, description=HOSTILE)
+    client.save_state(ID, HOSTILE, description=TYPED)
     client.save_state("object", {HOSTILE: [HOSTILE]})
-    client.add_document(HOSTILE, id=f"book{ID}", title=HOSTILE, source=HOSTILE, session_id=HOSTILE, **said)
-    source = MemorySource(session_id=HOSTILE, quote=HOSTILE, actor=ID)
+    client.add_document(HOSTILE, id=f"book{ID}", title=HOSTILE, source=HOSTILE, session_id=TYPED, **said)
+    source = MemorySource(session_id=TYPED, quote=HOSTILE, actor=ID)
     client.save_memory(f"User likes {HOSTILE}", "preference", _WHY + HOSTILE, source=source, **said)
 
 
@@ -226,7 +226,9 @@ def test_json_commands_nothing_and_means_the_same(environment: dict[str, str]) -
     for name, text in zip(TOLD_IN_JSON, on_terminal(environment, *runs), strict=True):
         assert commanding(text) == [], name
         values = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
-        assert any(ID in leaf or HOSTILE in leaf for value in values for leaf in leaves(value)), name
+        assert any(
+            ID in leaf or TYPED in leaf or HOSTILE in leaf for value in values for leaf in leaves(value)
+        ), name
 
 
 def test_errors_command_nothing(environment: dict[str, str]) -> None:
