@@ -62,13 +62,17 @@ async def split_text(text: str, split: Split, pieces_max: int, field: str) -> li
     more than `pieces_max`.
     """
     if len(text) <= _INLINE_CHARS_MAX:
-        places = _places(text, split, pieces_max)
+        pieces = _pieces(text, split, pieces_max)
     else:
         # Long texts would hold up everything else on the loop.
-        places = await aside(asyncio.to_thread(_places, text, split, pieces_max))
-    if len(places) > pieces_max:
-        raise LimitExceeded(field, "document_fragments_max", pieces_max, len(places))
-    return _with_bytes(text, places)
+        pieces = await aside(asyncio.to_thread(_pieces, text, split, pieces_max))
+    if len(pieces) > pieces_max:
+        raise LimitExceeded(field, "document_fragments_max", pieces_max, len(pieces))
+    return pieces
+
+
+def _pieces(text: str, split: Split, pieces_max: int) -> list[Piece]:
+    return _with_bytes(text, _places(text, split, pieces_max))
 
 
 def _places(text: str, split: Split, pieces_max: int) -> list[tuple[int, int]]:
