@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,8 @@ from memory_service.indexes.word_scoring import Lookup, Scratch
 # which of two equal vectors comes first.
 _SCORE_DIGITS = 6
 _NOTHING: Nearest = np.empty(0, np.int64), np.empty(0, np.float32)
+Terms = tuple[list[int], list[int]]
+"""The terms of a text, and those of speakers that it may name."""
 UnitVector = NDArray[np.float32]
 """The vector of a query at length 1."""
 # Of so many documents with the best words, the neighbours are looked at; then of so many rows per
@@ -59,10 +60,11 @@ class LongSearch:
         return hits
 
 
-class Long(Enum):
-    """The answer to a search that was not done."""
+@dataclass(frozen=True)
+class Long:
+    """The answer to a search that was not done, for it takes long; with the terms of its text."""
 
-    LONG = "it takes long"
+    terms: Terms | None
 
 
 Found = Hits | InvalidArgument | Long
@@ -88,13 +90,14 @@ def search_all(
     view.index_pending()
     answers: list[Found] = [Hits()] * len(queries)
     masks = [row_mask(view, query.filter) for query in queries]
-    lookups = [None if query.text is None else _lookup(view, query.text) for query in queries]
+    terms = [None if query.text is None else view.analyzer.query_terms(query.text) for query in queries]
+    lookups = [None if of is None else Lookup(view.tables(), *of) for of in terms]
     together: dict[int, list[int]] = {}
     for at, (query, rows, words) in enumerate(zip(queries, masks, lookups, strict=True)):
         if (error := _dimension_error(view, query)) is not None:
             answers[at] = error
         elif long_postings is not None and _work(view, query, rows, words) > long_postings:
-            answers[at] = Long.LONG
+            answers[at] = Long(terms[at])
         elif query.vector is not None and view.vectors is not None and rows is None:
             together.setdefault(_nearest_wanted(query), []).append(at)
         else:
@@ -116,21 +119,17 @@ def search_all(
     return answers
 
 
-def begin_long(view: NamespaceView, query: SearchQuery) -> LongSearch:
-    """Begin a search that takes long; raises InvalidArgument."""
+def begin_long(view: NamespaceView, query: SearchQuery, long: Long) -> LongSearch:
+    """Begin a search that takes long, as `search_all` answered; raises InvalidArgument."""
     view.index_pending()
     if (error := _dimension_error(view, query)) is not None:
         raise error
-    words = None if query.text is None else _lookup(view, query.text)
+    words = None if long.terms is None else Lookup(view.tables(), *long.terms)
     return LongSearch(view, query, words, row_mask(view, query.filter), _unit(query.vector))
 
 
 def _unit(vector: UnitVector | None) -> UnitVector | None:
     return None if vector is None else unit_rows(np.array([vector], np.float32))[0]
-
-
-def _lookup(view: NamespaceView, text: str) -> Lookup:
-    return Lookup(view.tables(), *view.analyzer.query_terms(text))
 
 
 def _work(view: NamespaceView, query: SearchQuery, rows: BoolArray | None, words: Lookup | None) -> int:

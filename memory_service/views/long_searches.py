@@ -13,7 +13,7 @@ from functools import partial
 
 from memory_service.data_model import Hits, SearchQuery
 from memory_service.errors import Overloaded
-from memory_service.indexes.search import LongSearch, begin_long
+from memory_service.indexes.search import Long, LongSearch, begin_long
 from memory_service.indexes.view import NamespaceView
 from memory_service.indexes.word_scoring import Scratch
 from memory_service.runtime.caller import present_caller
@@ -27,7 +27,7 @@ LONG_POSTINGS = 50_000
 _FIRST_SEARCH_S = 0.002
 _SMOOTHING = 0.2
 
-_Waiting = tuple[NamespaceView, SearchQuery, asyncio.Future[Hits]]
+_Waiting = tuple[NamespaceView, SearchQuery, Long, asyncio.Future[Hits]]
 
 
 class LongSearches:
@@ -41,12 +41,12 @@ class LongSearches:
         self._running = False
         self._search_s = _FIRST_SEARCH_S
 
-    async def search(self, view: NamespaceView, query: SearchQuery) -> Hits:
-        """Return what the view finds; raises Overloaded."""
+    async def search(self, view: NamespaceView, query: SearchQuery, long: Long) -> Hits:
+        """Return what the view finds for what `search_all` found to be long; raises Overloaded."""
         owner = present_caller().name, view
         self._find_room(owner, remaining_s())
         answer: asyncio.Future[Hits] = asyncio.get_running_loop().create_future()
-        self._turns.put(owner, (view, query, answer))
+        self._turns.put(owner, (view, query, long, answer))
         if not self._running:
             self._next()
         return await aside(answer)
@@ -65,19 +65,21 @@ class LongSearches:
         pushed_out = self._turns.push_out_for(owner)
         if pushed_out is None:
             raise self._overloaded()
-        answer = pushed_out[2]
+        answer = pushed_out[3]
         if not answer.done():
             answer.set_exception(self._overloaded())
 
     def _next(self) -> None:
         self._running = False
         while not self._running and (waiting := self._turns.take()) is not None:
-            if not waiting[2].done():
+            if not waiting[3].done():
                 self._begin(*waiting)
 
-    def _begin(self, view: NamespaceView, query: SearchQuery, answer: asyncio.Future[Hits]) -> None:
+    def _begin(
+        self, view: NamespaceView, query: SearchQuery, long: Long, answer: asyncio.Future[Hits]
+    ) -> None:
         try:
-            search = begin_long(view, query)
+            search = begin_long(view, query, long)
         except Exception as error:
             answer.set_exception(error)
             return

@@ -35,7 +35,7 @@ class SearchQueue:
         answer: asyncio.Future[Hits | Long] = loop.create_future()
         self._waiting.append((view, (query, answer)))
         found = await answer
-        return await self._long.search(view, query) if isinstance(found, Long) else found
+        return await self._long.search(view, query, found) if isinstance(found, Long) else found
 
     def close(self) -> None:
         """Stop."""
