@@ -240,9 +240,9 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             request.namespace, request.after_revision, include_embedding=include
         ):
             response = pb.ExportResponse(revision=event.revision)
+            # To read a large item or state takes as long as to encode it.
+            await part.give_way_if_long()
             if event.item is not None:
-                # To read a large one takes as long as to encode it.
-                await part.give_way_if_long()
                 yield encoded_export(event.item, include_embedding=include) + response.SerializeToString()
             elif event.state is not None:
                 fill_state(response.state, event.state)
