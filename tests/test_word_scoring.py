@@ -150,6 +150,21 @@ def test_only_rows_that_are_allowed_are_found_and_their_scores_stay(index: _Inde
     assert scores.tolist() == pytest.approx([expected[row] for row in rows.tolist()], rel=1e-6)
 
 
+def test_a_text_of_very_many_words_is_long_without_a_look_and_found_alike(index: _Index) -> None:
+    present, widths = [11, _RARE, 390], (128, 96, 1024, 16)
+    # Terms of no document, below and above those that there are.
+    terms = [0, *present, *range(10_000_000, 10_150_000)]
+    lookup = Lookup(index.tables(), terms, [_NAME])
+    postings = Lookup(index.tables(), present, [_NAME]).posting_count(True, widths)
+    assert lookup.posting_count(True, widths) > 1000 * postings
+    rows, scores = lookup.search(None, _NO_ROWS, 50, widths)
+    few = Lookup(index.tables(), present, [_NAME])
+    expected_rows, expected = few.search(None, _NO_ROWS, 50, widths)
+    assert rows.tolist() == expected_rows.tolist()
+    assert scores.tolist() == pytest.approx(expected.tolist(), rel=1e-9)
+    assert lookup.named_in(rows) == few.named_in(rows)
+
+
 def test_speakers_are_told_by_their_names(index: _Index) -> None:
     rows = np.flatnonzero(index.live).astype(np.int32)
     named = Lookup(index.tables(), [11], [_ABSENT, _NAME]).named_in(rows)
