@@ -39,13 +39,15 @@ class ByteBudget:
         """Return how many bytes all calls of a caller hold."""
         return self._held_by.get(caller, 0)
 
-    def _has_room(self, caller: str, size: int) -> bool:
+    def has_room(self, caller: str, size: int) -> bool:
+        """Return whether a caller may hold more."""
         share = _SMALL_SHARE if size <= _SMALL_BYTES else 1
-        return self.held_by(caller) + size <= share * (self.bytes_max - self.used - size)
+        return self._held_by.get(caller, 0) + size <= share * (self.bytes_max - self.used - size)
 
-    def _add(self, caller: str, size: int) -> None:
+    def add(self, caller: str, size: int) -> None:
+        """Count what a caller holds from now on; less, where it is negative."""
         self.used += size
-        if held := self.held_by(caller) + size:
+        if held := self._held_by.get(caller, 0) + size:
             self._held_by[caller] = held
         else:
             self._held_by.pop(caller, None)
@@ -61,7 +63,7 @@ class Held:
 
     def try_take(self, size: int) -> bool:
         """Hold more; return False, and hold no more than before, where there is no room."""
-        if not self._budget._has_room(self.caller, size):
+        if not self._budget.has_room(self.caller, size):
             return False
         self.take_anyway(size)
         return True
@@ -74,7 +76,7 @@ class Held:
     def take_anyway(self, size: int) -> None:
         """Hold more, whatever others hold: for what cannot be refused any more."""
         self.size += size
-        self._budget._add(self.caller, size)
+        self._budget.add(self.caller, size)
 
     def give(self, size: int) -> None:
         """Hold less."""

@@ -37,7 +37,7 @@ from memory_service.server.admission.callers import CallRates, owner_of
 from memory_service.server.auditing import Auditing, Wrap, note_request
 from memory_service.server.errors import abort_of, expected
 from memory_service.server.methods import Audit, Method, audit_of
-from memory_service.server.receiving import Receiving
+from memory_service.server.receiving import Receiver, Receiving
 from memory_service.server.request_sizes import RequestSizes
 
 _log = structlog.get_logger(__name__)
@@ -171,7 +171,9 @@ class CallGuard:
 
         return respond
 
-    async def _read(self, method: str, context: Context, held: Held, sizes: Callable[[bytes], int]) -> bytes:
+    async def _read(
+        self, method: str, context: Context, held: Receiver, sizes: Callable[[bytes], int]
+    ) -> bytes:
         """Return the request of a call that has one, or end the call."""
         try:
             raw = await self.receiving.read(context, held, sizes)

@@ -81,14 +81,24 @@ class _Turns:
                 free -= 1
 
 
+class Receiver(Held):
+    """A call that receives messages, and what it holds."""
+
+    __slots__ = ("turns",)
+
+    def __init__(self, budget: ByteBudget, caller: str, turns: _Turns) -> None:
+        super().__init__(budget, caller)
+        self.turns = turns
+
+
 class _Awaited:
     """A message that has not come yet, or not all of it."""
 
     __slots__ = ("context", "counted", "held", "late", "since", "turns")
 
-    def __init__(self, context: Context, held: Held, turns: _Turns, since: float) -> None:
+    def __init__(self, context: Context, held: Receiver, since: float) -> None:
         self.context, self.held, self.since = context, held, since
-        self.turns: _Turns | None = turns
+        self.turns: _Turns | None = held.turns
         self.counted, self.late = 0, False
 
     def give_turn(self, *, large: bool) -> None:
@@ -104,20 +114,24 @@ class Receiving:
     def __init__(self, bytes_max: int, message_bytes_max: int) -> None:
         self._budget = ByteBudget(bytes_max)
         self._late_bytes = _COPIES * message_bytes_max
-        # Of callers that await a message, or are about to.
+        # Of callers of whom a call is under way.
         self._turns = WeakValueDictionary[str, _Turns]()
         # The oldest first.
         self._awaited: dict[_Awaited, None] = {}
         self._looking = False
         self._endings = set[asyncio.Task[None]]()
 
-    def hold(self, context: Context, *, apart: str = "") -> Held:
+    def hold(self, context: Context, *, apart: str = "") -> Receiver:
         """Return what a call holds, until it has ended and its answer was sent.
 
         It is its caller's; of a caller without a name, its connection's. `apart`: of its calls of this kind
         alone, which do not wait for those of other kinds.
         """
-        held = self._budget.open(apart + (present_caller().name or context.peer()))
+        caller = apart + (present_caller().name or context.peer())
+        turns = self._turns.get(caller)
+        if turns is None:
+            turns = self._turns[caller] = _Turns()
+        held = Receiver(self._budget, caller, turns)
 
         def close(_context: Context) -> None:
             held.close()
@@ -125,24 +139,22 @@ class Receiving:
         context.add_done_callback(close)  # type: ignore[arg-type] # the stubs say that it takes its context twice
         return held
 
-    async def read(self, context: Context, held: Held, sizes: Sizes = len) -> bytes | None:
+    async def read(self, context: Context, held: Receiver, sizes: Sizes = len) -> bytes | None:
         """Return the next message of a call, counted as `sizes` says; None: there are no more.
 
         Raises Overloaded where there is no room for it, Unsupported for what is compressed, and what `sizes`
         raises.
         """
-        turns = self._turns.get(held.caller)
-        if turns is None:
-            turns = self._turns[held.caller] = _Turns()
-        await turns.take()
-        awaited, large = self._begin(context, held, turns), False
+        await held.turns.take()
+        awaited, large = self._begin(context, held), False
         try:
             raw = await context.read()
             large = len(raw or b"") > _LARGE_BYTES
         finally:
             self._awaited.pop(awaited, None)
             awaited.give_turn(large=large)
-            held.give(awaited.counted)
+            if awaited.counted:
+                held.give(awaited.counted)
         if raw is grpc.aio.EOF:
             return None
         try:
@@ -158,16 +170,16 @@ class Receiving:
             return raw  # type: ignore[no-any-return]
         raise refusal
 
-    def _begin(self, context: Context, held: Held, turns: _Turns) -> _Awaited:
+    def _begin(self, context: Context, held: Receiver) -> _Awaited:
         loop = asyncio.get_running_loop()
-        awaited = _Awaited(context, held, turns, loop.time())
+        awaited = _Awaited(context, held, loop.time())
         self._awaited[awaited] = None
         if not self._looking:
             self._looking = True
             loop.call_later(_AT_ONCE_S, self._look)
         return awaited
 
-    async def messages(self, context: Context, held: Held, sizes: Sizes = len) -> AsyncIterator[bytes]:
+    async def messages(self, context: Context, held: Receiver, sizes: Sizes = len) -> AsyncIterator[bytes]:
         """Yield the messages of a call. Each counts until the next one is asked for."""
         before = held.size
         while (raw := await self.read(context, held, sizes)) is not None:

@@ -94,7 +94,10 @@ class StoreCore:
             self._spare_readers.put(connection)
 
     def _info(self, namespace: str) -> NamespaceInfo | None:
-        """Return a namespace as of the last commit. Reads one row at most."""
+        """Return a namespace as of the last commit. Reads one row at most.
+
+        One that is read here may be ahead of what is published; that of a commit takes its place.
+        """
         info = self._known.get(namespace)
         if info is not None:
             self._known.move_to_end(namespace)
@@ -103,8 +106,11 @@ class StoreCore:
             row = self._reader.execute(
                 f"SELECT {NAMESPACE_COLUMNS} FROM namespaces WHERE name = ?", (namespace,)
             ).fetchone()
-        # Not remembered here: a commit that is done but not yet published would be newer.
-        return namespace_of(row) if row else None
+        if row is None:
+            return None
+        info = namespace_of(row)
+        self._remember(info)
+        return info
 
     def _remember(self, info: NamespaceInfo) -> None:
         self._known[info.name] = info

@@ -231,8 +231,8 @@ class CallQueue:
     def _start(self, place: Place) -> None:
         self._free -= 1
         self._started_of[place.owner.holder] += 1
-        place.state = _State.WAITING
-        self.change(place, _State.RUNNING)
+        place.state, place.since = _State.RUNNING, time.perf_counter()
+        self.running.add(place)
 
     def _may_start(self, caller: str, namespace: bytes) -> bool:
         holder = Owner(caller, namespace).holder
