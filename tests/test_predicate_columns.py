@@ -21,13 +21,13 @@ from memory_service.indexes.value_column import ValueColumn
 from memory_service.indexes.value_columns import COLUMNS_MAX, ValueColumns, new_column
 from memory_service.indexes.view import Entry
 from memory_service.predicates import Comparison, Field, FieldName, Operator, Pattern
+from memory_service.records.effects import Effect
+from memory_service.records.row_source import Rows, RowSource
 from memory_service.records.sqlite.connection import connect
 from memory_service.records.sqlite.row_source import reading
 from memory_service.records.sqlite.schema import FORMAT
 from memory_service.records.sqlite.store import SqliteStore
 from memory_service.views.cache import ViewCache
-from memory_service.views.effects import Effect
-from memory_service.views.row_source import Rows, RowSource
 from memory_service.views.snapshots import Snapshots
 
 T = TypeVar("T")

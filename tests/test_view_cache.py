@@ -14,11 +14,11 @@ from memory_service.data_model import Item, ItemKind, NamespaceInfo, TextPart
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.view import Entry, NamespaceView
+from memory_service.records.effects import Effect
+from memory_service.records.row_source import Rows, RowSource
 from memory_service.records.sqlite.commit_queue import HEAVY_ITEMS
 from memory_service.records.sqlite.store import SqliteStore
 from memory_service.views.cache import ViewCache
-from memory_service.views.effects import Effect
-from memory_service.views.row_source import Rows, RowSource
 from memory_service.views.snapshots import Snapshots
 
 

@@ -21,12 +21,12 @@ from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.vectors import VectorIndex
 from memory_service.indexes.view import NamespaceView
 from memory_service.predicates import Field
+from memory_service.records.effects import Effect
+from memory_service.records.row_source import RowSource
 from memory_service.runtime.failpoints import reach
 from memory_service.runtime.yielding import aside, give_way
-from memory_service.views.effects import Effect
 from memory_service.views.loading import load_view, read_columns
 from memory_service.views.refresh import stale_after
-from memory_service.views.row_source import RowSource
 from memory_service.views.snapshots import Snapshot, Snapshots
 
 _log = structlog.get_logger(__name__)

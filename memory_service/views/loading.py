@@ -16,9 +16,9 @@ from memory_service.indexes.value_columns import ReadColumns, new_column
 from memory_service.indexes.vectors import VectorIndex
 from memory_service.indexes.view import NamespaceView
 from memory_service.predicates import Field
+from memory_service.records.row_source import Rows
 from memory_service.views.refresh import Refused, refresh
 from memory_service.views.row_reading import RowReader
-from memory_service.views.row_source import Rows
 from memory_service.views.snapshots import Snapshot, Snapshots
 
 

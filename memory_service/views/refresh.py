@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from memory_service.data_model import ChangeType
 from memory_service.indexes.frozen_view import FrozenView, fill_view
 from memory_service.indexes.view import NamespaceView
+from memory_service.records.row_source import Rows
 from memory_service.views.row_reading import RowReader
-from memory_service.views.row_source import Rows
 
 _CHANGES_MIN = 4096
 _STALE_SHARE = 4

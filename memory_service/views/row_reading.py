@@ -9,7 +9,7 @@ from memory_service.indexes.analysis import unpack_terms
 from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.lexical import LexicalIndex
 from memory_service.indexes.view import NamespaceView
-from memory_service.views.row_source import RowBatch
+from memory_service.records.row_source import RowBatch
 
 
 class RowReader:

@@ -12,8 +12,8 @@ from memory_service.data_key import DataKey
 from memory_service.indexes.settings import IndexSettings
 from memory_service.records.base import Store
 from memory_service.records.in_memory.store import InMemoryStore
+from memory_service.records.row_source import RowSource
 from memory_service.records.sqlite.store import SqliteStore
-from memory_service.views.row_source import RowSource
 
 # So few vectors reach the graph that small cases exercise it, with a merge every few writes.
 GRAPH = IndexSettings(exact_vectors_max=32, tail_vectors_max=8)

@@ -42,7 +42,7 @@ from memory_service.indexes.value_columns import reader
 from memory_service.indexes.view import NEVER_US
 from memory_service.predicates import Field, FieldName
 from memory_service.records.base import Store
-from memory_service.views.row_source import RowBatch, Rows, RowSource
+from memory_service.records.row_source import RowBatch, Rows, RowSource
 
 T = TypeVar("T")
 

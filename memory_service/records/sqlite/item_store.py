@@ -21,6 +21,7 @@ from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.selection import scan
 from memory_service.predicates import column_fields
 from memory_service.records.base import ItemStore
+from memory_service.records.effects import Effect
 from memory_service.records.sqlite import item_writes
 from memory_service.records.sqlite.commit_queue import HEAVY_ITEMS
 from memory_service.records.sqlite.connection import Connection, Row, translated
@@ -31,7 +32,6 @@ from memory_service.records.sqlite.schema import key_of, vector_key
 from memory_service.records.sqlite.store_core import StoreCore
 from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.yielding import each
-from memory_service.views.effects import Effect
 
 _ITEM_BY_ID = f"SELECT {ITEM_COLUMNS} FROM items WHERE uid = ? AND id = ?"
 _KEPT_VERSION = (

@@ -18,6 +18,7 @@ from memory_service.data_model import (
     StateWrite,
 )
 from memory_service.errors import Conflict, NotFound
+from memory_service.records.effects import Effect
 from memory_service.records.rules import VectorRule, check_new_states, check_unchanged, choose
 from memory_service.records.sqlite.connection import Connection, Row
 from memory_service.records.sqlite.history import (
@@ -42,7 +43,6 @@ from memory_service.records.sqlite.rows import (
 )
 from memory_service.records.sqlite.schema import PENDING, POSITION_MAX, key_of, vector_key
 from memory_service.records.sqlite.state_writes import live_state, live_version, put_state
-from memory_service.views.effects import Effect
 
 
 def _stored(db: Connection, book: Book | None, item_id: str) -> Row | None:

@@ -18,12 +18,12 @@ from memory_service.data_model import (
     RequestKey,
 )
 from memory_service.indexes.view import Entry
+from memory_service.records.effects import Effect
 from memory_service.records.sqlite.connection import Connection, Row
 from memory_service.records.sqlite.erasure import mark_erased
 from memory_service.records.sqlite.kept_answers import find_receipt, keep_receipt
 from memory_service.records.sqlite.schema import key_of, vector_key
 from memory_service.runtime.clock import now_us
-from memory_service.views.effects import Effect
 
 _KEPT_MAX = 10_000
 

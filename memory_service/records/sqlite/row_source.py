@@ -15,12 +15,12 @@ from memory_service.data_model import UNSET_IMPORTANCE, Facet, ItemKind, LabelKe
 from memory_service.indexes.value_column import Value
 from memory_service.indexes.view import NEVER_US
 from memory_service.predicates import Field
+from memory_service.records.row_source import RowBatch, Rows, RowSource
 from memory_service.records.sqlite.column_values import values
 from memory_service.records.sqlite.commit_queue import CommitQueue
 from memory_service.records.sqlite.connection import Connection, Row
 from memory_service.records.sqlite.rows import NAMESPACE_COLUMNS, namespace_of
 from memory_service.records.sqlite.schema import FORMAT, POSITION_MAX, key_of, keys_of, vector_key
-from memory_service.views.row_source import RowBatch, Rows, RowSource
 
 T = TypeVar("T")
 
