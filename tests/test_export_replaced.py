@@ -13,7 +13,7 @@ from memory_service.domain.change_feed import ChangeFeed, Event
 from memory_service.domain.checks import Checks
 from memory_service.errors import NotFound
 from memory_service.limits import Limits
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 NS = "ns"
 # Items, and as many states: more than a reader has the contents of at once.

@@ -19,9 +19,9 @@ from memory_service.indexes.search import Long, search, search_all
 from memory_service.records.sqlite.commit_queue import CommitQueue
 from memory_service.records.sqlite.connection import connect
 from memory_service.records.sqlite.disk_space import DiskSpace, SpaceSettings
-from memory_service.records.sqlite.store import SqliteStore
 from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.deadline import set_remaining_s
+from memory_service.stores import SqliteStore
 from memory_service.views.long_searches import LONG_POSTINGS
 
 WORDS = "apple banana cherry damson elder fig grape hazel iris juniper kiwi lemon"
@@ -163,7 +163,7 @@ class Searches:
     async def ask(self, namespace: str, caller_waits_s: float | None = None) -> Hits:
         set_remaining_s(caller_waits_s)
         try:
-            hits = await self._store.search(namespace, QUERY)
+            hits = await (await self._store.read(namespace)).search(QUERY)
         except Overloaded:
             self.refused.append(namespace)
             raise
@@ -209,8 +209,8 @@ async def test_a_long_search_finds_what_a_short_one_does_by_words_and_by_vectors
     await store.add_items("modest", [build_write("near", "zebra", near)])
     await store.add_items("modest", [build_write("far", "zebra", far)])
     query = msgspec.structs.replace(QUERY, vector=near, nearest=1)
-    found = await store.search("modest", query)
-    view = store._views.peek("modest")
+    found = await (await store.read("modest")).search(query)
+    view = store.views.cache.peek("modest")
     assert view is not None
     assert isinstance(search_all(view, [query], LONG_POSTINGS)[0], Long)
     assert found == search(view, query)
@@ -218,14 +218,14 @@ async def test_a_long_search_finds_what_a_short_one_does_by_words_and_by_vectors
         (at, score) for at, score in enumerate(found.vector_scores or ()) if score is not None
     ]
     assert score == 1.0
-    (item,) = await store.load_items("modest", [found.positions[place]])
+    (item,) = await (await store.read("modest")).load_items([found.positions[place]])
     assert item is not None
     assert item.id == "near"
 
 
 async def test_a_view_does_not_change_under_a_search(store: SqliteStore) -> None:
-    await store.search("modest", QUERY)
-    view = store._views.peek("modest")
+    await (await store.read("modest")).search(QUERY)
+    view = store.views.cache.peek("modest")
     assert view is not None
     happened = []
 

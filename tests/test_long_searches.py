@@ -16,7 +16,7 @@ from memory_service.indexes.search import Long, begin_long, search, search_all
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.view import NamespaceView
 from memory_service.indexes.word_scoring import Scratch
-from memory_service.records.sqlite.store import SqliteStore
+from memory_service.stores import SqliteStore
 
 ITEMS = 2000
 # One in so many is in the one session, and in the other are all the others.
@@ -64,8 +64,8 @@ async def view(filled: Path) -> AsyncIterator[NamespaceView]:
     """With a graph over all of its vectors."""
     store = SqliteStore(filled, SETTINGS)
     await store.open()
-    await store.search("orchard", TEXT)
-    view = store._views.peek("orchard")
+    await (await store.read("orchard")).search(TEXT)
+    view = store.views.cache.peek("orchard")
     assert view is not None
     assert view.vectors is not None
     assert view.vectors.graph_count == ITEMS

@@ -33,9 +33,10 @@ from memory_service.data_model import (
 )
 from memory_service.errors import MemoryServiceError
 from memory_service.indexes.settings import IndexSettings
-from memory_service.records.base import Store
+from memory_service.reading import Reading
 from memory_service.records.in_memory.store import InMemoryStore
-from memory_service.records.sqlite.store import SqliteStore
+from memory_service.store import Store
+from memory_service.stores import SqliteStore
 
 IDS = 60
 WORDS = ("kiwi", "plum", "fig", "mango", "cherry", "lemon")
@@ -362,13 +363,16 @@ class Model(RuleBasedStateMachine):
         item_filter = ItemFilter(self.now_us, session, label)
         query = SearchQuery(item_filter, candidates, vector, " ".join(words) if words else None)
         self.compare_search(namespace, query)
-        expected = self.run(self.oracle.scan(namespace, item_filter, 7, newest=by_vector))
-        assert self.run(self.store.scan(namespace, item_filter, 7, newest=by_vector)) == expected
+        expected = self.run(self.read(self.oracle, namespace).scan(item_filter, 7, newest=by_vector))
+        assert self.run(self.read(self.store, namespace).scan(item_filter, 7, newest=by_vector)) == expected
+
+    def read(self, store: Store, namespace: str) -> Reading:
+        return self.run(store.read(namespace))
 
     def compare_search(self, namespace: str, query: SearchQuery) -> None:
         """Assert that the best of each channel and every score are the same."""
-        found = rows(self.run(self.store.search(namespace, query)))
-        best = rows(self.run(self.oracle.search(namespace, query)))
+        found = rows(self.run(self.read(self.store, namespace).search(query)))
+        best = rows(self.run(self.read(self.oracle, namespace).search(query)))
         channels = ["vector_score", "lexical_score"]
         if query.vector is not None and query.text is not None:
             # Of equal vectors any may be among the nearest, which are looked at for their words, too: words
@@ -376,7 +380,11 @@ class Model(RuleBasedStateMachine):
             channels.pop()
             by_words = msgspec.structs.replace(query, vector=None)
             self.compare_search(namespace, by_words)
-            least = _best(rows(self.run(self.oracle.search(namespace, by_words))), "lexical_score", PLENTY)
+            least = _best(
+                rows(self.run(self.read(self.oracle, namespace).search(by_words))),
+                "lexical_score",
+                PLENTY,
+            )
             scores = _best(found, "lexical_score", len(least))
             assert all(score >= low - TOLERANCE for score, low in zip(scores, least, strict=True))
         for channel in channels:
@@ -384,7 +392,11 @@ class Model(RuleBasedStateMachine):
             assert _best(found, channel, query.candidates) == expected
         assert len({hit.position for hit in found}) == len(found)
         everything = rows(
-            self.run(self.oracle.search(namespace, msgspec.structs.replace(query, candidates=PLENTY)))
+            self.run(
+                self.run(self.oracle.read(namespace)).search(
+                    msgspec.structs.replace(query, candidates=PLENTY)
+                )
+            )
         )
         scores = {hit.position: hit for hit in everything}
         for hit in found:
@@ -406,8 +418,8 @@ class Model(RuleBasedStateMachine):
             self.compare_search(namespace, SearchQuery(ItemFilter(self.now_us), 10, vector, "kiwi plum"))
 
     async def _read(self, store: Store, namespace: str) -> list[Any]:
-        positions = await store.scan(namespace, ItemFilter(self.now_us), -1, newest=False)
-        loaded = await store.load_items(namespace, positions, with_embedding=True)
+        positions = await (await store.read(namespace)).scan(ItemFilter(self.now_us), -1, newest=False)
+        loaded = await (await store.read(namespace)).load_items(positions, with_embedding=True)
         known = await store.get_items(namespace, [f"i{n}" for n in range(IDS)], with_embedding=True)
         info = await store.namespace(namespace)
         return [
@@ -426,7 +438,7 @@ class Model(RuleBasedStateMachine):
 async def _told_of(store: Store, namespace: str, item_filter: ItemFilter) -> list[tuple[int, ...]]:
     """Return what searches tell of every item that words find."""
     query = SearchQuery(item_filter, PLENTY, None, " ".join(WORDS), described=True)
-    hits = await store.search(namespace, query)
+    hits = await (await store.read(namespace)).search(query)
     columns = hits.create_us or (), hits.importances or (), hits.use_counts or ()
     return sorted(zip(hits.positions, *columns, strict=True))
 

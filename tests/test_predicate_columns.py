@@ -26,7 +26,7 @@ from memory_service.records.row_source import Rows, RowSource
 from memory_service.records.sqlite.connection import connect
 from memory_service.records.sqlite.row_source import reading
 from memory_service.records.sqlite.schema import FORMAT
-from memory_service.records.sqlite.store import SqliteStore
+from memory_service.stores import SqliteStore
 from memory_service.views.cache import ViewCache
 from memory_service.views.snapshots import Snapshots
 
@@ -120,12 +120,12 @@ async def test_a_column_is_used_when_the_view_has_come_to_its_revision(tmp_path:
     class Ahead(RowSource):
         records_format = FORMAT
 
-        async def read(self, namespace: str, work: Callable[[Rows], T]) -> T | None:
+        async def read_rows(self, namespace: str, work: Callable[[Rows], T]) -> T | None:
             was_read.set()
             with reading(connection, namespace) as rows:
                 return None if rows is None else work(rows)
 
-        async def record(self, uid: int, manifest: str) -> bool:
+        async def keep_manifest(self, uid: int, manifest: str) -> bool:
             return True
 
     cache = ViewCache(IndexSettings(), Snapshots(tmp_path / "indexes", FORMAT), Analyzer(), Ahead())

@@ -29,9 +29,9 @@ from memory_service.domain.retrieval import Retrieval
 from memory_service.domain.screening import Screening
 from memory_service.domain.states import States
 from memory_service.limits import Limits
-from memory_service.records.base import Store
 from memory_service.records.in_memory.store import InMemoryStore
 from memory_service.runtime.caller import ANYBODY, Caller, Role, set_caller
+from memory_service.store import Store
 from memory_service.v1 import (
     admin_pb2,
     interaction_pb2,

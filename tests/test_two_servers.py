@@ -54,9 +54,9 @@ from memory_service.domain.undo import Undo, Undone
 from memory_service.embedders.base import Embedder
 from memory_service.errors import Conflict, NotFound
 from memory_service.limits import Limits
-from memory_service.records.base import Store
 from memory_service.records.in_memory.store import InMemoryStore
 from memory_service.runtime.clock import now_us
+from memory_service.store import Store
 
 NS = "people/ada"
 R = TypeVar("R")
@@ -171,7 +171,9 @@ def servers(shared: InMemoryStore) -> tuple[Server, Server]:
 
 async def of_kind(store: Store, kind: ItemKind) -> list[str]:
     wanted = ItemFilter(now_us=now_us(), kinds=frozenset({kind}))
-    items = await store.load_items(NS, await store.scan(NS, wanted, -1, newest=False))
+    items = await (await store.read(NS)).load_items(
+        await (await store.read(NS)).scan(wanted, -1, newest=False)
+    )
     return [item.id for item in items if item is not None]
 
 

@@ -17,7 +17,7 @@ from memory_service.indexes.view import Entry, NamespaceView
 from memory_service.records.effects import Effect
 from memory_service.records.row_source import Rows, RowSource
 from memory_service.records.sqlite.commit_queue import HEAVY_ITEMS
-from memory_service.records.sqlite.store import SqliteStore
+from memory_service.stores import SqliteStore
 from memory_service.views.cache import ViewCache
 from memory_service.views.snapshots import Snapshots
 
@@ -25,10 +25,10 @@ from memory_service.views.snapshots import Snapshots
 class Source(RowSource):
     records_format = 1
 
-    async def read(self, namespace: str, work: Callable[[Rows], Any]) -> Any:
+    async def read_rows(self, namespace: str, work: Callable[[Rows], Any]) -> Any:
         raise AssertionError("nothing is read")
 
-    async def record(self, uid: int, manifest: str) -> bool:
+    async def keep_manifest(self, uid: int, manifest: str) -> bool:
         return True
 
 
@@ -45,7 +45,7 @@ async def test_uses_that_are_told_while_a_view_is_read_reach_it(tmp_path: Path) 
     begun, go_on = asyncio.Event(), asyncio.Event()
 
     class Slow(Source):
-        async def read(self, namespace: str, work: Callable[[Rows], Any]) -> Any:
+        async def read_rows(self, namespace: str, work: Callable[[Rows], Any]) -> Any:
             begun.set()
             await go_on.wait()
             return 1, read
@@ -73,7 +73,7 @@ async def test_what_a_write_added_is_indexed_when_it_is_answered(tmp_path: Path,
     store = SqliteStore(tmp_path)
     await store.open()
     await store.add_items("a", [build_write(str(number), "tea") for number in range(count)])
-    view = store._views.peek("a")
+    view = store.views.cache.peek("a")
     assert view is not None
     assert len(view.positions) > count - HEAVY_ITEMS
     assert not view.index_some()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import memory_service
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 PACKAGE = Path(memory_service.__file__).parent
 WRITES = {

@@ -15,10 +15,11 @@ from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.errors import FailedPrecondition, MemoryServiceError, NotFound, Overloaded
-from memory_service.records.base import BackupReport, Store
+from memory_service.records.base import BackupReport
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import aside
+from memory_service.store import Store
 
 _SWEPT_AT_ONCE = 1000
 _ANY_TEXT = "text"

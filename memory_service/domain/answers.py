@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from memory_service.data_model import Answer, Item, Receipt, RequestKey
-from memory_service.records.base import Store
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
+from memory_service.store import Store
 
 R = TypeVar("R")
 

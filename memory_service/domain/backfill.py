@@ -20,8 +20,9 @@ from memory_service.domain.embedding import TextEmbedding
 from memory_service.domain.search_text import search_text
 from memory_service.embedders.base import Embedder, TextsRefused
 from memory_service.errors import InvalidArgument, MemoryServiceError, Unavailable
-from memory_service.records.base import ModelMismatch, Store
+from memory_service.records.base import ModelMismatch
 from memory_service.runtime.failpoints import reach
+from memory_service.store import Store
 
 _BATCH_ITEMS_MAX = 128
 _NAMES_AT_ONCE = 1000

@@ -6,7 +6,7 @@ from memory_service.data_model import Hits
 from memory_service.domain.query_understanding import Understanding, has_phrase
 from memory_service.domain.ranking import Scoring, rank, within
 from memory_service.domain.search_text import search_text
-from memory_service.records.base import Store
+from memory_service.reading import Reading
 from memory_service.runtime.yielding import give_way
 
 # So many of the best are read to look for a phrase, so many at once.
@@ -15,7 +15,7 @@ _READ_AT_ONCE = 32
 
 
 async def boosted(
-    store: Store, namespace: str, hits: Hits, scoring: Scoring, asked: Understanding
+    reading: Reading, hits: Hits, scoring: Scoring, asked: Understanding
 ) -> dict[str, set[int]]:
     """Return for each boost the positions of the items that it is for.
 
@@ -27,15 +27,15 @@ async def boosted(
         boosts["time"] = within(hits, asked.spans)
     if asked.phrases:
         best = [position for _, position in rank(hits, scoring, None, _READ_ITEMS_MAX, explain=False).order]
-        boosts["phrase"] = await _having(store, namespace, best, asked.phrases)
+        boosts["phrase"] = await _having(reading, best, asked.phrases)
     return boosts
 
 
-async def _having(store: Store, namespace: str, positions: list[int], phrases: tuple[str, ...]) -> set[int]:
+async def _having(reading: Reading, positions: list[int], phrases: tuple[str, ...]) -> set[int]:
     """Return the positions of the items whose text has one of the phrases."""
     having = set()
     for at in range(0, len(positions), _READ_AT_ONCE):
-        for item in await store.load_items(namespace, positions[at : at + _READ_AT_ONCE]):
+        for item in await reading.load_items(positions[at : at + _READ_AT_ONCE]):
             if item is not None and has_phrase(search_text(item.content, item.kind), phrases):
                 having.add(item.position)
         # Long texts take a while: others come between.

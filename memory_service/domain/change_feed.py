@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from memory_service.data_model import Change, ChangeType, Item, StateEntry
 from memory_service.domain.checks import Checks
 from memory_service.errors import NotFound
-from memory_service.records.base import Store
 from memory_service.runtime.clock import now_us
+from memory_service.store import Store
 
 _ITEM_CHANGES = (ChangeType.ITEM_ADDED, ChangeType.ITEM_UPDATED)
 _CHANGES_AT_ONCE = 200
@@ -134,5 +134,6 @@ class ChangeFeed:
             after_revision = changes[-1].revision
 
     async def _with_embedding(self, namespace: str, item: Item) -> Item:
-        found = await self._store.load_items(namespace, [item.position], with_embedding=True)
+        reading = await self._store.read(namespace)
+        found = await reading.load_items([item.position], with_embedding=True)
         return found[0] or item

@@ -16,8 +16,8 @@ from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.ranking import Shares
 from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions, Selection
 from memory_service.errors import InvalidArgument
-from memory_service.records.base import Store
 from memory_service.runtime.clock import now_us
+from memory_service.store import Store
 
 _DEFAULT_LIMIT = 5
 _RESULT_BYTES = 400

@@ -16,7 +16,7 @@ from memory_service.domain.packing import Budget
 from memory_service.domain.ranking import Shares
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
 from memory_service.errors import FailedPrecondition, InvalidArgument
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 REFLECTION_MARK = "SYSTEM REFLECTION: "
 _INTERACTIONS_DEFAULT = 5

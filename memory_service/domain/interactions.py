@@ -43,9 +43,10 @@ from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.retrieval import Retrieval, Selection
 from memory_service.errors import InvalidArgument, NotFound
 from memory_service.predicates import Predicate
-from memory_service.records.base import Store
+from memory_service.reading import Reading
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import Part
+from memory_service.store import Store
 
 SENDER_BYTES_MAX = 256
 _DEFAULT_LIMIT = 5
@@ -302,10 +303,11 @@ class Interactions:
         if original.create_us is not None:
             selection.start_us, selection.end_us = original.create_us, original.create_us + 1
         bound: int | None = None
+        reading = await self._store.read(namespace)
         while True:
             wanted = selection.to_filter(max_position=bound)
-            positions = await self._store.scan(namespace, wanted, _LOOKED_AT_ONCE, newest=True)
-            for item in reversed(await self._store.load_items(namespace, positions)):
+            positions = await reading.scan(wanted, _LOOKED_AT_ONCE, newest=True)
+            for item in reversed(await reading.load_items(positions)):
                 # Digests may be equal where contents are not.
                 if item is not None and text_of(item) == original.content:
                     return item
@@ -345,31 +347,32 @@ class Interactions:
         left = limit
         if page_token:
             bound, left = map(int, self._tokens.read(scope, page_token))
-        info = await self._store.namespace(namespace)
+        reading = await self._store.read(namespace)
+        info = reading.info
         if info is None or left == 0:
             return PairPage([], info.revision if info else 0)
         size = min(size, left) if left > 0 else size
         wanted = selection.to_filter(max_position=bound)
-        positions = await self._store.scan(namespace, wanted, size + 1, newest=True)
-        pairs, rest = await self._pairs(namespace, positions[::-1], size, selection.predicate)
+        positions = await reading.scan(wanted, size + 1, newest=True)
+        pairs, rest = await self._pairs(reading, positions[::-1], size, selection.predicate)
         left -= len(pairs) if left > 0 else 0
         token = self._tokens.make(scope, [rest, left]) if rest is not None and left else ""
         return PairPage(pairs, info.revision, token)
 
     async def _pairs(
-        self, namespace: str, positions: Sequence[int], size: int, predicate: Predicate | None
+        self, reading: Reading, positions: Sequence[int], size: int, predicate: Predicate | None
     ) -> tuple[list[Pair], int | None]:
         """Return as many pairs as a page takes, and the position that the next begins at."""
         pairs: list[Pair] = []
         nbytes, part = 0, Part()
         for at in range(0, len(positions), _LOADED_AT_ONCE):
             chunk = positions[at : at + _LOADED_AT_ONCE]
-            for position, message in zip(chunk, await self._store.load_items(namespace, chunk), strict=True):
+            for position, message in zip(chunk, await reading.load_items(chunk), strict=True):
                 if len(pairs) == size:
                     return pairs, position
                 if message is None:
                     continue
-                pair = await self._pair(namespace, message, predicate)
+                pair = await _pair(reading, message, predicate)
                 nbytes += sum(map(self._item_bytes, (message, *pair.responses)))
                 if pairs and nbytes > self._checks.limits.page_bytes_max:
                     return pairs, position
@@ -377,9 +380,10 @@ class Interactions:
                 await part.give_way_if_long()
         return pairs, None
 
-    async def _pair(self, namespace: str, message: Item, predicate: Predicate | None) -> Pair:
-        tags = ((LINK_TAG, message.id),)
-        wanted = ItemFilter(now_us(), kinds=_RESPONSES, tags=tags, predicate=predicate)
-        positions = await self._store.scan(namespace, wanted, -1, newest=False)
-        loaded = await self._store.load_items(namespace, positions[:_RESPONSES_MAX]) if positions else []
-        return Pair(message, [item for item in loaded if item is not None], len(positions))
+
+async def _pair(reading: Reading, message: Item, predicate: Predicate | None) -> Pair:
+    tags = ((LINK_TAG, message.id),)
+    wanted = ItemFilter(now_us(), kinds=_RESPONSES, tags=tags, predicate=predicate)
+    positions = await reading.scan(wanted, -1, newest=False)
+    loaded = await reading.load_items(positions[:_RESPONSES_MAX]) if positions else []
+    return Pair(message, [item for item in loaded if item is not None], len(positions))

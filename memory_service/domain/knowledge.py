@@ -30,8 +30,8 @@ from memory_service.domain.retrieval import Retrieval, Selection
 from memory_service.domain.screening import Screening
 from memory_service.domain.splitting import Piece, Split, split_text
 from memory_service.errors import AlreadyExists, Conflict, InvalidArgument, NotFound
-from memory_service.records.base import Store
 from memory_service.runtime.clock import now_us
+from memory_service.store import Store
 
 _TRIES = 10
 _LOADED_AT_ONCE = 500
@@ -293,10 +293,11 @@ class Knowledge:
         them, and what an import said of them need not be so.
         """
         kept = Selection(kinds=_FRAGMENTS, tags=((DOCUMENT_TAG, document_id),)).to_filter()
-        positions = await self._store.scan(namespace, kept, -1, newest=False)
+        reading = await self._store.read(namespace)
+        positions = await reading.scan(kept, -1, newest=False)
         ids: list[str] = []
         for start in range(0, len(positions), _LOADED_AT_ONCE):
-            items = await self._store.load_items(namespace, positions[start : start + _LOADED_AT_ONCE])
+            items = await reading.load_items(positions[start : start + _LOADED_AT_ONCE])
             ids += [item.id for item in items if item is not None]
         return ids
 

@@ -42,10 +42,11 @@ from memory_service.domain.quarantine import Intended
 from memory_service.domain.retrieval import Page, Retrieval, Selection
 from memory_service.domain.screening import Screening
 from memory_service.errors import Conflict, InvalidArgument, LimitExceeded, NotFound, Unavailable
-from memory_service.records.base import ModelMismatch, Store
+from memory_service.records.base import ModelMismatch
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import each
+from memory_service.store import Store
 
 _UPDATE_TRIES = 10
 
@@ -315,17 +316,18 @@ class Memories:
         size = self._checks.page_size(page_size)
         scope = ("list", namespace, newest_first, include_embedding, *selection.scope())
         bound = int(self._tokens.read(scope, page_token)[0]) if page_token else None
-        info = await self._store.namespace(namespace)
+        reading = await self._store.read(namespace)
+        info = reading.info
         if info is None:
             return Page([], 0)
         if newest_first:
             wanted = selection.to_filter(max_position=bound)
         else:
             wanted = selection.to_filter(min_position=bound or 0)
-        positions = await self._store.scan(namespace, wanted, size + 1, newest=newest_first)
+        positions = await reading.scan(wanted, size + 1, newest=newest_first)
         if newest_first:
             positions.reverse()
-        items, rest = await self._retrieval.pages.load_page(namespace, positions, size, include_embedding)
+        items, rest = await self._retrieval.pages.load_page(reading, positions, size, include_embedding)
         token = self._tokens.make(scope, [rest]) if rest is not None else ""
         return Page(items, info.revision, token)
 

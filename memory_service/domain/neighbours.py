@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from memory_service.data_model import Item
-from memory_service.records.base import Store
+from memory_service.reading import Reading
 from memory_service.runtime.clock import now_us
 
 
@@ -23,32 +23,28 @@ class Window(msgspec.Struct, frozen=True):
         return [*self.before, *self.after]
 
 
-class Neighbours:
-    """Finds the neighbours of items, and loads them without their vectors."""
+async def windows(
+    reading: Reading, positions: Sequence[int], count: int, trusts: Callable[[Item], bool]
+) -> list[Window]:
+    """Return the windows of the items at these positions, with at most `count` items each way.
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    They come without vectors. Those that are not trusted are left out, and none that is farther away takes
+    their place.
+    """
+    if not count:
+        return [Window()] * len(positions)
+    found = await reading.neighbours(positions, count, now_us=now_us())
+    wanted = sorted({place for around in found for place in (*around.before, *around.after)})
+    items = dict(zip(wanted, await reading.load_items(wanted), strict=True))
 
-    async def windows(
-        self, namespace: str, positions: Sequence[int], count: int, trusts: Callable[[Item], bool]
-    ) -> list[Window]:
-        """Return the windows of the items at these positions, with at most `count` items each way.
+    def there(side: Sequence[int]) -> list[Item]:
+        # What was deleted since its place was found is left out.
+        return [item for place in side if (item := items[place]) is not None and trusts(item)]
 
-        Those that are not trusted are left out, and none that is farther away takes their place.
-        """
-        if not count:
-            return [Window()] * len(positions)
-        found = await self._store.neighbours(namespace, positions, count, now_us=now_us())
-        wanted = sorted({place for around in found for place in (*around.before, *around.after)})
-        items = dict(zip(wanted, await self._store.load_items(namespace, wanted), strict=True))
+    return [Window(there(around.before), there(around.after)) for around in found]
 
-        def there(side: Sequence[int]) -> list[Item]:
-            # What was deleted since its place was found is left out.
-            return [item for place in side if (item := items[place]) is not None and trusts(item)]
 
-        return [Window(there(around.before), there(around.after)) for around in found]
-
-    async def positions(self, namespace: str, positions: Sequence[int], count: int) -> set[int]:
-        """Return these positions and those of all their neighbours."""
-        found = await self._store.neighbours(namespace, positions, count, now_us=now_us()) if count else ()
-        return {*positions, *(place for around in found for place in (*around.before, *around.after))}
+async def with_neighbours(reading: Reading, positions: Sequence[int], count: int) -> set[int]:
+    """Return these positions and those of all their neighbours."""
+    found = await reading.neighbours(positions, count, now_us=now_us()) if count else ()
+    return {*positions, *(place for around in found for place in (*around.before, *around.after))}

@@ -22,9 +22,9 @@ from memory_service.domain.checks import Checks
 from memory_service.domain.context_block import ContextBlock
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.errors import InvalidArgument, Unavailable
-from memory_service.records.base import Store
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import each, give_way
+from memory_service.store import Store
 
 _LIMIT, _LIMIT_MAX = 10, 100
 _TOKENS = 2000

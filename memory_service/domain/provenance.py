@@ -18,9 +18,9 @@ from memory_service.data_model import (
     StateWrite,
 )
 from memory_service.errors import InvalidArgument
-from memory_service.records.base import Store
 from memory_service.runtime.caller import Caller, Role, present_caller
 from memory_service.runtime.clock import now_us
+from memory_service.store import Store
 
 _PARENTS_KEPT_MAX = 100
 _PROVENANCE_BYTES = 48

@@ -27,9 +27,9 @@ from memory_service.domain.ids import new_id
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.search_text import search_text, speaker
 from memory_service.errors import AlreadyExists, Conflict, LimitExceeded, NotFound
-from memory_service.records.base import Store
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
+from memory_service.store import Store
 
 _DAY_US = 24 * 3600 * 1_000_000
 

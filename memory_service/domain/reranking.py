@@ -10,7 +10,7 @@ from memory_service.data_model import Contribution, DegradationReason
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.ranking import Ranked
 from memory_service.domain.search_text import search_text
-from memory_service.records.base import Store
+from memory_service.reading import Reading
 from memory_service.rerankers.base import Reranker, RerankerFailed
 from memory_service.runtime.yielding import aside
 
@@ -33,8 +33,7 @@ Scored = list[tuple[int, float]]
 class Reranking:
     """Asks a reranker, for `timeout_s` at most; None: there is none."""
 
-    def __init__(self, store: Store, reranker: Reranker | None, timeout_s: float) -> None:
-        self._store = store
+    def __init__(self, reranker: Reranker | None, timeout_s: float) -> None:
         self._reranker = reranker
         self._timeout_s = timeout_s
 
@@ -43,12 +42,12 @@ class Reranking:
         """What is told where results are not reranked although that was asked for."""
         return _NO_RERANKER if self._reranker is None else _UNAVAILABLE
 
-    async def score(self, namespace: str, query: str, ranked: Ranked) -> Scored | None:
+    async def score(self, reading: Reading, query: str, ranked: Ranked) -> Scored | None:
         """Return the scores of the best results; None: the reranker gives none, which is to be told."""
         if self._reranker is None:
             return None
         positions = [position for _, position in ranked.order[:RERANKED_MAX]]
-        loaded = await self._store.load_items(namespace, positions)
+        loaded = await reading.load_items(positions)
         there = [(item.position, search_text(item.content, item.kind)) for item in loaded if item is not None]
         if not there:
             return []

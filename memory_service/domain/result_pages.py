@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import msgspec
 
 from memory_service.data_model import Item
-from memory_service.domain.neighbours import Neighbours, Window
+from memory_service.domain.neighbours import Window, windows, with_neighbours
 from memory_service.domain.packing import MISSES_MAX, Budget, texts_of
-from memory_service.records.base import Store
+from memory_service.reading import Reading
 from memory_service.runtime.yielding import Part
 
 _LOADED_AT_ONCE = 100
@@ -68,21 +68,19 @@ class PageShape:
 class ResultPages:
     """Loads results in order, until a page is full. `item_bytes` is the size of an item in an answer."""
 
-    def __init__(self, store: Store, item_bytes: Callable[[Item], int], page_bytes_max: int) -> None:
-        self._store = store
-        self._neighbours = Neighbours(store)
+    def __init__(self, item_bytes: Callable[[Item], int], page_bytes_max: int) -> None:
         self._item_bytes = item_bytes
         self._page_bytes_max = page_bytes_max
 
     async def load_page(
-        self, namespace: str, positions: Sequence[int], size: int, with_embedding: bool
+        self, reading: Reading, positions: Sequence[int], size: int, with_embedding: bool
     ) -> tuple[list[Item], int | None]:
         """Load as many items as a page takes; return them and the position that the next begins at."""
         page: list[Item] = []
         nbytes, part = 0, Part()
         for at in range(0, len(positions), _LOADED_AT_ONCE):
             chunk = positions[at : min(at + _LOADED_AT_ONCE, len(positions))]
-            items = await self._store.load_items(namespace, chunk, with_embedding=with_embedding)
+            items = await reading.load_items(chunk, with_embedding=with_embedding)
             for position, item in zip(chunk, items, strict=True):
                 if item is None:
                     continue
@@ -114,7 +112,7 @@ class ResultPages:
 
     async def fill(
         self,
-        namespace: str,
+        reading: Reading,
         positions: Sequence[int],
         shape: PageShape,
         budget: Budget | None = None,
@@ -127,7 +125,7 @@ class ResultPages:
         What does not fit into the budget is passed over, and later results may still fit.
         """
         missed, page, nbytes, part = list(place.missed), Filled(), 0, Part()
-        async for at, item, window in self._load(namespace, positions, place.first, shape):
+        async for at, item, window in self._load(reading, positions, place.first, shape):
             if results_max is not None and at - len(missed) >= results_max:
                 break
             together = [item, *window.items]
@@ -152,19 +150,19 @@ class ResultPages:
         return page
 
     async def budget(
-        self, namespace: str, passed: Sequence[int], shape: PageShape, tokens_max: int | None, used: int = 0
+        self, reading: Reading, passed: Sequence[int], shape: PageShape, tokens_max: int | None, used: int = 0
     ) -> Budget:
         """Return a budget of which results on the pages before have used something."""
         if not passed:
             return Budget(tokens_max)
-        return Budget(tokens_max, used, await self._neighbours.positions(namespace, passed, shape.neighbours))
+        return Budget(tokens_max, used, await with_neighbours(reading, passed, shape.neighbours))
 
     async def first_that_fits(
-        self, namespace: str, positions: Sequence[int], shape: PageShape, tokens_max: int
+        self, reading: Reading, positions: Sequence[int], shape: PageShape, tokens_max: int
     ) -> int:
         """Return from which of these positions on all the rest fit into a budget together."""
         budget = Budget(tokens_max)
-        async for at, item, window in self._load(namespace, positions[::-1], 0, shape):
+        async for at, item, window in self._load(reading, positions[::-1], 0, shape):
             texts = texts_of([item, *window.items])
             if not budget.fits(texts):
                 return len(positions) - at
@@ -172,15 +170,15 @@ class ResultPages:
         return 0
 
     async def _load(
-        self, namespace: str, positions: Sequence[int], first: int, shape: PageShape
+        self, reading: Reading, positions: Sequence[int], first: int, shape: PageShape
     ) -> AsyncIterator[tuple[int, Item, Window]]:
         """Yield each item that is still there with its window, and where among the positions it is."""
         step = max(_LOADED_AT_ONCE // (1 + 2 * shape.neighbours), 1)
         for start in range(first, len(positions), step):
             chunk = positions[start : start + step]
-            items = await self._store.load_items(namespace, chunk, with_embedding=shape.with_embedding)
-            windows = await self._neighbours.windows(namespace, chunk, shape.neighbours, shape.trusts)
-            for at, (item, window) in enumerate(zip(items, windows, strict=True), start):
+            items = await reading.load_items(chunk, with_embedding=shape.with_embedding)
+            around = await windows(reading, chunk, shape.neighbours, shape.trusts)
+            for at, (item, window) in enumerate(zip(items, around, strict=True), start):
                 if item is not None:
                     yield at, item, self._sendable(item, window)
 

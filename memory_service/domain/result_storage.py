@@ -15,7 +15,7 @@ from memory_service.domain.checks import Checks
 from memory_service.domain.overseer import live_entry
 from memory_service.domain.states import States
 from memory_service.errors import Conflict, InvalidArgument, MemoryServiceError
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 SKIPPED_TOOLS = ("getCurrentDate", "calculateTimestamp", "llm_analyze")
 """Tools whose results are never kept, unless the configuration names others."""

@@ -31,9 +31,10 @@ from memory_service.domain.reranking import RERANKED_MAX, Reranking, Scored, reo
 from memory_service.domain.result_pages import PageShape, Place, ResultPages
 from memory_service.errors import FailedPrecondition, InvalidArgument
 from memory_service.predicates import And, Comparison, Field, FieldName, Operator, Or, Predicate
-from memory_service.records.base import Store
+from memory_service.reading import Reading
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
+from memory_service.store import Store
 
 DEFAULT_LIMIT = 10
 _CANDIDATES_MIN = 64
@@ -173,7 +174,7 @@ class Retrieval:
     ) -> None:
         self._item_bytes = item_bytes
         self._reranking = reranking
-        self.pages = ResultPages(store, item_bytes, checks.limits.page_bytes_max)
+        self.pages = ResultPages(item_bytes, checks.limits.page_bytes_max)
         self._store = store
         self._embedding = embedding
         self._checks = checks
@@ -259,32 +260,33 @@ class Retrieval:
         place = (
             self._tokens.read(scope, options.page_token, "options.page_token") if options.page_token else ()
         )
-        info = await self._store.namespace(namespace)
+        reading = await self._store.read(namespace)
+        info = reading.info
         if info is None or limit == 0:
             return Page([], info.revision if info else 0)
         if place:
             begin, first, last = map(int, place)
             wanted = options.selection.to_filter(first, last)
-            positions = await self._store.scan(namespace, wanted, shape.size + 1, newest=False)
+            positions = await reading.scan(wanted, shape.size + 1, newest=False)
         else:
             last = info.revision
             wanted = options.selection.to_filter(max_position=last)
-            positions = await self._store.scan(namespace, wanted, limit, newest=True)
+            positions = await reading.scan(wanted, limit, newest=True)
             if options.max_tokens is not None:
-                fitting = await self.pages.first_that_fits(namespace, positions, shape, options.max_tokens)
+                fitting = await self.pages.first_that_fits(reading, positions, shape, options.max_tokens)
                 positions = positions[fitting:]
             begin = first = positions[0] if positions else last
         if options.fills_pages:
-            page, rest = await self._surrounded(namespace, positions, options, begin, first)
+            page, rest = await self._surrounded(reading, positions, options, begin, first)
         else:
-            items, rest = await self.pages.load_page(namespace, positions, shape.size, shape.with_embedding)
+            items, rest = await self.pages.load_page(reading, positions, shape.size, shape.with_embedding)
             page = Page(items, 0)
         page.revision = info.revision
         page.next_page_token = self._tokens.make(scope, [begin, rest, last]) if rest is not None else ""
         return page
 
     async def _surrounded(
-        self, namespace: str, positions: list[int], options: RetrieveOptions, begin: int, first: int
+        self, reading: Reading, positions: list[int], options: RetrieveOptions, begin: int, first: int
     ) -> tuple[Page, int | None]:
         """Load a page of results with their neighbours; return it and where the next begins.
 
@@ -294,9 +296,9 @@ class Retrieval:
         shape, budget = self._shape(options), None
         if options.max_tokens is not None:
             wanted = options.selection.to_filter(begin, first - 1)
-            passed = await self._store.scan(namespace, wanted, -1, newest=False) if first > begin else []
-            budget = await self.pages.budget(namespace, passed, shape, None)
-        filled = await self.pages.fill(namespace, positions, shape, budget)
+            passed = await reading.scan(wanted, -1, newest=False) if first > begin else []
+            budget = await self.pages.budget(reading, passed, shape, None)
+        filled = await self.pages.fill(reading, positions, shape, budget)
         page = Page(filled.items, 0, windows=filled.windows, token_count=filled.token_count)
         return page, positions[filled.rest.first] if filled.rest else None
 
@@ -310,7 +312,8 @@ class Retrieval:
 
     async def _best(self, namespace: str, options: RetrieveOptions, limit: int) -> Page:
         place = self._place(namespace, options, limit)
-        info = await self._store.namespace(namespace)
+        reading = await self._store.read(namespace)
+        info = reading.info
         vector, text, mode, degraded = await self._channels(info, options)
         if info is None or limit == 0:
             return Page([], info.revision if info else 0, degraded=degraded)
@@ -324,20 +327,20 @@ class Retrieval:
         if options.rerank:
             unbounded = msgspec.structs.replace(options, min_score=None)
             depth = _depth(limit, options.max_tokens, RERANKED_MAX)
-            ranked = await self._ranked(namespace, info, unbounded, depth, vector, text, scoring)
-            place, degraded = await self._reranked(namespace, options, ranked, place, degraded)
+            ranked = await self._ranked(reading, info, unbounded, depth, vector, text, scoring)
+            place, degraded = await self._reranked(reading, options, ranked, place, degraded)
             if (wanted := _depth(limit, options.max_tokens)) >= 0:
                 del ranked.order[wanted:]
         else:
             depth = _depth(limit, options.max_tokens)
-            ranked = await self._ranked(namespace, info, options, depth, vector, text, scoring)
-        page = await self._cut(namespace, options, limit, ranked, place)
+            ranked = await self._ranked(reading, info, options, depth, vector, text, scoring)
+        page = await self._cut(namespace, reading, options, limit, ranked, place)
         page.revision, page.degraded = info.revision, degraded
         return page
 
     async def _reranked(
         self,
-        namespace: str,
+        reading: Reading,
         options: RetrieveOptions,
         ranked: Ranked,
         place: Place,
@@ -350,7 +353,7 @@ class Retrieval:
         assert self._reranking is not None
         scored: Scored | None = place.reranked or None
         if not options.page_token:
-            scored = await self._reranking.score(namespace, options.query_text, ranked)
+            scored = await self._reranking.score(reading, options.query_text, ranked)
         if scored is None:
             degraded = (*degraded, self._reranking.degradation)
         else:
@@ -383,7 +386,7 @@ class Retrieval:
 
     async def _ranked(
         self,
-        namespace: str,
+        reading: Reading,
         info: NamespaceInfo,
         options: RetrieveOptions,
         limit: int,
@@ -413,32 +416,38 @@ class Retrieval:
             queries = [
                 SearchQuery(wanted, candidates, vector, text, nearest, described) for wanted in filters
             ]
-            hits = await self._search(namespace, queries)
+            hits = await self._search(reading, queries)
         else:
             query = SearchQuery(selection.to_filter(), candidates, vector, text, nearest, described)
-            hits = await self._store.search(namespace, query)
-        boosts = await boosted(self._store, namespace, hits, scoring, asked) if asked is not NOTHING else None
+            hits = await reading.search(query)
+        boosts = await boosted(reading, hits, scoring, asked) if asked is not NOTHING else None
         ranked = rank(hits, scoring, boosts, limit, explain=options.explain)
         if options.min_score is not None:
             least = options.min_score
             ranked.order = [pair for pair in ranked.order if pair[0] >= least]
         return ranked
 
-    async def _search(self, namespace: str, queries: Sequence[SearchQuery]) -> Hits:
+    async def _search(self, reading: Reading, queries: Sequence[SearchQuery]) -> Hits:
         """Return what any of the queries finds, each item once.
 
         One after the other: a call with a hundred would take all places of the searches that wait.
         """
-        return merged([await self._store.search(namespace, query) for query in queries])
+        return merged([await reading.search(query) for query in queries])
 
     async def _cut(
-        self, namespace: str, options: RetrieveOptions, limit: int, ranked: Ranked, place: Place
+        self,
+        namespace: str,
+        reading: Reading,
+        options: RetrieveOptions,
+        limit: int,
+        ranked: Ranked,
+        place: Place,
     ) -> Page:
         """Load the page that is asked for, and make the token of the next. Its revision is not set."""
         if options.fills_pages:
-            page, wanted, rest = await self._filled(namespace, options, limit, ranked, place)
+            page, wanted, rest = await self._filled(reading, options, limit, ranked, place)
         else:
-            page, wanted, rest = await self._loaded(namespace, options, ranked, place)
+            page, wanted, rest = await self._loaded(reading, options, ranked, place)
         if rest is not None:
             page.next_page_token = self._tokens.make(self._scope(namespace, options, limit), [rest.text])
         page.scores = [score for score, _ in wanted]
@@ -446,13 +455,13 @@ class Retrieval:
             page.shares = [ranked.shares[position] for _, position in wanted]
         return page
 
-    async def _loaded(self, namespace: str, options: RetrieveOptions, ranked: Ranked, place: Place) -> Cut:
+    async def _loaded(self, reading: Reading, options: RetrieveOptions, ranked: Ranked, place: Place) -> Cut:
         """Load results as they come."""
         shape, first, wanted = self._shape(options), place.first, ranked.order
         if first or len(wanted) > shape.size:
             wanted = wanted[first : first + shape.size]
         positions = [position for _, position in wanted]
-        loaded = await self._store.load_items(namespace, positions, with_embedding=shape.with_embedding)
+        loaded = await reading.load_items(positions, with_embedding=shape.with_embedding)
         taken, items = self.pages.fitting(loaded, shape.with_embedding)
         if len(items) < len(wanted):
             wanted = [each for each, item in zip(wanted[:taken], loaded, strict=False) if item is not None]
@@ -460,7 +469,7 @@ class Retrieval:
         return Page(items, 0), wanted, msgspec.structs.replace(place, first=first + taken) if more else None
 
     async def _filled(
-        self, namespace: str, options: RetrieveOptions, limit: int, ranked: Ranked, place: Place
+        self, reading: Reading, options: RetrieveOptions, limit: int, ranked: Ranked, place: Place
     ) -> Cut:
         """Load results with their neighbours, those that fit into the budget."""
         shape, budget = self._shape(options), None
@@ -469,9 +478,9 @@ class Retrieval:
             passed = [
                 position for at, position in enumerate(positions[: place.first]) if at not in place.missed
             ]
-            budget = await self.pages.budget(namespace, passed, shape, options.max_tokens, place.tokens)
+            budget = await self.pages.budget(reading, passed, shape, options.max_tokens, place.tokens)
         filled = await self.pages.fill(
-            namespace, positions, shape, budget, place=place, results_max=limit if limit >= 0 else None
+            reading, positions, shape, budget, place=place, results_max=limit if limit >= 0 else None
         )
         page = Page(filled.items, 0, windows=filled.windows, token_count=filled.token_count)
         return page, [ranked.order[at] for at in filled.places], filled.rest

@@ -19,9 +19,9 @@ from memory_service.domain.knowledge import Knowledge, WrittenDocument
 from memory_service.domain.retrieval import Selection
 from memory_service.domain.splitting import Split
 from memory_service.errors import AlreadyExists, InvalidArgument, MemoryServiceError, NotFound
-from memory_service.records.base import Store
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
+from memory_service.store import Store
 
 COMMANDS = ("save_memory", "save this", "remember this")
 RECENT_MESSAGES = 5
@@ -184,8 +184,9 @@ class SaveCommand:
         selection = Selection(session_id=spoken.session_id)
         wanted = selection.to_filter()
         count = spoken.max_recent_messages or self._max_recent_messages
-        positions = await self._store.scan(namespace, wanted, count, newest=True)
-        for item in reversed(await self._store.load_items(namespace, positions)):
+        reading = await self._store.read(namespace)
+        positions = await reading.scan(wanted, count, newest=True)
+        for item in reversed(await reading.load_items(positions)):
             if item is None or item.id == spoken.message_id:
                 continue
             if _is_of_agent(item, spoken.agent_name) and _text_of(item).strip():

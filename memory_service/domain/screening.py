@@ -9,8 +9,8 @@ from memory_service.domain.proposals import proposal_of_draft, proposal_of_item,
 from memory_service.domain.quarantine import Quarantine
 from memory_service.errors import WriteRejected
 from memory_service.policies.base import Action, Proposal, WritePolicy
-from memory_service.records.base import Store
 from memory_service.runtime.yielding import aside, each
+from memory_service.store import Store
 
 
 class Screening:

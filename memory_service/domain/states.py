@@ -14,10 +14,10 @@ from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.provenance import attribute_states
 from memory_service.domain.screening import Screening
 from memory_service.errors import InvalidArgument, NotFound
-from memory_service.records.base import Store
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import Part, each
+from memory_service.store import Store
 
 _SCANNED_AT_ONCE = 500
 _SCANNED_PER_PAGE = 5000

@@ -13,8 +13,8 @@ from memory_service.data_model import Receipt, RequestKey, UndoStep, WritesBy
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
 from memory_service.errors import InvalidArgument
-from memory_service.records.base import Store
 from memory_service.runtime.caller import present_caller
+from memory_service.store import Store
 
 # Nobody waits longer for a step than for a large batch of items.
 _AT_ONCE = 200

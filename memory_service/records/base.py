@@ -1,9 +1,9 @@
-"""The contract of a store: what must be kept, in which order, and what is atomic.
+"""The contract of records: what must be kept, in which order, and what is atomic.
 
-A store keeps records, which are the truth, and finds them through indexes, which are views of the
-records. It knows nothing of requests, limits or embedders. Every MUST below has a case in
-`tests/contract/`, which every store runs; nothing here asks for more than one SQL transaction or
-one SQL query can give, so that a store over a database server can keep the same promises.
+Records are the truth; views, by which items are found (`memory_service/reading.py`), are derived from them.
+They know nothing of requests, limits or embedders. Every MUST below has a case in `tests/contract/`, which
+every store runs; nothing here asks for more than one SQL transaction or one SQL query can give, so that a
+store over a database server can keep the same promises.
 
 For all methods:
 
@@ -34,19 +34,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_service.data_model import (
-    Around,
     Change,
     HeldWrite,
-    Hits,
-    IndexInfo,
     Item,
-    ItemFilter,
     ItemWrite,
     NamespaceInfo,
     OnDuplicate,
     Receipt,
     RequestKey,
-    SearchQuery,
     Since,
     StateEntry,
     StateWrite,
@@ -90,7 +85,7 @@ class Capabilities:
 
 
 class ItemStore(ABC):
-    """Items: written, found, removed."""
+    """Items: written, read by their ids, removed."""
 
     @abstractmethod
     async def add_items(
@@ -193,24 +188,6 @@ class ItemStore(ABC):
         they were replaced. Without embeddings; what there is not is left out."""
 
     @abstractmethod
-    async def load_items(
-        self, namespace: str, positions: Sequence[int], *, with_embedding: bool = False
-    ) -> list[Item | None]:
-        """Return the items at these positions, in their order; None where there is none any more.
-
-        Items are shared: a caller MUST NOT change them, but for `wire`.
-        """
-
-    @abstractmethod
-    async def scan(self, namespace: str, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
-        """Return positions of matching items in ascending order, the first `limit` or, with
-        `newest`, the last `limit`. A negative limit returns all.
-
-        An item matches if all of the filter holds for it, its predicate as predicates.py says. All of an
-        answer MUST reflect one revision, whatever a predicate looks at.
-        """
-
-    @abstractmethod
     async def record_uses(self, namespace: str, positions: Sequence[int], *, by: Caller = ANYBODY) -> None:
         """Count the items at these positions as used, once for each time that a position is given.
 
@@ -219,39 +196,6 @@ class ItemStore(ABC):
         there is no item, or no namespace, nothing is counted. The count of an item MUST stay when the
         item is replaced, go with it when it is removed, and be part of backups. It is not idempotent:
         what is repeated counts twice.
-        """
-
-    @abstractmethod
-    async def search(self, namespace: str, query: SearchQuery) -> Hits:
-        """Find the items that fit best, in no particular order.
-
-        With a vector, MUST return the `candidates` matching items of the highest cosine similarity, with
-        a text beside it as many as `nearest` says (approximate: recall of at least 0.99 against exact
-        search, however few or many items match). With a text, MUST return the
-        `candidates` matching items of the highest BM25 score above 0, with the statistics of this
-        namespace alone. For an item of a session, its neighbours there MUST count, too, as the weights
-        of indexes/turns.py say: those of CONVERSATION_KINDS that are stored now, in the order of the
-        namespace, also if the filter does not let them through. The day of an item of these kinds
-        counts as words of it. Where more than 128 items and two for each candidate have a word, only
-        those with the best words and their neighbours need be looked at, and words that more than 1024
-        items and a sixteenth of all have need not bring an item in. `named` MUST tell whether a
-        word of the text is one of `ItemWrite.speaker`. Each item MUST have its score in every channel
-        that was asked, also when only one of them found it; with `described` MUST fill the columns that
-        tell of the items themselves. A vector of another dimension than the
-        namespace's MUST raise InvalidArgument.dimension("query_embedding", ...). All of an answer MUST
-        reflect one revision.
-        """
-
-    @abstractmethod
-    async def neighbours(
-        self, namespace: str, positions: Sequence[int], count: int, *, now_us: int
-    ) -> list[Around]:
-        """Return, for each of these positions, what stands around its item in its session.
-
-        That MUST be the `count` items right before it and the `count` right after it, or as many as
-        there are, in the order of the namespace, out of those of CONVERSATION_KINDS that have its
-        session and are not expired at `now_us`. An item without a session, one of another kind, and a
-        position without an item MUST have none. All of an answer MUST reflect one revision.
         """
 
 
@@ -485,10 +429,6 @@ class NamespaceStore(ABC):
         or return the one there is. It is no change."""
 
     @abstractmethod
-    async def index_info(self, namespace: str) -> IndexInfo:
-        """Return how the vectors of a namespace are searched at present, without loading anything."""
-
-    @abstractmethod
     async def reset(
         self, namespace: str, *, request: RequestKey | None = None, by: Caller = ANYBODY
     ) -> Receipt:
@@ -514,7 +454,7 @@ class NamespaceStore(ABC):
         """
 
 
-class Store(ItemStore, PendingStore, StateStore, QuarantineStore, UndoStore, ChangeLog, NamespaceStore):
+class Records(ItemStore, PendingStore, StateStore, QuarantineStore, UndoStore, ChangeLog, NamespaceStore):
     """All of it, with a life: open, use, close."""
 
     capabilities: Capabilities

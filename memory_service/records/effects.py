@@ -23,7 +23,8 @@ class Effect:
     filled: list[tuple[int, Vector | None, int]] = field(default_factory=list)
     """Items that waited for a vector; the vector, None: it gets none; its key."""
     moved: bool = False
-    """All vectors were given up."""
+    """All vectors were given up, those of the namespace of `uid`."""
+    uid: int = 0
     use_counts: dict[int, int] = field(default_factory=dict)
     revision: int | None = None
     vector_epoch: int = 0

@@ -1,4 +1,4 @@
-"""What views ask of those who keep records: the rows of a namespace, all of one moment.
+"""Between records and views: how views read records, and how they learn of commits.
 
 An item is named by its position. A vector is named by its *key*, an integer above 0 that no other vector of
 the namespace ever has; views keep it, compare it, and know no more of it.
@@ -14,9 +14,10 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_service.data_model import LabelKey, NamespaceInfo
+from memory_service.data_model import Item, LabelKey, NamespaceInfo
 from memory_service.indexes.value_column import Value
 from memory_service.predicates import Field
+from memory_service.records.effects import Effect
 
 T = TypeVar("T")
 Positions = NDArray[np.int64]
@@ -99,14 +100,43 @@ class Rows(ABC):
         """Return the manifest that was last recorded for this namespace and is still true of its vectors."""
 
 
+class Follower:
+    """What keeps something up to date with the records; here it keeps nothing.
+
+    Called on the event loop, in the order of commits, when what was committed becomes visible to reads.
+    """
+
+    def begin(self, info: NamespaceInfo, *, emptied: bool) -> None:
+        """Note that a namespace has begun, or was emptied."""
+
+    def end(self, namespace: str, uid: int) -> None:
+        """Note that a namespace was deleted."""
+
+    def publish(self, namespace: str, effect: Effect) -> None:
+        """Note what a commit did to items."""
+
+    async def absorb(self, namespace: str) -> None:
+        """Do what the last, large commit has left to do, in parts: short calls of others come between."""
+
+    async def save_again(self, uids: set[int]) -> set[int]:
+        """Write anew the files that may have something of what was deleted in these namespaces.
+
+        Returns of which they were written; those of the others are to be removed.
+        """
+        return set()
+
+    def remove_files(self, uids: set[int]) -> None:
+        """Remove the files of these namespaces."""
+
+
 class RowSource(ABC):
-    """Who keeps records for views. For the event loop."""
+    """Where views read what they are made of. For the event loop."""
 
     records_format: ClassVar[int]
     """Of the rows. Snapshots of rows of another format are not used."""
 
     @abstractmethod
-    async def read(self, namespace: str, work: Callable[[Rows], T]) -> T | None:
+    async def read_rows(self, namespace: str, work: Callable[[Rows], T]) -> T | None:
         """Return what the work returns, which is done in another thread; None: there is no such namespace.
 
         The rows reflect all that was acknowledged when this was called. Whatever of them was published late
@@ -115,9 +145,32 @@ class RowSource(ABC):
         """
 
     @abstractmethod
-    async def record(self, uid: int, manifest: str) -> bool:
+    async def keep_manifest(self, uid: int, manifest: str) -> bool:
         """Keep the manifest of a snapshot in the place of the one before; False: its namespace is gone.
 
         It is lost when the namespace is emptied, or its vectors are given up. Raises Unavailable and
         StorageFull.
         """
+
+
+class FollowedSource(RowSource):
+    """One that also tells what is committed, and gives items."""
+
+    @abstractmethod
+    def follow(self, follower: Follower) -> None:
+        """Tell a follower of each commit from now on; in the place of the one before."""
+
+    @abstractmethod
+    async def load_items(
+        self, info: NamespaceInfo, positions: Sequence[int], *, with_embedding: bool
+    ) -> list[Item | None]:
+        """Return the items at these positions, in their order; None where there is none any more, or the
+        namespace is not the one of `info` any more.
+
+        As new as the last commit that was published. Items are shared: callers must not change them, but for
+        `wire`.
+        """
+
+    @abstractmethod
+    async def manifests(self) -> list[str]:
+        """Return the manifests that are kept of all namespaces."""

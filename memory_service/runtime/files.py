@@ -7,6 +7,9 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
+import xxhash
+
+_READ_BYTES = 1 << 20
 Stamp = tuple[int, ...] | None
 
 
@@ -85,3 +88,12 @@ def _identity_of(path: str) -> tuple[int, int] | None:
         # Also one that may not be looked at: somebody has put a folder of theirs in its place.
         return None
     return found.st_dev, found.st_ino
+
+
+def checksum(path: Path) -> str:
+    """Return the xxh3_128 of a file, in hexadecimal."""
+    digest = xxhash.xxh3_128()
+    with path.open("rb") as file:
+        while chunk := file.read(_READ_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()

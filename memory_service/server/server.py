@@ -24,7 +24,6 @@ from memory_service.domain.page_tokens import PageTokens
 from memory_service.embedders.base import Embedder
 from memory_service.llms.base import Llm
 from memory_service.policies.base import CannotLoadPolicy, WritePolicy
-from memory_service.records.base import Store
 from memory_service.rerankers.base import CannotLoad, Reranker
 from memory_service.runtime.files import write_whole
 from memory_service.server.access.access import Access
@@ -39,6 +38,7 @@ from memory_service.server.reflection import Reflection
 from memory_service.server.services import Services
 from memory_service.server.soundness import watching_soundness
 from memory_service.server.transport import bind, check_transport
+from memory_service.store import Store
 
 METADATA_BYTES_MAX = 16 * 1024
 """Metadata of a call as gRPC counts it: names, values and 32 bytes for each pair."""
@@ -59,7 +59,7 @@ def open_store(config: Config) -> Store:
 
         return InMemoryStore(history_us=history_us, namespace_bytes_max=room)
     from memory_service.records.sqlite.disk_space import SpaceSettings
-    from memory_service.records.sqlite.store import SqliteStore
+    from memory_service.stores import SqliteStore
 
     space = SpaceSettings(config.disk_free_bytes_min, config.ballast_bytes)
     return SqliteStore(

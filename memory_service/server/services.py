@@ -37,7 +37,6 @@ from memory_service.domain.undo import Undo
 from memory_service.embedders.base import Embedder
 from memory_service.llms.base import Llm
 from memory_service.policies.base import WritePolicy
-from memory_service.records.base import Store
 from memory_service.rerankers.base import Reranker
 from memory_service.server.admin_servicer import AdminServicer, ServerInfo
 from memory_service.server.documents import document_bytes
@@ -50,6 +49,7 @@ from memory_service.server.state_servicer import StateServicer
 from memory_service.server.states import state_bytes
 from memory_service.server.user_memories import memory_bytes
 from memory_service.server.user_memory_servicer import UserMemoryServicer
+from memory_service.store import Store
 from memory_service.v1 import (
     admin_pb2_grpc,
     interaction_pb2_grpc,
@@ -79,7 +79,7 @@ class Services:
         self._begin = Deciders(llm).begin
         self._checks = Checks(config.limits)
         self._embedding = TextEmbedding(embedder)
-        reranking = Reranking(store, reranker, config.reranker_timeout_s)
+        reranking = Reranking(reranker, config.reranker_timeout_s)
         self._retrieval = Retrieval(store, self._embedding, self._checks, tokens, item_bytes, reranking)
         self._quarantine = Quarantine(store, self._checks, tokens, config.quarantine_days)
         self._screening = screening = Screening(store, policy, self._quarantine)

@@ -10,7 +10,7 @@ import structlog
 from grpc_health.v1.health import aio as health_aio
 
 from memory_service.audit.log import AuditLog
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 LOOK_EVERY_S = 1.0
 """How often it is looked at. Writes do not wait for that: they are refused by whom they meet."""

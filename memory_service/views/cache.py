@@ -153,7 +153,7 @@ class ViewCache:
         try:
             while True:
                 self._buffered[namespace] = effects = list[Effect]()
-                loaded = await self._source.read(
+                loaded = await self._source.read_rows(
                     namespace,
                     lambda rows: (
                         rows.info.uid,
@@ -179,7 +179,7 @@ class ViewCache:
         lacking = columns.lacking(fields)
         columns.begin(lacking)
         try:
-            read = await self._source.read(
+            read = await self._source.read_rows(
                 held.namespace,
                 lambda rows: read_columns(rows, lacking) if rows.info.uid == held.uid else None,
             )
@@ -331,7 +331,7 @@ class ViewCache:
             )
             reach("snapshot.before_manifest")
             wanted = self._is_held(held) and held.view.vectors is vectors
-            if wanted and await self._source.record(uid, manifest):
+            if wanted and await self._source.keep_manifest(uid, manifest):
                 reach("snapshot.after_manifest")
                 self._snapshots.remove(uid, keep=manifest)
                 held.saved = True

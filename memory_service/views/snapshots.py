@@ -18,7 +18,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import structlog
-import xxhash
 from numpy.typing import NDArray
 
 from memory_service.data_key import DataKey
@@ -26,7 +25,7 @@ from memory_service.indexes.distinct_graph import DistinctGraph, Linked
 from memory_service.indexes.frozen_view import FrozenView, ViewCopy
 from memory_service.indexes.hnsw import HnswGraph
 from memory_service.runtime.failpoints import reach
-from memory_service.runtime.files import make_folder, sync
+from memory_service.runtime.files import checksum, make_folder, sync
 from memory_service.runtime.log_causes import cause_of, places_of
 from memory_service.views.arrays import read_array, write_array
 from memory_service.views.column_files import read_columns, write_columns
@@ -36,7 +35,6 @@ from memory_service.views.sealed_files import SealedFiles
 FORMAT = 1
 NO_HASH = np.uint64(0)
 """Stands for the hash of a group whose vectors are all deleted."""
-_READ_BYTES = 1 << 20
 _log = structlog.get_logger(__name__)
 
 
@@ -212,12 +210,3 @@ def _names(manifest: str) -> set[str]:
 
 def _describe(path: Path) -> _File:
     return _File(path.name, path.stat().st_size, checksum(path))
-
-
-def checksum(path: Path) -> str:
-    """Return the xxh3_128 of a file, in hexadecimal."""
-    digest = xxhash.xxh3_128()
-    with path.open("rb") as file:
-        while chunk := file.read(_READ_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()

@@ -29,7 +29,7 @@ from memory_service.data_model import (
     ToolCallResult,
     Vector,
 )
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 NOW = 1_700_000_000_000_000
 SECOND = 1_000_000
@@ -125,8 +125,8 @@ def axis_vector(axis: int, dimension: int = 4) -> Vector:
 async def scan_ids(store: Store, namespace: str = NS, **filter_fields: Any) -> list[str]:
     """Return the ids of the matching items in the order of scan."""
     item_filter = ItemFilter(**{"now_us": NOW, **filter_fields})
-    positions = await store.scan(namespace, item_filter, -1, newest=False)
-    items = await store.load_items(namespace, positions)
+    positions = await (await store.read(namespace)).scan(item_filter, -1, newest=False)
+    items = await (await store.read(namespace)).load_items(positions)
     return [item.id for item in items if item is not None]
 
 
@@ -147,7 +147,9 @@ async def search_hits(
     """Search, and return the hits by the id of their item."""
     query_vector = None if vector is None else np.asarray(vector, np.float32)
     item_filter = ItemFilter(**{"now_us": NOW, **filter_fields})
-    hits = await store.search(namespace, SearchQuery(item_filter, candidates, query_vector, text))
+    hits = await (await store.read(namespace)).search(
+        SearchQuery(item_filter, candidates, query_vector, text)
+    )
     return await hits_by_id(store, namespace, hits)
 
 
@@ -172,7 +174,7 @@ def rows(hits: Hits) -> list[Hit]:
 
 async def hits_by_id(store: Store, namespace: str, hits: Hits) -> dict[str, Hit]:
     """Return hits by the id of their item; each must be of an item that is there, and only once."""
-    items = await store.load_items(namespace, hits.positions)
+    items = await (await store.read(namespace)).load_items(hits.positions)
     by_id = {item.id: hit for item, hit in zip(items, rows(hits), strict=True) if item is not None}
     assert len(by_id) == len(hits.positions), "a hit of an item that is gone, or the same item twice"
     return by_id

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from memory_service.data_key import DataKey
 from memory_service.indexes.settings import IndexSettings
-from memory_service.records.base import Store
 from memory_service.records.in_memory.store import InMemoryStore
-from memory_service.records.row_source import RowSource
-from memory_service.records.sqlite.store import SqliteStore
+from memory_service.records.row_source import FollowedSource
+from memory_service.store import Store
+from memory_service.stores import SqliteStore
 
 # So few vectors reach the graph that small cases exercise it, with a merge every few writes.
 GRAPH = IndexSettings(exact_vectors_max=32, tail_vectors_max=8)
@@ -30,14 +29,14 @@ class StoreCase:
     """Makes one that keeps its files, if any, in this folder."""
     snapshots: bool = False
     """It keeps files below `indexes` in its folder that can be thrown away."""
-    row_source: Callable[[Any], RowSource] | None = None
+    row_source: Callable[[Any], FollowedSource] | None = None
     """Gets out of an open store what views read its records by."""
 
 
 STORES = (
     StoreCase("memory", lambda _: InMemoryStore()),
     StoreCase(
-        "hnsw", lambda data_dir: SqliteStore(data_dir, IndexSettings()), row_source=attrgetter("row_source")
+        "hnsw", lambda data_dir: SqliteStore(data_dir, IndexSettings()), row_source=lambda store: store
     ),
     StoreCase("hnsw-graph", lambda data_dir: SqliteStore(data_dir, GRAPH), snapshots=True),
     StoreCase("hnsw-evicting", lambda data_dir: SqliteStore(data_dir, EVICTING), snapshots=True),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contract.cases import STORES, StoreCase
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 Reopen = Callable[[], Awaitable[Store]]
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from contract.builders import EVERYTHING, NOW, PLENTY, build_request, words_found
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 FROZEN = (3, 4, 5, 6)
 _FOLDER = Path(__file__).parents[1] / "data" / "formats"
@@ -51,8 +51,8 @@ async def read_all(store: Store) -> Any:
 
 
 async def _read_namespace(store: Store, name: str) -> dict[str, Any]:
-    positions = await store.scan(name, EVERYTHING, -1, newest=False)
-    items = await store.load_items(name, positions, with_embedding=True)
+    positions = await (await store.read(name)).scan(EVERYTHING, -1, newest=False)
+    items = await (await store.read(name)).load_items(positions, with_embedding=True)
     receipts = {}
     for request in _REQUESTS:
         receipt = await store.find_receipt(name, build_request(request))

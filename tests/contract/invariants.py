@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contract.builders import EVERYTHING, NOW, NS, PLENTY
 from memory_service.data_model import Change, ChangeType
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 _GONE = (ChangeType.ITEM_DELETED, ChangeType.ITEM_EXPIRED)
 _STATE_GONE = (ChangeType.STATE_DELETED, ChangeType.STATE_EXPIRED)
@@ -17,8 +17,8 @@ async def assert_consistent(store: Store, namespace: str = NS) -> None:
     """
     info = await store.namespace(namespace)
     changes = await store.read_changes(namespace, 0, PLENTY)
-    positions = await store.scan(namespace, EVERYTHING, -1, newest=False)
-    items = [item for item in await store.load_items(namespace, positions) if item is not None]
+    positions = await (await store.read(namespace)).scan(EVERYTHING, -1, newest=False)
+    items = [item for item in await (await store.read(namespace)).load_items(positions) if item is not None]
     states = await store.scan_states(namespace, "", PLENTY, now_us=NOW)
     assert len(items) == len(positions), "scan knows of items that are not there"
     assert [item.position for item in items] == positions == sorted(set(positions))

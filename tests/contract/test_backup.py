@@ -25,7 +25,8 @@ from contract.conftest import Stores
 from contract.invariants import assert_consistent
 from memory_service.data_model import Change
 from memory_service.errors import InvalidArgument, Unsupported
-from memory_service.records.base import BackupReport, Store
+from memory_service.records.base import BackupReport
+from memory_service.store import Store
 
 
 @pytest.fixture(params=[pytest.param(case, id=case.name) for case in (*STORES, ENCRYPTED)])

@@ -32,11 +32,11 @@ from memory_service.data_model import (
     WritesBy,
 )
 from memory_service.errors import LimitExceeded
-from memory_service.records.base import Store
 from memory_service.records.content_bytes import item_bytes, state_bytes
 from memory_service.records.in_memory.store import InMemoryStore
 from memory_service.records.sqlite import connection
-from memory_service.records.sqlite.store import SqliteStore
+from memory_service.store import Store
+from memory_service.stores import SqliteStore
 
 LIMIT = 200_000
 MAKE: dict[str, Callable[[Path], Store]] = {
@@ -80,8 +80,8 @@ async def check_count(store: Store, namespace: str = NS) -> int:
     await store.add_items(namespace, [build_write("filler", "x" * LIMIT)])
     with pytest.raises(LimitExceeded) as refused:
         await store.save_state(namespace, build_state("one more"))
-    positions = await store.scan(namespace, EVERYTHING, PLENTY, newest=False)
-    items = [item for item in await store.load_items(namespace, positions) if item is not None]
+    positions = await (await store.read(namespace)).scan(EVERYTHING, PLENTY, newest=False)
+    items = [item for item in await (await store.read(namespace)).load_items(positions) if item is not None]
     states = await store.scan_states(namespace, "", PLENTY, now_us=NOW)
     count = sum(map(item_bytes, items)) + sum(map(state_bytes, states))
     assert refused.value.metadata["actual"] == str(count)
@@ -134,7 +134,7 @@ async def test_vectors_and_uses_are_not_counted(store: Store) -> None:
     before = await check_count(store)
     info = await store.namespace(NS)
     assert info is not None
-    (position, _) = await store.scan(NS, EVERYTHING, PLENTY, newest=False)
+    (position, _) = await (await store.read(NS)).scan(EVERYTHING, PLENTY, newest=False)
     await store.record_uses(NS, [position])
     pending = await store.pending_items(NS, 0, 10)
     fills = [VectorFill(item.position, item.revision, build_write("", "", [1, 0, 0, 0]).item.embedding)

@@ -10,7 +10,7 @@ import pytest
 from contract.builders import NOW, NS, PLENTY, SECOND, build_state, build_write
 from contract.conftest import Stores
 from memory_service.data_model import ChangeType, OnDuplicate
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 # Longer than any wait takes: a waiter that is not woken fails its test instead of stalling it.
 HANG_S = 20

@@ -25,7 +25,7 @@ from contract.builders import (
 from contract.invariants import assert_consistent
 from memory_service.data_model import OnDuplicate, Receipt, SearchQuery
 from memory_service.errors import AlreadyExists, Conflict, NotFound
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 
 async def test_items_added_at_once_are_all_there_each_at_its_own_revision(store: Store) -> None:
@@ -146,7 +146,7 @@ async def test_reads_and_writes_of_every_kind_at_once(store: Store) -> None:
             await store.delete_state(NS, name, now_us=NOW)
 
     async def read(n: int) -> None:
-        await store.search(NS, SearchQuery(EVERYTHING, 5, vectors[n], "plum"))
+        await (await store.read(NS)).search(SearchQuery(EVERYTHING, 5, vectors[n], "plum"))
         await scan_ids(store)
         await store.scan_states(NS, "", 10, now_us=NOW)
         await store.index_info(NS)

@@ -22,7 +22,7 @@ from contract.conftest import Reopen
 from contract.invariants import assert_consistent
 from memory_service.data_model import Facet, ItemKind, ItemWrite, OnDuplicate, Receipt, Since, VectorFill
 from memory_service.errors import AlreadyExists, Conflict
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 FACTS = frozenset({ItemKind.USER_MEMORY})
 LATER = NOW + 10 * SECOND

@@ -14,7 +14,7 @@ from contract.builders import NOW, NS, build_write, found_by_vector, random_vect
 from contract.cases import ENCRYPTED, STORES, StoreCase
 from contract.conftest import Stores
 from memory_service.data_model import OnDuplicate, Vector
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 Damage = Callable[[Path, list[Path]], None]
 

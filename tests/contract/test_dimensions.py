@@ -9,7 +9,8 @@ import pytest
 from contract.builders import NOW, NS, axis_vector, build_write, scan_ids, search_hits
 from memory_service.data_model import CLIENT_MODEL, OnDuplicate, Receipt
 from memory_service.errors import InvalidArgument
-from memory_service.records.base import ModelMismatch, Store
+from memory_service.records.base import ModelMismatch
+from memory_service.store import Store
 
 
 async def _dimension_and_model(store: Store) -> tuple[int, str]:

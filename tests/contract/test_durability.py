@@ -41,7 +41,8 @@ from contract.invariants import assert_consistent
 from contract.writer_process import BATCH
 from memory_service.data_model import ChangeType, ItemWrite
 from memory_service.errors import MemoryServiceError
-from memory_service.records.base import CannotOpen, Store
+from memory_service.records.base import CannotOpen
+from memory_service.store import Store
 
 # Longer than any write takes: one that never ends fails its test instead of stalling it.
 HANG_S = 10
@@ -56,11 +57,11 @@ def case(request: pytest.FixtureRequest) -> StoreCase:
 
 async def _snapshot(store: Store, namespace: str = NS) -> dict[str, Any]:
     """Everything that can be read of a namespace, but for searches by vector."""
-    positions = await store.scan(namespace, EVERYTHING, -1, newest=False)
-    items = await store.load_items(namespace, positions, with_embedding=True)
+    positions = await (await store.read(namespace)).scan(EVERYTHING, -1, newest=False)
+    items = await (await store.read(namespace)).load_items(positions, with_embedding=True)
     embeddings = {i.id: i.embedding.tobytes() for i in items if i is not None and i.embedding is not None}
     return {
-        "items": await store.load_items(namespace, positions),
+        "items": await (await store.read(namespace)).load_items(positions),
         "embeddings": embeddings,
         "states": await store.scan_states(namespace, "", PLENTY, now_us=NOW),
         "changes": await store.read_changes(namespace, 0, PLENTY),

@@ -10,7 +10,7 @@ from contract.builders import NOW, NS, PLENTY, search_hits, words_found
 from contract.predicate_choices import IDS, TIMES, random_predicate, random_write
 from contract.predicate_oracle import holds
 from memory_service.data_model import Item, ItemFilter, ItemKind, OnDuplicate
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 
 async def _change(store: Store, stored: dict[str, Item], choose: Random) -> None:
@@ -60,7 +60,7 @@ async def test_a_predicate_finds_what_a_look_at_each_item_finds(store: Store, se
             limit, newest = choose.choice([-1, -1, 1, 3]), choose.random() < 0.5
             if limit >= 0:
                 expected = expected[max(len(expected) - limit, 0) :] if newest else expected[:limit]
-            assert await store.scan(NS, wanted, limit, newest=newest) == expected, (step, wanted)
+            assert await (await store.read(NS)).scan(wanted, limit, newest=newest) == expected, (step, wanted)
         wanted = _random_filter(choose)
         matching = {item.id for item in stored.values() if _matches(item, wanted)}
         fields = {name: getattr(wanted, name) for name in wanted.__struct_fields__}

@@ -36,7 +36,7 @@ from memory_service.data_model import (
     Vector,
 )
 from memory_service.predicates import And, Comparison, Field, FieldName, Not, Operator, Or, Present
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 SHARES = (2, 10, 100, 1000, 10_000)
 COUNT = 10_000
@@ -89,8 +89,10 @@ async def test_filters_find_the_best_at_any_selectivity(store: Store) -> None:
         await _expect_best_of_both(store, matching, queries[0], wanted)
         in_order = list(matching)
         for newest, expected in ((False, in_order[:10]), (True, in_order[-10:])):
-            positions = await store.scan(NS, ItemFilter(NOW, predicate=wanted), 10, newest=newest)
-            items = await store.load_items(NS, positions)
+            positions = await (await store.read(NS)).scan(
+                ItemFilter(NOW, predicate=wanted), 10, newest=newest
+            )
+            items = await (await store.read(NS)).load_items(positions)
             assert [item and item.id for item in items] == expected, share
     for share in (10, 1000):
         least = 1 - 1 / share

@@ -126,7 +126,7 @@ async def test_what_an_earlier_format_holds_is_kept_and_written_to(stores: Store
     everything = {"a", "new"} | ({"f"} if number > 1 else set())
     assert await words_found(store, "kiwi") == everything
     assert await words_found(store, "went") == await words_found(store, "goes") == everything - {"new"}
-    hits = await store.search(NS, SearchQuery(EVERYTHING, 9, axis_vector(1), described=True))
+    hits = await (await store.read(NS)).search(SearchQuery(EVERYTHING, 9, axis_vector(1), described=True))
     assert (hits.importances, hits.use_counts) == ([0.5], [1])
 
 

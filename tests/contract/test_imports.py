@@ -19,7 +19,7 @@ from contract.builders import (
 from contract.invariants import assert_consistent
 from memory_service.data_model import ItemWrite, OnDuplicate, Receipt, StateEntry, StateWrite, TextPart
 from memory_service.errors import AlreadyExists, Conflict, FailedPrecondition, InvalidArgument
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 
 async def _import(

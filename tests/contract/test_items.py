@@ -22,7 +22,7 @@ from contract.builders import (
 from contract.invariants import assert_consistent
 from memory_service.data_model import Content, ItemWrite, OnDuplicate, TextPart
 from memory_service.errors import AlreadyExists, Conflict, InvalidArgument, NotFound
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 ODD_IDS = [
     "'; DROP TABLE items;--",
@@ -86,7 +86,7 @@ async def test_embedding_comes_back_bit_for_bit(store: Store) -> None:
     kept = await get_item(store, "i", with_embedding=True)
     assert kept.embedding is not None and kept.embedding.dtype == np.float32
     assert kept.embedding.tobytes() == vector.tobytes()
-    loaded = (await store.load_items(NS, [kept.position], with_embedding=True))[0]
+    loaded = (await (await store.read(NS)).load_items([kept.position], with_embedding=True))[0]
     assert loaded is not None and loaded.embedding is not None
     assert loaded.embedding.tobytes() == vector.tobytes()
 
@@ -228,13 +228,13 @@ async def test_get_leaves_out_what_does_not_exist(store: Store) -> None:
 
 
 async def test_load_keeps_the_order_asked_for_and_the_gaps(store: Store) -> None:
-    assert await store.load_items(NS, [1]) == [None]
+    assert await (await store.read(NS)).load_items([1]) == [None]
     stamps = (await store.add_items(NS, [build_write("a"), build_write("b"), build_write("c")])).items
     a, b, c = (stamp.position for stamp in stamps)
     await store.delete_item(NS, "b", now_us=NOW)
-    loaded = await store.load_items(NS, [c, b, a, c + 1000, c])
+    loaded = await (await store.read(NS)).load_items([c, b, a, c + 1000, c])
     assert [item and item.id for item in loaded] == ["c", None, "a", None, "c"]
-    assert await store.load_items(NS, []) == []
+    assert await (await store.read(NS)).load_items([]) == []
 
 
 async def test_replace_item_keeps_the_position_and_moves_the_revision(store: Store) -> None:
@@ -246,7 +246,7 @@ async def test_replace_item_keeps_the_position_and_moves_the_revision(store: Sto
     kept = await get_item(store, "a")
     assert (kept.position, kept.revision) == (stamps[0].position, receipt.revision)
     assert (kept.content, kept.session_id, kept.labels) == (TextPart("new"), "s", {"k": "v"})
-    assert (await store.load_items(NS, [kept.position]))[0] == kept
+    assert (await (await store.read(NS)).load_items([kept.position]))[0] == kept
     assert await scan_ids(store) == ["a", "b"]
     assert await scan_ids(store, session_id="s", labels=(("k", "v"),)) == ["a"]
 
@@ -291,13 +291,13 @@ async def test_an_added_replacement_can_keep_the_vector_too(store: Store) -> Non
 
 async def test_what_the_api_keeps_of_an_item_is_not_kept_for_what_replaced_it(store: Store) -> None:
     stamp = (await store.add_items(NS, [build_write("a", "old", axis_vector(0))])).items[0]
-    loaded = (await store.load_items(NS, [stamp.position]))[0]
+    loaded = (await (await store.read(NS)).load_items([stamp.position]))[0]
     assert loaded is not None
     loaded.wire = b"old"
-    with_embedding = (await store.load_items(NS, [stamp.position], with_embedding=True))[0]
+    with_embedding = (await (await store.read(NS)).load_items([stamp.position], with_embedding=True))[0]
     assert with_embedding is not None and with_embedding.wire is None
     await store.replace_item(NS, build_write("a", "new"))
-    loaded = (await store.load_items(NS, [stamp.position]))[0]
+    loaded = (await (await store.read(NS)).load_items([stamp.position]))[0]
     assert loaded is not None and loaded.wire is None
 
 
@@ -327,7 +327,7 @@ async def test_delete_takes_an_item_from_everywhere(store: Store) -> None:
     position = (await get_item(store, "a")).position
     await store.delete_item(NS, "a", now_us=NOW)
     assert await store.get_items(NS, ["a"]) == {}
-    assert await store.load_items(NS, [position]) == [None]
+    assert await (await store.read(NS)).load_items([position]) == [None]
     assert await scan_ids(store) == ["b"]
     assert await words_found(store, "kiwi") == {"b"}
     assert set(await search_hits(store, vector=axis_vector(0))) == {"b"}

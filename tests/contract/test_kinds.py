@@ -31,7 +31,7 @@ from memory_service.data_model import (
     SearchQuery,
 )
 from memory_service.errors import Conflict, FailedPrecondition, InvalidArgument
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 FRAGMENTS = frozenset({ItemKind.FRAGMENT})
 
@@ -209,9 +209,10 @@ async def test_each_of_many_searches_at_once_gets_its_own_answer(store: Store) -
         if n != 7
     ]
     queries.insert(5, SearchQuery(ItemFilter(NOW), 3, np.ones(3, np.float32)))
-    answers = await asyncio.gather(*(store.search(NS, query) for query in queries), return_exceptions=True)
+    reading = await store.read(NS)
+    answers = await asyncio.gather(*(reading.search(query) for query in queries), return_exceptions=True)
     assert isinstance(answers.pop(5), InvalidArgument)
-    alone = [await store.search(NS, query) for query in queries[:5] + queries[6:]]
+    alone = [await (await store.read(NS)).search(query) for query in queries[:5] + queries[6:]]
     for at, (together, expected) in enumerate(zip(answers, alone, strict=True)):
         assert not isinstance(together, BaseException)
         number = at if at < 7 else at + 1

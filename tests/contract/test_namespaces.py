@@ -20,7 +20,7 @@ from contract.builders import (
 )
 from memory_service.data_model import ChangeType, IndexInfo, NamespaceInfo
 from memory_service.errors import NotFound
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 # In the order of their UTF-8 bytes. Some are prefixes of others, some differ only by case, by
 # normalisation, or by what a pattern or a path would make of them.
@@ -44,9 +44,9 @@ async def _fill(store: Store, namespace: str = NS) -> None:
 
 
 async def _assert_holds_nothing(store: Store, namespace: str = NS) -> None:
-    assert await store.scan(namespace, EVERYTHING, -1, newest=False) == []
+    assert await (await store.read(namespace)).scan(EVERYTHING, -1, newest=False) == []
     assert await store.get_items(namespace, ["a", "b", "c"], with_embedding=True) == {}
-    assert await store.load_items(namespace, range(20)) == [None] * 20
+    assert await (await store.read(namespace)).load_items(range(20)) == [None] * 20
     assert await words_found(store, "kiwi", namespace) == set()
     assert await search_hits(store, namespace, vector=axis_vector(0)) == {}
     assert await store.load_states(namespace, ["k", "l"]) == {}

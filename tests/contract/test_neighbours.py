@@ -8,7 +8,7 @@ import pytest
 
 from contract.builders import EVERYTHING, NOW, NS, SECOND, build_write
 from memory_service.data_model import CONVERSATION_KINDS, Facet, ItemKind, ItemWrite, OnDuplicate
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 
 def said(item_id: str, session: str = "s", **fields: object) -> ItemWrite:
@@ -18,8 +18,8 @@ def said(item_id: str, session: str = "s", **fields: object) -> ItemWrite:
 async def around(store: Store, item_id: str, count: int = 20, now_us: int = NOW) -> tuple[str, str]:
     """The ids before and after an item, joined."""
     item = (await store.get_items(NS, [item_id]))[item_id]
-    found = (await store.neighbours(NS, [item.position], count, now_us=now_us))[0]
-    sides = [await store.load_items(NS, side) for side in (found.before, found.after)]
+    found = (await (await store.read(NS)).neighbours([item.position], count, now_us=now_us))[0]
+    sides = [await (await store.read(NS)).load_items(side) for side in (found.before, found.after)]
     before, after = ["".join(item.id for item in side if item is not None) for side in sides]
     return before, after
 
@@ -36,8 +36,8 @@ async def test_the_nearest_come_in_the_order_of_the_namespace(store: Store) -> N
 
 async def test_several_are_asked_at_once(store: Store) -> None:
     await store.add_items(NS, [said(c, "one" if c in "ace" else "two") for c in "abcdef"])
-    positions = await store.scan(NS, EVERYTHING, -1, newest=False)
-    found = await store.neighbours(NS, [*positions[::-1], positions[0]], 1, now_us=NOW)
+    positions = await (await store.read(NS)).scan(EVERYTHING, -1, newest=False)
+    found = await (await store.read(NS)).neighbours([*positions[::-1], positions[0]], 1, now_us=NOW)
     a, b, c, d, e, f = positions
     assert [(each.before, each.after) for each in found] == [
         ([d], []), ([c], []), ([b], [f]), ([a], [e]), ([], [d]), ([], [c]), ([], [c]),
@@ -72,7 +72,7 @@ async def test_what_is_deleted_is_passed_over(store: Store) -> None:
     await store.delete_item(NS, "c", now_us=NOW)
     assert await around(store, "b", 1) == ("a", "d")
     assert await around(store, "d", 2) == ("ab", "e")
-    found = await store.neighbours(NS, [gone, gone + 1000], 3, now_us=NOW)
+    found = await (await store.read(NS)).neighbours([gone, gone + 1000], 3, now_us=NOW)
     assert [(each.before, each.after) for each in found] == [([], []), ([], [])]
 
 
@@ -108,7 +108,7 @@ async def test_after_a_reset_there_are_none_of_before(store: Store) -> None:
     await store.reset(NS)
     await store.add_items(NS, [said("c")])
     assert await around(store, "c") == ("", "")
-    assert (await store.neighbours("never written to", [1, 2], 1, now_us=NOW))[1].before == []
+    assert (await (await store.read("never written to")).neighbours([1, 2], 1, now_us=NOW))[1].before == []
 
 
 async def test_random_changes_leave_what_a_list_says(store: Store) -> None:

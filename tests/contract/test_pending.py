@@ -36,7 +36,8 @@ from memory_service.data_model import (
     VectorFill,
 )
 from memory_service.errors import InvalidArgument, NotFound
-from memory_service.records.base import ModelMismatch, Store
+from memory_service.records.base import ModelMismatch
+from memory_service.store import Store
 
 OTHER = "local:b"
 
@@ -177,7 +178,7 @@ async def test_a_vector_that_is_filled_in_is_found_at_once_and_is_no_change(stor
     after, filled = await info_of(store), await get_item(store, "a", with_embedding=True)
     assert filled.embedded and filled.embedding is not None
     assert filled.embedding.tolist() == axis_vector(1).tolist()
-    (loaded,) = await store.load_items(NS, [item.position])
+    (loaded,) = await (await store.read(NS)).load_items([item.position])
     assert loaded is not None and loaded.embedded
     assert (filled.revision, filled.update_us) == (item.revision, item.update_us)
     assert after.revision == before.revision
@@ -237,12 +238,13 @@ async def test_fills_and_writes_at_the_same_time_agree(store: Store) -> None:
     await store.add_items(NS, [build_pending(item_id, "x") for item_id in ids])
     fills = [await fill_of(store, item_id, axis_vector(0)) for item_id in ids]
     uid, everything = (await info_of(store)).uid, ItemFilter(now_us=NOW)
+    reading = await store.read(NS)
     await asyncio.gather(
         *(store.fill_vectors(NS, uid, MODEL, fills[n : n + 10]) for n in range(0, 60, 10)),
         *(store.replace_item(NS, build_pending(item_id, "y")) for item_id in ids[::3]),
         *(store.delete_item(NS, item_id, now_us=NOW) for item_id in ids[1::3]),
         # What they find may be gone before it could be loaded.
-        *(store.search(NS, SearchQuery(everything, PLENTY, axis_vector(0))) for _ in range(5)),
+        *(reading.search(SearchQuery(everything, PLENTY, axis_vector(0))) for _ in range(5)),
     )
     assert await waiting(store) == ids[::3]
     assert await found_by_vector(store, axis_vector(0)) == set(ids[2::3])
@@ -306,7 +308,7 @@ async def test_a_move_gives_up_all_vectors_and_changes_no_item(store: Store) -> 
         await search_hits(store, vector=axis_vector(0, 4))
     now = await get_item(store, ids[0], with_embedding=True)
     assert now.embedding is None and not now.embedded
-    (loaded,) = await store.load_items(NS, [item.position], with_embedding=True)
+    (loaded,) = await (await store.read(NS)).load_items([item.position], with_embedding=True)
     assert loaded is not None and loaded.embedding is None and not loaded.embedded
     assert (now.revision, info.revision) == (item.revision, before.revision)
     assert await store.read_changes(NS, before.revision, PLENTY) == []

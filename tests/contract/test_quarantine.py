@@ -11,7 +11,7 @@ from contract.conftest import Reopen, Stores
 from contract.invariants import assert_consistent
 from memory_service.data_model import HeldWrite, RequestKey, WritesBy
 from memory_service.errors import AlreadyExists, FailedPrecondition, NotFound
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 DAY = 24 * 3600 * SECOND
 

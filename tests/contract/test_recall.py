@@ -11,7 +11,7 @@ import pytest
 
 from contract.builders import NOW, NS, SECOND, Recall, build_write, found_by_vector, random_vectors, recall
 from memory_service.data_model import OnDuplicate, Vector
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 
 @dataclass

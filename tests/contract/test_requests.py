@@ -22,7 +22,7 @@ from contract.builders import (
 from contract.conftest import Reopen
 from memory_service.data_model import Answer, OnDuplicate, Provenance, Receipt, RequestKey, TextPart, WritesBy
 from memory_service.errors import AlreadyExists, Conflict, FailedPrecondition, InvalidArgument, NotFound
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 FOREVER = 1 << 62
 

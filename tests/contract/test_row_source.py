@@ -31,6 +31,7 @@ from memory_service.data_model import (
     Item,
     ItemKind,
     ItemWrite,
+    NamespaceInfo,
     OnDuplicate,
     Provenance,
     SourceKind,
@@ -41,8 +42,9 @@ from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.value_columns import reader
 from memory_service.indexes.view import NEVER_US
 from memory_service.predicates import Field, FieldName
-from memory_service.records.base import Store
-from memory_service.records.row_source import RowBatch, Rows, RowSource
+from memory_service.records.effects import Effect
+from memory_service.records.row_source import FollowedSource, Follower, RowBatch, Rows
+from memory_service.store import Store
 
 T = TypeVar("T")
 
@@ -55,17 +57,24 @@ def case(request: pytest.FixtureRequest) -> StoreCase:
 
 
 @pytest.fixture
-def source(case: StoreCase, store: Store) -> RowSource:
+def source(case: StoreCase, store: Store) -> FollowedSource:
     """What the store offers."""
     assert case.row_source is not None
     return case.row_source(store)
 
 
-async def read(source: RowSource, work: Callable[[Rows], T]) -> T:
+async def read(source: FollowedSource, work: Callable[[Rows], T]) -> T:
     """Read of a namespace that there is."""
-    found = await source.read(NS, lambda rows: (work(rows),))
+    found = await source.read_rows(NS, lambda rows: (work(rows),))
     assert found is not None
     return found[0]
+
+
+async def info_of(store: Store, namespace: str = NS) -> NamespaceInfo:
+    """What a namespace that there is holds."""
+    info = await store.namespace(namespace)
+    assert info is not None
+    return info
 
 
 def described(batches: list[RowBatch]) -> dict[int, tuple[Any, ...]]:
@@ -111,15 +120,15 @@ def everything(rows: Rows) -> tuple[Any, ...]:
     )
 
 
-async def test_of_no_namespace_nothing_is_read(store: Store, source: RowSource) -> None:
+async def test_of_no_namespace_nothing_is_read(store: Store, source: FollowedSource) -> None:
     await store.add_items("people/bob", [build_write("a")])
-    assert await source.read(NS, lambda rows: pytest.fail("there are no rows")) is None
+    assert await source.read_rows(NS, lambda rows: pytest.fail("there are no rows")) is None
     await store.delete_namespace("people/bob")
-    assert await source.read("people/bob", lambda rows: pytest.fail("there are no rows")) is None
+    assert await source.read_rows("people/bob", lambda rows: pytest.fail("there are no rows")) is None
 
 
 async def test_work_is_done_in_another_thread_and_what_it_raises_is_raised(
-    store: Store, source: RowSource
+    store: Store, source: FollowedSource
 ) -> None:
     def fail(rows: Rows) -> None:
         next(rows.above(0))
@@ -133,13 +142,13 @@ async def test_work_is_done_in_another_thread_and_what_it_raises_is_raised(
     assert await read(source, lambda rows: rows.info.item_count) == 3
 
 
-async def test_rows_are_those_of_one_moment(store: Store, source: RowSource) -> None:
+async def test_rows_are_those_of_one_moment(store: Store, source: FollowedSource) -> None:
     writes = [build_write(name, name, vector) for name, vector in zip("abc", random_vectors(3), strict=True)]
     await store.add_items(NS, writes)
     await store.record_uses(NS, [1])
     info = await store.namespace(NS)
     assert info is not None
-    await source.record(info.uid, "the first")
+    await source.keep_manifest(info.uid, "the first")
     begun, go_on = threading.Event(), threading.Event()
 
     def slowly(rows: Rows) -> tuple[Any, ...]:
@@ -154,7 +163,7 @@ async def test_rows_are_those_of_one_moment(store: Store, source: RowSource) -> 
     changed = [build_write("a", "other", axis_vector(0, 16)), build_write("d", "new", axis_vector(1, 16))]
     await store.add_items(NS, changed, on_duplicate=OnDuplicate.REPLACE, removals=["b"])
     await store.record_uses(NS, [1, 3])
-    await source.record(info.uid, "the second")
+    await source.keep_manifest(info.uid, "the second")
     go_on.set()
     assert await reading == before
     after = await read(source, everything)
@@ -162,7 +171,7 @@ async def test_rows_are_those_of_one_moment(store: Store, source: RowSource) -> 
 
 
 async def test_what_was_read_is_published_and_what_was_acknowledged_is_read(
-    store: Store, source: RowSource
+    store: Store, source: FollowedSource
 ) -> None:
     async def write() -> None:
         for n in range(60):
@@ -181,7 +190,7 @@ async def test_what_was_read_is_published_and_what_was_acknowledged_is_read(
     await writing
 
 
-async def test_a_row_has_what_was_written(store: Store, source: RowSource) -> None:
+async def test_a_row_has_what_was_written(store: Store, source: FollowedSource) -> None:
     await store.add_items("people/bob", [build_write("b", "another's")])
     plain = build_write("plain", "kiwi")
     full = build_write(
@@ -222,7 +231,9 @@ async def test_a_row_has_what_was_written(store: Store, source: RowSource) -> No
     assert described(await read(source, lambda rows: list(rows.above(0)))) == expected
 
 
-async def test_many_rows_come_in_batches_in_the_order_of_positions(store: Store, source: RowSource) -> None:
+async def test_many_rows_come_in_batches_in_the_order_of_positions(
+    store: Store, source: FollowedSource
+) -> None:
     count, vectors = 9000, random_vectors(9000, 4)
     writes = [build_write(f"i{n}", "", vectors[n]) for n in range(count)]
     await store.add_items(NS, writes)
@@ -245,7 +256,9 @@ async def test_many_rows_come_in_batches_in_the_order_of_positions(store: Store,
     await read(source, look)
 
 
-async def test_rows_of_ids_are_those_that_there_are_up_to_a_position(store: Store, source: RowSource) -> None:
+async def test_rows_of_ids_are_those_that_there_are_up_to_a_position(
+    store: Store, source: FollowedSource
+) -> None:
     await store.add_items(NS, [build_write(name, f"text {name}") for name in "abcd"])
     await store.delete_item(NS, "b", now_us=NOW)
     await store.replace_item(NS, build_write("a", "other"))
@@ -263,7 +276,7 @@ async def test_rows_of_ids_are_those_that_there_are_up_to_a_position(store: Stor
     await read(source, look)
 
 
-async def test_changes_are_those_above_a_revision(store: Store, source: RowSource) -> None:
+async def test_changes_are_those_above_a_revision(store: Store, source: FollowedSource) -> None:
     await store.add_items(NS, [build_write("a"), build_write("b", expire_us=NOW)])
     await store.replace_item(NS, build_write("a"))
     await store.save_state(NS, build_state("k"))
@@ -286,7 +299,7 @@ async def test_changes_are_those_above_a_revision(store: Store, source: RowSourc
 
 
 async def test_positions_and_uses_are_those_of_the_items_that_there_are(
-    store: Store, source: RowSource
+    store: Store, source: FollowedSource
 ) -> None:
     def look(rows: Rows) -> tuple[list[int], list[tuple[int, int]]]:
         used, counts = rows.uses()
@@ -304,7 +317,7 @@ async def test_positions_and_uses_are_those_of_the_items_that_there_are(
     assert await read(source, look) == ([], [])
 
 
-async def test_the_key_of_a_vector_is_never_that_of_another(store: Store, source: RowSource) -> None:
+async def test_the_key_of_a_vector_is_never_that_of_another(store: Store, source: FollowedSource) -> None:
     seen: set[int] = set()
 
     async def look() -> dict[int, int]:
@@ -365,7 +378,7 @@ def various_items() -> list[Item]:
     ]
 
 
-async def test_values_of_fields_are_those_of_the_items(store: Store, source: RowSource) -> None:
+async def test_values_of_fields_are_those_of_the_items(store: Store, source: FollowedSource) -> None:
     paths = {
         FieldName.LABELS: [("k",), ("",), ("x",)],
         FieldName.METADATA: [("k",), ("k", "deep"), ("n",), ("n", "k")],
@@ -391,7 +404,7 @@ async def test_values_of_fields_are_those_of_the_items(store: Store, source: Row
         assert await read(source, lambda rows, field=field: look(rows, [field])) == [column]
 
 
-async def test_a_manifest_is_kept_as_long_as_it_is_true(store: Store, source: RowSource) -> None:
+async def test_a_manifest_is_kept_as_long_as_it_is_true(store: Store, source: FollowedSource) -> None:
     async def add(namespace: str) -> int:
         await store.add_items(namespace, [build_write("a", "a", axis_vector(0), model=MODEL)])
         info = await store.namespace(namespace)
@@ -400,23 +413,79 @@ async def test_a_manifest_is_kept_as_long_as_it_is_true(store: Store, source: Ro
 
     uid, other = await add(NS), await add("people/bob")
     assert await read(source, lambda rows: rows.manifest()) is None
-    assert await source.record(other, "of another")
+    assert await source.keep_manifest(other, "of another")
     assert await read(source, lambda rows: rows.manifest()) is None
     for name in ("the first", "the second"):
-        assert await source.record(uid, name)
+        assert await source.keep_manifest(uid, name)
         assert await read(source, lambda rows: rows.manifest()) == name
     await store.begin_reembedding(NS, "local:b", 4, replace_client_vectors=False)
     assert await read(source, lambda rows: rows.manifest()) is None
-    assert await source.record(uid, "the third")
+    assert await source.keep_manifest(uid, "the third")
     await store.reset(NS)
     assert await read(source, lambda rows: rows.manifest()) is None
     await store.delete_namespace(NS)
-    assert not await source.record(uid, "the fourth")
+    assert not await source.keep_manifest(uid, "the fourth")
     assert await add(NS) != uid
-    assert not await source.record(uid, "the fourth")
+    assert not await source.keep_manifest(uid, "the fourth")
     assert await read(source, lambda rows: rows.manifest()) is None
-    assert await source.read("people/bob", lambda rows: rows.manifest()) == "of another"
+    assert await source.read_rows("people/bob", lambda rows: rows.manifest()) == "of another"
 
 
-async def test_the_format_of_the_rows_is_told(source: RowSource) -> None:
+async def test_the_format_of_the_rows_is_told(source: FollowedSource) -> None:
     assert source.records_format > 0
+
+
+async def test_manifests_are_those_of_all_namespaces(store: Store, source: FollowedSource) -> None:
+    for namespace in ("people/ann", "people/bob"):
+        await store.add_items(namespace, [build_write("a")])
+    uids = [(await info_of(store, namespace)).uid for namespace in ("people/ann", "people/bob")]
+    assert await source.manifests() == []
+    for uid in uids:
+        await source.keep_manifest(uid, f"of {uid}")
+    assert sorted(await source.manifests()) == sorted(f"of {uid}" for uid in uids)
+    await store.delete_namespace("people/ann")
+    assert await source.manifests() == [f"of {uids[1]}"]
+
+
+class Noted(Follower):
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.notes: list[object] = []
+
+    def begin(self, info: NamespaceInfo, *, emptied: bool) -> None:
+        self.notes.append(("begin", info.name, emptied))
+
+    def end(self, namespace: str, uid: int) -> None:
+        self.notes.append(("end", namespace))
+
+    def publish(self, namespace: str, effect: Effect) -> None:
+        added, removed = [entry.position for entry in effect.added], list(effect.removed)
+        if added or removed or effect.use_counts:
+            self.notes.append((namespace, added, removed, dict(effect.use_counts)))
+
+
+async def test_a_follower_learns_of_each_commit_in_order_before_the_write_returns(
+    store: Store, source: FollowedSource
+) -> None:
+    follower = Noted()
+    source.follow(follower)
+    await asyncio.gather(*(store.add_items(NS, [build_write(f"i{n}")]) for n in range(20)))
+    assert follower.notes == [("begin", NS, False), *((NS, [n], [], {}) for n in range(1, 21))]
+    follower.notes.clear()
+    await store.record_uses(NS, [3, 3])
+    assert follower.notes == [(NS, [], [], {3: 2})]
+    await store.delete_item(NS, "i2", now_us=NOW)
+    await store.reset(NS)
+    await store.delete_namespace(NS)
+    assert follower.notes[1:] == [(NS, [], [3], {}), ("begin", NS, True), ("end", NS)]
+
+
+async def test_items_of_a_namespace_that_is_gone_are_not_loaded(store: Store, source: FollowedSource) -> None:
+    await store.add_items(NS, [build_write("a", "kiwi", axis_vector(0))])
+    info = await info_of(store)
+    (item, missing) = await source.load_items(info, [1, 2], with_embedding=True)
+    assert missing is None and item is not None and item.embedding is not None
+    await store.delete_namespace(NS)
+    await store.add_items(NS, [build_write("b")])
+    assert await source.load_items(info, [1], with_embedding=False) == [None]

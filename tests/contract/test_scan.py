@@ -8,7 +8,7 @@ import pytest
 
 from contract.builders import EVERYTHING, NOW, NS, SECOND, build_write, scan_ids
 from memory_service.data_model import ItemFilter
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 SEPARATORS = ["=", ":", ",", ";", "/", "|", "\x1f", "\x00", "\n", '"', "'", "%", "\\"]
 
@@ -19,7 +19,7 @@ async def _add_numbered(store: Store, count: int, **fields: Any) -> list[int]:
 
 
 async def test_a_namespace_that_does_not_exist_is_empty(store: Store) -> None:
-    assert await store.scan(NS, EVERYTHING, -1, newest=True) == []
+    assert await (await store.read(NS)).scan(EVERYTHING, -1, newest=True) == []
     assert await store.namespace(NS) is None
 
 
@@ -29,14 +29,14 @@ async def test_a_limit_takes_from_the_end_that_is_asked_for_in_ascending_order(
 ) -> None:
     positions = await _add_numbered(store, 7)
     expected = positions[-3:] if newest else positions[:3]
-    assert await store.scan(NS, EVERYTHING, 3, newest=newest) == expected
+    assert await (await store.read(NS)).scan(EVERYTHING, 3, newest=newest) == expected
 
 
 @pytest.mark.parametrize("newest", [False, True])
 @pytest.mark.parametrize(("limit", "count"), [(0, 0), (-1, 7), (-5, 7), (7, 7), (8, 7), (1, 1)])
 async def test_limits_at_their_edges(store: Store, limit: int, count: int, newest: bool) -> None:
     await _add_numbered(store, 7)
-    assert len(await store.scan(NS, EVERYTHING, limit, newest=newest)) == count
+    assert len(await (await store.read(NS)).scan(EVERYTHING, limit, newest=newest)) == count
 
 
 @pytest.mark.parametrize("newest", [False, True])
@@ -49,7 +49,7 @@ async def test_a_limit_counts_matches_not_what_is_looked_at(store: Store, newest
     matching = [stamp.position for stamp in receipt.items[5:9]]
     item_filter = ItemFilter(now_us=NOW, session_id="yes")
     expected = matching[-2:] if newest else matching[:2]
-    assert await store.scan(NS, item_filter, 2, newest=newest) == expected
+    assert await (await store.read(NS)).scan(item_filter, 2, newest=newest) == expected
 
 
 async def test_sessions_match_exactly(store: Store) -> None:
@@ -146,8 +146,8 @@ async def test_expired_items_are_not_there_from_the_moment_on(store: Store) -> N
 async def test_expired_items_do_not_count_into_a_limit(store: Store) -> None:
     await store.add_items(NS, [build_write("kept")])
     await store.add_items(NS, [build_write(f"gone{n}", expire_us=NOW + 1) for n in range(5)])
-    positions = await store.scan(NS, ItemFilter(now_us=NOW + 1), 1, newest=True)
-    assert [item and item.id for item in await store.load_items(NS, positions)] == ["kept"]
+    positions = await (await store.read(NS)).scan(ItemFilter(now_us=NOW + 1), 1, newest=True)
+    assert [item and item.id for item in await (await store.read(NS)).load_items(positions)] == ["kept"]
 
 
 async def test_a_changed_expiry_holds(store: Store) -> None:

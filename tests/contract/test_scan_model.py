@@ -8,7 +8,7 @@ import pytest
 
 from contract.builders import NOW, NS, build_write
 from memory_service.data_model import Facet, Item, ItemFilter, ItemKind, ItemWrite, OnDuplicate
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 KINDS = (ItemKind.PLAIN, ItemKind.MESSAGE, ItemKind.RESPONSE, ItemKind.DOCUMENT)
 
@@ -97,7 +97,7 @@ async def test_a_scan_finds_what_matches_after_any_changes(store: Store, seed: i
         limit, newest = choose.choice([-1, 0, 1, 3, 500]), choose.random() < 0.5
         if limit >= 0:
             expected = expected[max(len(expected) - limit, 0) :] if newest else expected[:limit]
-        assert await store.scan(NS, wanted, limit, newest=newest) == expected, (step, wanted)
+        assert await (await store.read(NS)).scan(wanted, limit, newest=newest) == expected, (step, wanted)
 
 
 async def test_labels_that_many_items_had_find_those_that_have_them(store: Store) -> None:
@@ -106,10 +106,10 @@ async def test_labels_that_many_items_had_find_those_that_have_them(store: Store
         await store.delete_item(NS, f"i{n}", now_us=NOW)
         await store.replace_item(NS, build_write(f"i{n + 1}", labels={"k": "w"}))
     for value, rest in (("v", 2), ("w", 1)):
-        found = await store.scan(NS, ItemFilter(NOW, labels=(("k", value),)), -1, newest=False)
-        items = await store.load_items(NS, found)
+        found = await (await store.read(NS)).scan(ItemFilter(NOW, labels=(("k", value),)), -1, newest=False)
+        items = await (await store.read(NS)).load_items(found)
         assert [item and item.id for item in items] == [f"i{n}" for n in range(rest, 300, 3)]
     # Back again: each is listed once.
     await store.replace_item(NS, build_write("i1", labels={"k": "v"}))
-    found = await store.scan(NS, ItemFilter(NOW, labels=(("k", "v"),)), 2, newest=False)
-    assert [item and item.id for item in await store.load_items(NS, found)] == ["i1", "i2"]
+    found = await (await store.read(NS)).scan(ItemFilter(NOW, labels=(("k", "v"),)), 2, newest=False)
+    assert [item and item.id for item in await (await store.read(NS)).load_items(found)] == ["i1", "i2"]

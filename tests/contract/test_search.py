@@ -23,7 +23,7 @@ from contract.builders import (
     words_found,
 )
 from memory_service.data_model import Hits, ItemFilter, ItemWrite, OnDuplicate, SearchQuery
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 
 async def _add_vectors(store: Store, vectors: np.ndarray[Any, Any], **fields: Any) -> list[str]:
@@ -280,7 +280,7 @@ async def test_an_answer_is_of_one_revision(store: Store) -> None:
     async def look_on() -> None:
         query = SearchQuery(ItemFilter(now_us=NOW), PLENTY, np.array([1, 0], np.float32), "red")
         while not ended.is_set():
-            answers.append(await store.search(NS, query))
+            answers.append(await (await store.read(NS)).search(query))
             # A store may answer without giving way to others.
             await asyncio.sleep(0)
 

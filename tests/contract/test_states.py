@@ -10,7 +10,7 @@ import pytest
 from contract.builders import NOW, NS, PLENTY, SECOND, build_state, build_write
 from memory_service.data_model import Receipt, StateEntry
 from memory_service.errors import Conflict, NotFound
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 # In the order of their UTF-8 bytes; UTF-16, a locale or a case-blind order would differ.
 ORDERED_KEYS = ["%", "A", "B", "_", "a", "a b", "a/b", "a/c", "aa", "\u00e9", "\uffff", "\U0001f600"]

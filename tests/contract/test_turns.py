@@ -11,7 +11,7 @@ from contract.builders import NOW, NS, PLENTY, axis_vector, build_write, search_
 from memory_service.data_model import Facet, ItemKind, ItemWrite, OnDuplicate
 from memory_service.indexes.lexical import K1, B
 from memory_service.indexes.turns import AFTER, BEFORE
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 _DAY = 86_400_000_000
 _WORDS = ["kiwi", "plum", "fig", "mango", "lime", "pear", "date", "nut"]

@@ -40,8 +40,9 @@ from memory_service.data_model import (
     WritesBy,
 )
 from memory_service.errors import FailedPrecondition
-from memory_service.records.base import HISTORY_US, Store
+from memory_service.records.base import HISTORY_US
 from memory_service.runtime.caller import Caller
+from memory_service.store import Store
 
 ADA = Provenance("ada", "key-1", trust=0.9)
 MALLORY = Provenance("mallory", "key-2", SourceKind.WEB, "https://example.com/", ("p",), "m", 0.2)
@@ -82,7 +83,7 @@ async def test_provenance_is_of_the_version(store: Store) -> None:
     assert (await get_item(store, "b")).provenance is None
     await store.replace_item(NS, _by(ADA, "a", "fig"))
     assert (await get_item(store, "a")).provenance == ADA
-    (loaded,) = await store.load_items(NS, [1], with_embedding=True)
+    (loaded,) = await (await store.read(NS)).load_items([1], with_embedding=True)
     assert loaded is not None and loaded.provenance == ADA
 
 

@@ -12,7 +12,8 @@ from contract.builders import NOW, NS, SECOND, build_state, build_write, get_ite
 from contract.conftest import Reopen, Stores
 from contract.invariants import assert_consistent
 from memory_service.data_model import OnDuplicate, Provenance, WritesBy
-from memory_service.records.base import HISTORY_US, Store
+from memory_service.records.base import HISTORY_US
+from memory_service.store import Store
 
 ADA = Provenance("ada", "key-1")
 MALLORY = Provenance("mallory", "key-2")

@@ -18,15 +18,17 @@ from contract.builders import (
 )
 from contract.conftest import Reopen, Stores
 from memory_service.data_model import UNSET_IMPORTANCE, OnDuplicate, SearchQuery
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 Told = dict[str, tuple[int, float, int]]
 
 
 async def _told(store: Store, namespace: str = NS, text: str = "kiwi") -> Told:
     """Return (create_us, importance, use_count) of what a text finds, by id."""
-    hits = await store.search(namespace, SearchQuery(EVERYTHING, PLENTY, None, text, described=True))
-    items = await store.load_items(namespace, hits.positions)
+    hits = await (await store.read(namespace)).search(
+        SearchQuery(EVERYTHING, PLENTY, None, text, described=True)
+    )
+    items = await (await store.read(namespace)).load_items(hits.positions)
     columns = zip(hits.create_us or (), hits.importances or (), hits.use_counts or (), strict=True)
     return {item.id: row for item, row in zip(items, columns, strict=True) if item is not None}
 
@@ -42,9 +44,9 @@ async def _positions(store: Store, *ids: str) -> list[int]:
 async def test_the_columns_are_there_only_when_they_are_asked_for(store: Store) -> None:
     await store.add_items(NS, [build_write("a", "kiwi", axis_vector(0))])
     for vector, text in ((None, "kiwi"), (axis_vector(0), None), (axis_vector(0), "kiwi")):
-        plain = await store.search(NS, SearchQuery(EVERYTHING, 5, vector, text))
+        plain = await (await store.read(NS)).search(SearchQuery(EVERYTHING, 5, vector, text))
         assert (plain.create_us, plain.importances, plain.use_counts) == (None, None, None)
-        told = await store.search(NS, SearchQuery(EVERYTHING, 5, vector, text, described=True))
+        told = await (await store.read(NS)).search(SearchQuery(EVERYTHING, 5, vector, text, described=True))
         assert (told.create_us, told.importances, told.use_counts) == ([NOW], [UNSET_IMPORTANCE], [0])
         assert told.positions == plain.positions
 
@@ -62,13 +64,14 @@ async def test_each_hit_has_its_own_columns(store: Store) -> None:
         for text in (None, "kiwi")
     ]
     # Asked together, as a store may answer them together.
-    answers = await asyncio.gather(*(store.search(NS, query) for query in queries))
+    reading = await store.read(NS)
+    answers = await asyncio.gather(*(reading.search(query) for query in queries))
     for query, hits in zip(queries, answers, strict=True):
         assert (hits.create_us is not None) == query.described
         if not query.described:
             continue
         numbers = [NOW - create_us for create_us in hits.create_us or ()]
-        items = await store.load_items(NS, hits.positions)
+        items = await (await store.read(NS)).load_items(hits.positions)
         assert [item and item.id for item in items] == [f"i{n}" for n in numbers]
         assert hits.importances == [n / 80 for n in numbers]
         assert hits.use_counts == [int(n in (3, 79)) for n in numbers]
@@ -173,7 +176,7 @@ async def test_importance_comes_back_equal_and_an_item_without_one_has_none(
     await store.add_items(NS, [build_write("a", "kiwi", importance=importance)])
     kept = await get_item(store, "a")
     assert kept.importance == importance
-    assert (await store.load_items(NS, [kept.position])) == [kept]
+    assert (await (await store.read(NS)).load_items([kept.position])) == [kept]
     expected = UNSET_IMPORTANCE if importance is None else importance
     assert await _told(store) == {"a": (NOW, expected, 0)}
 

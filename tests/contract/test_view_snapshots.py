@@ -41,7 +41,7 @@ from memory_service.records.sqlite.connection import connect
 from memory_service.records.sqlite.encryption import DataKey
 from memory_service.records.sqlite.row_source import reading
 from memory_service.records.sqlite.schema import FORMAT
-from memory_service.records.sqlite.store import SqliteStore
+from memory_service.stores import SqliteStore
 from memory_service.views.loading import load_view
 from memory_service.views.snapshots import Snapshots
 
@@ -210,7 +210,7 @@ async def test_a_view_made_of_a_snapshot_follows_what_is_written_then(tmp_path: 
             # The first of them finds a view that was made of files alone.
             await found_by_vector(store, VECTORS[0])
             await getattr(writer, step)()
-        view = store._views.peek(NS)
+        view = store.views.cache.peek(NS)
         assert view is not None and view.saved_revision >= 0
         contents = view_contents(view)
         await store.close()

@@ -6,7 +6,7 @@ import pytest
 
 from contract.builders import NOW, NS, PLENTY, axis_vector, build_write, search_hits, word_scores, words_found
 from memory_service.data_model import OnDuplicate
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 FRUIT = ["kiwi plum", "kiwi kiwi", "plum fig fig", "kiwi plum fig mango", "mango"]
 

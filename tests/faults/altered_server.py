@@ -26,12 +26,13 @@ from jwt import api_jwt
 
 from memory_service.cli import main
 from memory_service.domain.change_feed import ChangeFeed
-from memory_service.records.sqlite import commit_queue, state_writes, store
+from memory_service.records.sqlite import commit_queue, state_writes
 from memory_service.records.sqlite import connection as sqlite
-from memory_service.records.sqlite.store import SqliteStore
+from memory_service.records.sqlite import records as sqlite_records
 from memory_service.runtime import clock, files
 from memory_service.server import server
 from memory_service.server.access import access
+from memory_service.stores import SqliteStore
 
 
 def broken_compare_and_set() -> None:
@@ -121,7 +122,7 @@ def skipped_event() -> None:
 
 def late_commit() -> None:
     """All goes on in a copy of the records, and every fiftieth commit brings that to where they belong."""
-    right_connect, right_commit, commits = store.connect, commit_queue.commit, 0  # type: ignore[attr-defined]
+    right_connect, right_commit, commits = sqlite_records.connect, commit_queue.commit, 0  # type: ignore[attr-defined]
     records = Path()
 
     def wrong_connect(path: Path, *, writer: bool = False, key: bytes | None = None) -> Any:
@@ -146,7 +147,7 @@ def late_commit() -> None:
 
     # The server would see that its records are replaced.
     files.InPlace.lost = lambda _: ""  # type: ignore[method-assign]
-    store.connect = wrong_connect  # type: ignore[attr-defined]
+    sqlite_records.connect = wrong_connect  # type: ignore[attr-defined]
     commit_queue.commit = wrong_commit  # type: ignore[attr-defined]
 
 

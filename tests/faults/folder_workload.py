@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from contract.cases import GRAPH
 from faults.disk import Disk, put
 from memory_service.cli import main
-from memory_service.records.sqlite.store import SqliteStore
+from memory_service.stores import SqliteStore
 
 
 class Span(msgspec.Struct):

@@ -20,7 +20,7 @@ from faults.disk import SYNC, Disk
 from faults.store_workload import CASE, NAMESPACES, Operation, Plan
 from memory_service.errors import MemoryServiceError, StorageFull, Unavailable
 from memory_service.records.base import CannotOpen
-from memory_service.records.sqlite.store import SqliteStore
+from memory_service.stores import SqliteStore
 
 _ROUNDS = 24
 _FLUSHED, _BACKED_UP, _REOPENED = (6, 13, 20), (9,), (16,)

@@ -15,8 +15,8 @@ from contract.cases import ENCRYPTED, KEY, find_case
 from contract.invariants import assert_consistent
 from faults.store_workload import CASE, NAMESPACES, SCRATCH, Operation, item, state, vector_of
 from memory_service.data_model import TextPart
-from memory_service.records.base import Store
 from memory_service.records.sqlite.connection import open_unchanged
+from memory_service.store import Store
 
 
 class Held(NamedTuple):
@@ -65,8 +65,8 @@ async def _read_all(store: Store) -> dict[str, str]:
     found: dict[str, str] = {}
     for namespace in (*NAMESPACES, SCRATCH):
         await assert_consistent(store, namespace)
-        positions = await store.scan(namespace, EVERYTHING, -1, newest=False)
-        items = [i for i in await store.load_items(namespace, positions) if i is not None]
+        positions = await (await store.read(namespace)).scan(EVERYTHING, -1, newest=False)
+        items = [i for i in await (await store.read(namespace)).load_items(positions) if i is not None]
         if items:
             # Through the graph, its snapshot and the tail, wherever a vector is.
             assert await found_by_vector(store, vector_of("any"), namespace) == {i.id for i in items}

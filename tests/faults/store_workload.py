@@ -19,7 +19,7 @@ from contract.builders import NOW, build_request, build_state, build_write, word
 from contract.cases import find_case
 from faults.disk import Disk, put
 from memory_service.data_model import OnDuplicate, Vector
-from memory_service.records.sqlite.store import SqliteStore
+from memory_service.stores import SqliteStore
 
 CASE = "hnsw-graph"
 NAMESPACES = ("ada", "bob")

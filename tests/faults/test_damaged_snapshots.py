@@ -34,7 +34,7 @@ from faults.scale import drawn, rounds
 from grpc_api import SMALL_GRAPHS, Connect
 from memory_service.data_model import OnDuplicate
 from memory_service.records.sqlite.schema import FORMAT
-from memory_service.records.sqlite.store import SqliteStore
+from memory_service.stores import SqliteStore
 from memory_service.v1 import memory_pb2 as pb
 from memory_service.views.snapshots import Snapshots, checksum
 from server_process import ServerProcess

@@ -26,8 +26,8 @@ from memory_service.config import BadConfig, Config
 from memory_service.data_key import DataKey, read_key
 from memory_service.data_model import TextPart
 from memory_service.records.base import CannotOpen
-from memory_service.records.sqlite.store import SqliteStore
 from memory_service.server.server import open_store
+from memory_service.stores import SqliteStore
 from memory_service.v1 import admin_pb2, memory_pb2
 from memory_service.views.sealed_files import SealedFiles
 from server_process import ServerProcess
@@ -62,8 +62,8 @@ def texts(data_dir: Path, key_file: Path | None, namespace: str = "a") -> list[s
         store = SqliteStore(data_dir, key=read_key(key_file))
         await store.open()
         try:
-            positions = await store.scan(namespace, EVERYTHING, -1, newest=False)
-            items = await store.load_items(namespace, positions)
+            positions = await (await store.read(namespace)).scan(EVERYTHING, -1, newest=False)
+            items = await (await store.read(namespace)).load_items(positions)
             return [item.content.text for item in items if item and isinstance(item.content, TextPart)]
         finally:
             await store.close()

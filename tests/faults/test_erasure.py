@@ -49,8 +49,8 @@ from memory_service.data_model import (
     ToolCallResult,
     Vector,
 )
-from memory_service.records.sqlite.store import SqliteStore
 from memory_service.runtime.clock import now_us
+from memory_service.stores import SqliteStore
 from memory_service.v1 import (
     admin_pb2,
     memory_pb2,

@@ -39,7 +39,7 @@ from memory_service.data_model import Provenance, TextPart, WritesBy
 from memory_service.records.base import CannotOpen
 from memory_service.records.sqlite.backups import rewrite_with_key
 from memory_service.records.sqlite.schema import FORMAT
-from memory_service.records.sqlite.store import SqliteStore
+from memory_service.stores import SqliteStore
 
 COPY = f"records-before-format-{FORMAT}.db"
 EARLIER = range(1, FORMAT)
@@ -52,7 +52,7 @@ import asyncio, os, signal, sys, threading
 from pathlib import Path
 import apsw
 from contract.cases import GRAPH
-from memory_service.records.sqlite.store import SqliteStore
+from memory_service.stores import SqliteStore
 
 left = int(sys.argv[2])
 def step(*_):

@@ -24,7 +24,7 @@ from memory_service.audit.verification import Verdict, entries, verify
 from memory_service.credentials.key_changes import NewKey, create
 from memory_service.credentials.key_file import FILE_NAME, BadKeyFile, KeyFile
 from memory_service.data_key import KEY_VARIABLE, DataKey
-from memory_service.records.sqlite.store import SqliteStore
+from memory_service.stores import SqliteStore
 from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
 

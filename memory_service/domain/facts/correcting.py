@@ -201,10 +201,11 @@ class FactCorrecting:
     async def _orphans(self, namespace: str, removed: set[str]) -> list[Memory]:
         """Return what was superseded by one of the removed and stays, without its name."""
         orphans: list[Memory] = []
+        reading = await self._parts.store.read(namespace)
         for memory_id in removed:
             selection = Selection(kinds=KINDS, tags=(("superseded_by", memory_id),))
-            positions = await self._parts.store.scan(namespace, selection.to_filter(), -1, newest=False)
-            items = await self._parts.store.load_items(namespace, positions)
+            positions = await reading.scan(selection.to_filter(), -1, newest=False)
+            items = await reading.load_items(positions)
             ids = [item.id for item in items if item is not None and item.id not in removed]
             orphans += [m.changed(superseded_by="") for m in await self._parts.reading.by_ids(namespace, ids)]
         return orphans

@@ -22,6 +22,7 @@ from memory_service.domain.item_writing import Added
 from memory_service.domain.retrieval import Selection
 from memory_service.domain.search_text import search_text
 from memory_service.errors import InvalidArgument
+from memory_service.reading import Reading
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import each, give_way
 
@@ -112,23 +113,24 @@ class FactExtracting:
             return list(asked.said)
         limit = asked.limit or _ITEMS
         wanted = Selection(asked.session_id).to_filter(asked.after_revision + 1)
-        positions = await self._parts.store.scan(namespace, wanted, limit + 1, newest=False)
+        reading = await self._parts.store.read(namespace)
+        positions = await reading.scan(wanted, limit + 1, newest=False)
         extracted.more = len(positions) > limit
         positions = positions[:limit]
         extracted.examined_revision = positions[-1] if positions else asked.after_revision
-        lines, all_of_them = await self._lines(namespace, positions)
+        lines, all_of_them = await self._lines(reading, positions)
         if not all_of_them:
             extracted.examined_revision, extracted.more = lines[-1].position, True
         extracted.examined_count = len(lines)
         return lines
 
-    async def _lines(self, namespace: str, positions: Sequence[int]) -> tuple[list[Said], bool]:
+    async def _lines(self, reading: Reading, positions: Sequence[int]) -> tuple[list[Said], bool]:
         """Return what items say, and whether that is all: together it is no more than messages may have."""
         most = self._parts.checks.limits.extracted_text_bytes_max
         lines: list[Said] = []
         nbytes = 0
         for start in range(0, len(positions), _LOADED_AT_ONCE):
-            items = await self._parts.store.load_items(namespace, positions[start : start + _LOADED_AT_ONCE])
+            items = await reading.load_items(positions[start : start + _LOADED_AT_ONCE])
             for line in await each(partial(_said_in, most), [item for item in items if item is not None]):
                 nbytes += len(line.text.encode())
                 if lines and nbytes > most:

@@ -15,7 +15,7 @@ from memory_service.domain.facts.neighbour import NEIGHBOURS, Neighbour, Pending
 from memory_service.domain.facts.reading import Wanted
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions
 from memory_service.errors import Unavailable
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 
 class Judgement(msgspec.Struct):

@@ -17,9 +17,10 @@ from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.ranking import Shares
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
 from memory_service.errors import InvalidArgument, NotFound
-from memory_service.records.base import Store
+from memory_service.reading import Reading
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import each
+from memory_service.store import Store
 from memory_service.tokens import estimate_tokens
 
 KINDS = frozenset({ItemKind.USER_MEMORY})
@@ -131,8 +132,9 @@ class MemoryReading:
     async def all(self, namespace: str, wanted: Wanted) -> list[Memory]:
         """Return all memories that are wanted, in the order in which they were saved."""
         selection = self._selection(wanted)
-        positions = await self._store.scan(namespace, selection.to_filter(), -1, newest=False)
-        return [m for _, m in await self._load(namespace, positions) if self._fits(m, wanted)]
+        reading = await self._store.read(namespace)
+        positions = await reading.scan(selection.to_filter(), -1, newest=False)
+        return [m for _, m in await _load(reading, positions) if self._fits(m, wanted)]
 
     async def revision(self, namespace: str) -> int:
         """Return the revision of a namespace, 0 for one that was never written to."""
@@ -193,8 +195,9 @@ class MemoryReading:
         size = self._checks.page_size(page_size)
         scope = ("memories", namespace, newest_first, tuple(ids), *wanted.scope())
         bound = int(self._tokens.read(scope, page_token)[0]) if page_token else None
-        revision = await self.revision(namespace)
-        positions = await self._store.scan(namespace, selection.to_filter(), -1, newest=False)
+        reading = await self._store.read(namespace)
+        revision = reading.info.revision if reading.info else 0
+        positions = await reading.scan(selection.to_filter(), -1, newest=False)
         if ids:
             known = {item.position for item in (await self._store.get_items(namespace, ids)).values()}
             positions = [position for position in positions if position in known]
@@ -202,17 +205,17 @@ class MemoryReading:
             positions = [p for p in reversed(positions) if bound is None or p <= bound]
         else:
             positions = [p for p in positions if bound is None or p >= bound]
-        memories, rest = await self._fill_page(namespace, positions, wanted, size)
+        memories, rest = await self._fill_page(reading, positions, wanted, size)
         token = self._tokens.make(scope, [rest]) if rest is not None else ""
         return MemoryPage(memories, revision, token)
 
     async def _fill_page(
-        self, namespace: str, positions: Sequence[int], wanted: Wanted, size: int
+        self, reading: Reading, positions: Sequence[int], wanted: Wanted, size: int
     ) -> tuple[list[Memory], int | None]:
         page: list[Memory] = []
         nbytes = 0
         for start in range(0, len(positions), _READ_AT_ONCE):
-            for position, memory in await self._load(namespace, positions[start : start + _READ_AT_ONCE]):
+            for position, memory in await _load(reading, positions[start : start + _READ_AT_ONCE]):
                 if not self._fits(memory, wanted):
                     continue
                 nbytes += self._memory_bytes(memory)
@@ -220,13 +223,6 @@ class MemoryReading:
                     return page, position
                 page.append(memory)
         return page, None
-
-    async def _load(self, namespace: str, positions: Sequence[int]) -> list[tuple[int, Memory]]:
-        items = await self._store.load_items(namespace, positions)
-        memories = await each(
-            lambda item: None if item is None or item.expired(now_us()) else memory_of(item), items
-        )
-        return [(p, memory) for p, memory in zip(positions, memories, strict=True) if memory is not None]
 
     # --- search ---------------------------------------------------------------------------------
 
@@ -370,3 +366,11 @@ def decay_factor(age_days: float, half_life_days: float | None) -> float:
     if half_life_days is None:
         return 1.0
     return float(0.5 ** (max(0.0, age_days) / half_life_days))
+
+
+async def _load(reading: Reading, positions: Sequence[int]) -> list[tuple[int, Memory]]:
+    items = await reading.load_items(positions)
+    memories = await each(
+        lambda item: None if item is None or item.expired(now_us()) else memory_of(item), items
+    )
+    return [(p, memory) for p, memory in zip(positions, memories, strict=True) if memory is not None]

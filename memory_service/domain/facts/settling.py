@@ -16,7 +16,7 @@ from memory_service.domain.facts.judging import Judging
 from memory_service.domain.facts.reading import KINDS, MemoryReading
 from memory_service.domain.memories import Memories
 from memory_service.errors import Conflict
-from memory_service.records.base import Store
+from memory_service.store import Store
 
 P = TypeVar("P")
 R = TypeVar("R")

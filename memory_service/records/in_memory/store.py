@@ -46,7 +46,8 @@ from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.value_columns import new_column, reader
 from memory_service.indexes.view import Entry, NamespaceView
 from memory_service.predicates import column_fields
-from memory_service.records.base import HISTORY_US, BackupReport, Capabilities, Store
+from memory_service.reading import NOTHING, Reading
+from memory_service.records.base import HISTORY_US, BackupReport, Capabilities
 from memory_service.records.change_signal import ChangeSignal
 from memory_service.records.content_bytes import Measured, check_room, item_bytes, state_bytes
 from memory_service.records.in_memory.history import History
@@ -63,6 +64,7 @@ from memory_service.records.rules import (
 )
 from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.clock import now_us
+from memory_service.store import Store
 
 T = TypeVar("T")
 _EXACT = IndexSettings(exact_vectors_max=1 << 62)
@@ -101,11 +103,51 @@ class _Namespace:
             item = self.items.get(change.subject)
             yield change.type, change.subject, item.kind if item else None
 
+    def read(self, item_id: str, with_embedding: bool) -> Item:
+        item = self.items[item_id]
+        if with_embedding and item.embedded:
+            return msgspec.structs.replace(item, embedding=self.vectors[item_id], wire=None, framed=None)
+        return item
+
     def info(self) -> NamespaceInfo:
         return NamespaceInfo(
             self.name, self.uid, self.revision, len(self.items), len(self.states), len(self.vectors),
             self.dimension, self.model, self.create_us, len(self.pending), self.vector_epoch,
         )  # fmt: skip
+
+
+class _Reading(Reading):
+    def __init__(self, found: _Namespace) -> None:
+        self._found, self.info = found, found.info()
+
+    async def load_items(
+        self, positions: Sequence[int], *, with_embedding: bool = False
+    ) -> list[Item | None]:
+        ids = [self._found.ids.get(position) for position in positions]
+        return [None if i is None else self._found.read(i, with_embedding) for i in ids]
+
+    async def scan(self, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
+        self._make_columns(item_filter)
+        return scan(self._found.view, item_filter, limit, newest=newest)
+
+    async def search(self, query: SearchQuery) -> Hits:
+        self._make_columns(query.filter)
+        return search(self._found.view, query)
+
+    def _make_columns(self, item_filter: ItemFilter) -> None:
+        """Give the view the columns that a filter takes."""
+        found = self._found
+        fields, columns = column_fields(item_filter.predicate), found.view.columns
+        for wanted in columns.lacking(fields):
+            found.view.index_pending()
+            read, column = reader(wanted), new_column(wanted)
+            ids = [found.ids.get(position) for position in found.view.positions.view.tolist()]
+            column.extend(UNSET if item_id is None else read(found.items[item_id]) for item_id in ids)
+            columns.take({wanted: column})
+        columns.trim(fields)
+
+    async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
+        return neighbours(self._found.view, positions, count, now_us)
 
 
 class InMemoryStore(Store):
@@ -328,7 +370,7 @@ class InMemoryStore(Store):
         found = self._namespaces.get(namespace)
         if found is None:
             return {}
-        return {i: self._read(found, i, with_embedding) for i in ids if i in found.items}
+        return {i: found.read(i, with_embedding) for i in ids if i in found.items}
 
     async def get_versions(
         self, namespace: str, versions: Sequence[tuple[str, int]]
@@ -341,61 +383,19 @@ class InMemoryStore(Store):
         every = {(item.id, item.revision): item for item in (*kept, *present.values())}
         return {version: every[version] for version in versions if version in every}
 
-    @staticmethod
-    def _read(found: _Namespace, item_id: str, with_embedding: bool) -> Item:
-        item = found.items[item_id]
-        if with_embedding and item.embedded:
-            return msgspec.structs.replace(item, embedding=found.vectors[item_id], wire=None, framed=None)
-        return item
-
-    async def load_items(
-        self, namespace: str, positions: Sequence[int], *, with_embedding: bool = False
-    ) -> list[Item | None]:
-        found = self._namespaces.get(namespace)
-        if found is None:
-            return [None] * len(positions)
-        ids = [found.ids.get(position) for position in positions]
-        return [None if i is None else self._read(found, i, with_embedding) for i in ids]
-
-    async def scan(self, namespace: str, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
-        found = self._namespaces.get(namespace)
-        if found is None:
-            return []
-        self._make_columns(found, item_filter)
-        return scan(found.view, item_filter, limit, newest=newest)
-
     async def record_uses(self, namespace: str, positions: Sequence[int], *, by: Caller = ANYBODY) -> None:
         if (found := self._namespaces.get(namespace)) is not None:
             used = [position for position in positions if position in found.ids]
             found.use_counts.update(used)
             found.view.record_uses({position: found.use_counts[position] for position in used})
 
-    async def search(self, namespace: str, query: SearchQuery) -> Hits:
+    async def read(self, namespace: str) -> Reading:
         found = self._namespaces.get(namespace)
-        if found is None:
-            return Hits()
-        self._make_columns(found, query.filter)
-        return search(found.view, query)
+        return NOTHING if found is None else _Reading(found)
 
-    @staticmethod
-    def _make_columns(found: _Namespace, item_filter: ItemFilter) -> None:
-        """Give the view the columns that a filter takes."""
-        fields, columns = column_fields(item_filter.predicate), found.view.columns
-        for wanted in columns.lacking(fields):
-            found.view.index_pending()
-            read, column = reader(wanted), new_column(wanted)
-            ids = [found.ids.get(position) for position in found.view.positions.view.tolist()]
-            column.extend(UNSET if item_id is None else read(found.items[item_id]) for item_id in ids)
-            columns.take({wanted: column})
-        columns.trim(fields)
-
-    async def neighbours(
-        self, namespace: str, positions: Sequence[int], count: int, *, now_us: int
-    ) -> list[Around]:
+    async def index_info(self, namespace: str) -> IndexInfo:
         found = self._namespaces.get(namespace)
-        if found is None:
-            return [Around()] * len(positions)
-        return neighbours(found.view, positions, count, now_us)
+        return found.view.index_info() if found else IndexInfo()
 
     # --- pending vectors ----------------------------------------------------------------------
 
@@ -752,10 +752,6 @@ class InMemoryStore(Store):
     async def scan_namespaces(self, prefix: str, after: str, limit: int) -> list[NamespaceInfo]:
         names = sorted(name for name in self._namespaces if name.startswith(prefix) and name > after)
         return [self._namespaces[name].info() for name in names[:limit]]
-
-    async def index_info(self, namespace: str) -> IndexInfo:
-        found = self._namespaces.get(namespace)
-        return found.view.index_info() if found else IndexInfo()
 
     async def reset(
         self, namespace: str, *, request: RequestKey | None = None, by: Caller = ANYBODY

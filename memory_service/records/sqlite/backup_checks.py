@@ -18,7 +18,7 @@ from memory_service.records.base import CannotOpen
 from memory_service.records.sqlite.connection import Connection, check_whole, open_unchanged, translated
 from memory_service.records.sqlite.encryption import MARKER, check_key, is_encrypted
 from memory_service.records.sqlite.schema import FORMAT, TABLES, TRIGGERS
-from memory_service.views.snapshots import checksum
+from memory_service.runtime.files import checksum
 
 MANIFEST = "manifest.json"
 RECORDS = "records.db"

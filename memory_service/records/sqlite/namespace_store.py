@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_service.data_model import IndexInfo, NamespaceInfo, Receipt, RequestKey
+from memory_service.data_model import NamespaceInfo, Receipt, RequestKey
 from memory_service.records.base import NamespaceStore
 from memory_service.records.sqlite import namespace_writes
 from memory_service.records.sqlite.connection import Connection
@@ -40,10 +40,6 @@ class SqliteNamespaceStore(StoreCore, NamespaceStore):
         # What has an answer of its own takes room for it, which a full disk has not.
         return await self._write(namespace, by, apply, shrinks=request.complete is None)
 
-    async def index_info(self, namespace: str) -> IndexInfo:
-        view = self._views.peek(namespace)
-        return view.index_info() if view else IndexInfo()
-
     async def reset(
         self, namespace: str, *, request: RequestKey | None = None, by: Caller = ANYBODY
     ) -> Receipt:
@@ -60,9 +56,8 @@ class SqliteNamespaceStore(StoreCore, NamespaceStore):
             info = outcome.info
             assert info is not None
             self._known.pop(namespace, None)
-            self._views.drop(namespace)
             self._items.clear()
-            self._snapshots.remove(info.uid)
+            self._follower.end(namespace, info.uid)
             self._signal.fire(namespace)
 
         outcome = await self._queue.write(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
@@ -11,16 +11,25 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_service.data_model import UNSET_IMPORTANCE, Facet, ItemKind, LabelKey, NamespaceInfo, index_labels
+from memory_service.data_model import (
+    UNSET_IMPORTANCE,
+    Facet,
+    Item,
+    ItemKind,
+    LabelKey,
+    NamespaceInfo,
+    index_labels,
+)
 from memory_service.indexes.value_column import Value
 from memory_service.indexes.view import NEVER_US
 from memory_service.predicates import Field
-from memory_service.records.row_source import RowBatch, Rows, RowSource
+from memory_service.records.row_source import FollowedSource, Follower, RowBatch, Rows
 from memory_service.records.sqlite.column_values import values
-from memory_service.records.sqlite.commit_queue import CommitQueue
-from memory_service.records.sqlite.connection import Connection, Row
-from memory_service.records.sqlite.rows import NAMESPACE_COLUMNS, namespace_of
+from memory_service.records.sqlite.connection import Connection, Row, translated
+from memory_service.records.sqlite.rows import ITEM_COLUMNS, NAMESPACE_COLUMNS, item_of, namespace_of
 from memory_service.records.sqlite.schema import FORMAT, POSITION_MAX, key_of, keys_of, vector_key
+from memory_service.records.sqlite.store_core import StoreCore
+from memory_service.runtime.yielding import each
 
 T = TypeVar("T")
 
@@ -28,6 +37,11 @@ _BATCH_COLUMNS = (
     f"key, session_id, create_us, ifnull(expire_us, {NEVER_US}), labels, vector_revision, terms,"
     f" facet, ifnull(importance, {UNSET_IMPORTANCE}), use_count"
 )
+_INLINE_READS_MAX = 64
+_READ_TOGETHER = 64
+_INLINE_CHARS_MAX = 256 * 1024
+"""Of contents that are read in one piece. Doubled, that piece gets 5 ms longer."""
+_CONTENT_AT = ITEM_COLUMNS.split(", ").index("content")
 _ROWS_AT_ONCE = 8192
 _VECTORS_AT_ONCE = 4096
 # Up to so many vectors, or so great a share of them, are looked up one by one.
@@ -38,25 +52,64 @@ _labels = msgspec.json.Decoder(dict[str, str]).decode
 _facet = msgspec.json.Decoder(Facet).decode
 
 
-class SqliteRowSource(RowSource):
-    """Reads in threads, with connections of the store's, and writes through its queue."""
+class SqliteRowSource(StoreCore, FollowedSource):
+    """Reads many rows in threads, and items of the cache or a few rows on the loop."""
 
     records_format = FORMAT
 
-    def __init__(self, read: Callable[..., Awaitable[Any]], queue: CommitQueue) -> None:
-        """`read` returns what a work returns that is called with a connection."""
-        self._read = read
-        self._queue = queue
+    def follow(self, follower: Follower) -> None:
+        self._follower = follower
 
-    async def read(self, namespace: str, work: Callable[[Rows], T]) -> T | None:
+    async def manifests(self) -> list[str]:
+        with translated():
+            return [str(manifest) for (manifest,) in self._reader.execute("SELECT manifest FROM snapshots")]
+
+    async def load_items(
+        self, info: NamespaceInfo, positions: Sequence[int], *, with_embedding: bool
+    ) -> list[Item | None]:
+        first = key_of(info.uid, 0)
+        keys = [first + position for position in positions]
+        items = [] if with_embedding else self._items.get_all(keys)
+        if items and all(items):
+            return items
+        # The vectors may have been given up since.
+        now = self._info(info.name)
+        if now is None or now.uid != info.uid:
+            return [None] * len(positions)
+        none = vector_key(now.vector_epoch, 0)
+        if with_embedding:
+            columns = f"{ITEM_COLUMNS}, embedding"
+            return await self._read(lambda db: _load(db, keys, columns, none))
+        missing = [at for at, item in enumerate(items) if item is None]
+        wanted = [keys[at] for at in missing]
+        if len(missing) <= _INLINE_READS_MAX:
+            with translated():
+                rows = _rows(self._reader, wanted, ITEM_COLUMNS)
+            fresh = sum(len(row[_CONTENT_AT]) for row in rows) <= _INLINE_CHARS_MAX
+            if fresh:
+                read = [item_of(row, none) for row in rows]
+            else:
+                read = await each(lambda row: item_of(row, none), rows)
+            by_key = {row[0]: item for row, item in zip(rows, read, strict=True)}
+            loaded = [by_key.get(key) for key in wanted]
+        else:
+            loaded = await self._read(lambda db: _load(db, wanted, ITEM_COLUMNS, none))
+            fresh = False
+        for at, item in zip(missing, loaded, strict=True):
+            items[at] = item
+            # One for which others came first may be older than a commit that was published meanwhile.
+            if item is not None and fresh:
+                self._items.put(keys[at], item)
+        return items
+
+    async def read_rows(self, namespace: str, work: Callable[[Rows], T]) -> T | None:
         def look(connection: Connection) -> T | None:
             with reading(connection, namespace) as rows:
                 return None if rows is None else work(rows)
 
-        found: T | None = await self._read(look)
-        return found
+        return await self._read(look)
 
-    async def record(self, uid: int, manifest: str) -> bool:
+    async def keep_manifest(self, uid: int, manifest: str) -> bool:
         def apply(db: Connection) -> bool:
             db.execute(
                 "INSERT OR REPLACE INTO snapshots (uid, manifest)"
@@ -182,3 +235,20 @@ def _described(
             if facet or encoded:
                 indexed[at] = index_labels(_labels(encoded) if encoded else {}, facet)
     return indexed, kinds
+
+
+def _load(db: Connection, keys: Sequence[int], columns: str, no_vector_key: int) -> list[Item | None]:
+    """Return the items of these keys, whose first column is the key; None for those that are not there."""
+    found = {row[0]: item_of(row, no_vector_key) for row in _rows(db, keys, columns)}
+    return [found.get(key) for key in keys]
+
+
+def _rows(db: Connection, keys: Sequence[int], columns: str) -> list[Row]:
+    """Return the rows of these keys, in no order."""
+    found: list[Row] = []
+    for start in range(0, len(keys), _READ_TOGETHER):
+        some = keys[start : start + _READ_TOGETHER]
+        # One statement: to begin and end one takes longer than to find a row.
+        places = ",".join("?" * len(some))
+        found += db.execute(f"SELECT {columns} FROM items WHERE key IN ({places})", some)
+    return found

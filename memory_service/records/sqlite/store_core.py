@@ -1,4 +1,4 @@
-"""What the parts of the store share: the database, the queue of its commits, the views and the caches."""
+"""What the parts of the store share: the database, the queue of its commits, the caches."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import msgspec
 from memory_service.data_key import DataKey
 from memory_service.data_model import Item, NamespaceInfo, Receipt, RequestKey, TextPart
 from memory_service.indexes.analysis import Analyzer
-from memory_service.indexes.settings import IndexSettings
 from memory_service.records.base import HISTORY_US
 from memory_service.records.change_signal import ChangeSignal
+from memory_service.records.row_source import Follower
 from memory_service.records.sqlite.commit_queue import CommitQueue
 from memory_service.records.sqlite.connection import Connection, translated
 from memory_service.records.sqlite.disk_space import DiskSpace, SpaceSettings
@@ -28,9 +28,6 @@ from memory_service.records.sqlite.rows import NAMESPACE_COLUMNS, namespace_of
 from memory_service.records.sqlite.schema import key_of
 from memory_service.runtime.caller import Caller
 from memory_service.runtime.yielding import aside
-from memory_service.views.cache import ViewCache
-from memory_service.views.search_queue import SearchQueue
-from memory_service.views.snapshots import Snapshots
 
 T = TypeVar("T")
 
@@ -46,34 +43,30 @@ class StoreCore:
     _spare_readers: SimpleQueue[Connection]
     _threads: ThreadPoolExecutor
     _queue: CommitQueue
-    _snapshots: Snapshots
-    _views: ViewCache
 
     def __init__(
         self,
         data_dir: Path,
-        settings: IndexSettings | None = None,
         key: DataKey | None = None,
         *,
+        items_bytes_max: int = 128 << 20,
         history_us: int = HISTORY_US,
         space: SpaceSettings | None = None,
         namespace_bytes_max: int = 0,
         queued_writes_max: int = 10_000,
-        waiting_searches_max: int = 64,
     ) -> None:
         """`key` None: the data directory is not encrypted. `namespace_bytes_max` 0: no limit."""
         self._data_dir = data_dir
         self._space = DiskSpace(data_dir, space or SpaceSettings())
         self._key = key
         self._records_key = key.derive("records") if key else None
-        self._settings = settings or IndexSettings()
         self._history_us = history_us
         self._ledger = Ledger(keeps_history=history_us > 0)
         self._analyzer = Analyzer()
         self._signal = ChangeSignal()
-        self._items = ItemCache(self._settings.items_bytes_max, _content_bytes)
+        self._items = ItemCache(items_bytes_max, _content_bytes)
         self._known: OrderedDict[str, NamespaceInfo] = OrderedDict()
-        self._searches = SearchQueue(waiting_searches_max)
+        self._follower = Follower()
         self._queued_writes_max = queued_writes_max
         self._namespace_bytes_max = namespace_bytes_max
         # Namespaces whose bytes were counted; some that were may be missing.
@@ -172,21 +165,17 @@ class StoreCore:
             return  # A repeated request changed nothing.
         self._remember(info)
         if outcome.began or outcome.emptied:
-            self._views.begin(info)
+            self._follower.begin(info, emptied=outcome.emptied)
         effect = outcome.effect
         if outcome.emptied or effect.moved:
             self._items.clear()
-            self._snapshots.remove(info.uid)
         for position in (*effect.removed, *(fill[0] for fill in effect.filled)):
             self._items.discard(key_of(info.uid, position))
         for entry in (*effect.added, *(entry for entry, _ in effect.replaced)):
             self._keep(info.uid, entry.item)
-        effect.revision, effect.vector_epoch, effect.dimension = (
-            info.revision,
-            info.vector_epoch,
-            info.dimension,
-        )
-        self._views.publish(info.name, effect)
+        effect.uid, effect.revision = info.uid, info.revision
+        effect.vector_epoch, effect.dimension = info.vector_epoch, info.dimension
+        self._follower.publish(info.name, effect)
         self._signal.fire(info.name)
 
     def _keep(self, uid: int, item: Item) -> None:

@@ -1,4 +1,4 @@
-"""The store itself, over its life: it opens and closes what its parts share."""
+"""The records as a whole, over their life: what their parts share is opened and closed here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from queue import SimpleQueue
 import structlog
 
 from memory_service.errors import InvalidArgument, StorageFull, Unavailable
-from memory_service.records.base import BackupReport, CannotOpen, Capabilities, Store
+from memory_service.records.base import BackupReport, CannotOpen, Capabilities, Records
 from memory_service.records.sqlite.backups import remove_partial_backups, write_backup
 from memory_service.records.sqlite.change_log import SqliteChangeLog
 from memory_service.records.sqlite.commit_queue import CommitQueue
@@ -34,21 +34,19 @@ from memory_service.records.sqlite.namespace_store import SqliteNamespaceStore
 from memory_service.records.sqlite.pending_store import SqlitePendingStore
 from memory_service.records.sqlite.quarantine_store import SqliteQuarantineStore
 from memory_service.records.sqlite.row_source import SqliteRowSource
-from memory_service.records.sqlite.schema import FORMAT, prepare
+from memory_service.records.sqlite.schema import prepare
 from memory_service.records.sqlite.state_store import SqliteStateStore
 from memory_service.records.sqlite.undo_store import SqliteUndoStore
 from memory_service.runtime.failpoints import reach
 from memory_service.runtime.files import InPlace, make_folder, sync
 from memory_service.runtime.log_causes import cause_of
-from memory_service.views.cache import ViewCache
-from memory_service.views.snapshots import Snapshots
 
 _log = structlog.get_logger(__name__)
 
 _READERS = 2
 
 
-class SqliteStore(
+class SqliteRecords(
     SqliteItemStore,
     SqlitePendingStore,
     SqliteStateStore,
@@ -56,9 +54,10 @@ class SqliteStore(
     SqliteUndoStore,
     SqliteChangeLog,
     SqliteNamespaceStore,
-    Store,
+    SqliteRowSource,
+    Records,
 ):
-    """Records in one SQLite database, which are the truth; views of them in memory."""
+    """Records in one SQLite database."""
 
     capabilities = Capabilities(durable=True, backup=True, shared=False, files=True)
 
@@ -84,16 +83,11 @@ class SqliteStore(
             self._space.look(self._writer)
             self._reader = self._connect()
             opened.callback(self._reader.close)
-            with translated():
-                manifests = [row[0] for row in self._reader.execute("SELECT manifest FROM snapshots")]
             self._spare_readers = SimpleQueue()
             for _ in range(_READERS):
                 self._spare_readers.put(self._connect())
                 opened.callback(lambda: self._spare_readers.get().close())
-            self._snapshots = Snapshots(self._data_dir / "indexes", FORMAT, self._key, demand=self._demand)
-            self._snapshots.sweep(manifests)
             remove_partial_backups(self._data_dir / "backups")
-            reach("open.after_sweep")
             # The names of database and log; SQLite does without where that fails.
             sync(self._data_dir)
         except (Unavailable, StorageFull, OSError) as error:
@@ -115,10 +109,8 @@ class SqliteStore(
             in_place,
             queued_writes_max=self._queued_writes_max,
         )
-        self.row_source = SqliteRowSource(self._read, self._queue)
-        self._views = ViewCache(self._settings, self._snapshots, self._analyzer, self.row_source)
 
-    def _demand(self, nbytes: int) -> None:
+    def demand(self, nbytes: int) -> None:
         """Ask for room for a snapshot. Raises StorageFull and Unavailable."""
         # It could not be recorded, and the folder may be another's by now.
         if not self._queue.is_sound():
@@ -128,11 +120,13 @@ class SqliteStore(
     def _connect(self) -> Connection:
         return connect(self._data_dir / "records.db", key=self._records_key)
 
-    async def close(self) -> None:
+    def refuse(self) -> None:
+        """Take no more writes; those that are under way go on."""
         self._signal.close()
         self._queue.refuse()
-        await self._views.close()
-        self._searches.close()
+
+    async def close(self) -> None:
+        self.refuse()
         await self._queue.close()
         reach("close.before_checkpoint")
         self._threads.shutdown()
@@ -144,7 +138,6 @@ class SqliteStore(
         _close_all(self._opened)
 
     async def flush(self) -> None:
-        await self._views.settle()
         try:
             await self._erase()
         except OSError as error:
@@ -160,10 +153,9 @@ class SqliteStore(
             return
         # The log takes what is left once more.
         self._space.demand(await self._read(used_page_bytes))
-        unsaved = erased - await self._views.save_again(erased)
+        unsaved = erased - await self._follower.save_again(erased)
         await self._queue.record(lambda db: forget_snapshots(db, unsaved))
-        for uid in unsaved:
-            self._snapshots.remove(uid)
+        self._follower.remove_files(unsaved)
         await self._queue.run(self._finish_erasing)
 
     def _begin_erasing(self, db: Connection) -> set[int]:

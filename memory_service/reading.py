@@ -1,0 +1,89 @@
+"""What is read of a namespace together. Each MUST has a case in `tests/contract/`, which every store runs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from memory_service.data_model import Around, Hits, Item, ItemFilter, NamespaceInfo, SearchQuery
+
+
+class Reading(ABC):
+    """A namespace, read after one look at its records, by which every answer is as new as they were then.
+
+    Answers may be newer than `info` and than each other; each of them MUST reflect one revision. In a
+    namespace that does not exist there is nothing to find.
+    """
+
+    info: NamespaceInfo | None
+    """What the namespace held at that look; None: nothing was ever written to it."""
+
+    @abstractmethod
+    async def load_items(
+        self, positions: Sequence[int], *, with_embedding: bool = False
+    ) -> list[Item | None]:
+        """Return the items at these positions, in their order; None where there is none any more.
+
+        Items are shared: a caller MUST NOT change them, but for `wire`.
+        """
+
+    @abstractmethod
+    async def scan(self, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
+        """Return positions of matching items in ascending order, the first `limit` or, with
+        `newest`, the last `limit`. A negative limit returns all.
+
+        An item matches if all of the filter holds for it, its predicate as predicates.py says.
+        """
+
+    @abstractmethod
+    async def search(self, query: SearchQuery) -> Hits:
+        """Find the items that fit best, in no particular order.
+
+        With a vector, MUST return the `candidates` matching items of the highest cosine similarity, with
+        a text beside it as many as `nearest` says (approximate: recall of at least 0.99 against exact
+        search, however few or many items match). With a text, MUST return the
+        `candidates` matching items of the highest BM25 score above 0, with the statistics of this
+        namespace alone; what only common words of the text would bring in may be left out. For an item of a
+        session, its neighbours there MUST count, too, as the weights
+        of indexes/turns.py say: those of CONVERSATION_KINDS that are stored now, in the order of the
+        namespace, also if the filter does not let them through. The day of an item of these kinds
+        counts as words of it. `named` MUST tell whether a
+        word of the text is one of `ItemWrite.speaker`. Each item MUST have its score in every channel
+        that was asked, also when only one of them found it; with `described` MUST fill the columns that
+        tell of the items themselves. A vector of another dimension than the
+        namespace's MUST raise InvalidArgument.dimension("query_embedding", ...).
+        """
+
+    @abstractmethod
+    async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
+        """Return, for each of these positions, what stands around its item in its session.
+
+        That MUST be the `count` items right before it and the `count` right after it, or as many as
+        there are, in the order of the namespace, out of those of CONVERSATION_KINDS that have its
+        session and are not expired at `now_us`. An item without a session, one of another kind, and a
+        position without an item MUST have none.
+        """
+
+
+class _Nothing(Reading):
+    """Of a namespace that does not exist."""
+
+    info = None
+
+    async def load_items(
+        self, positions: Sequence[int], *, with_embedding: bool = False
+    ) -> list[Item | None]:
+        return [None] * len(positions)
+
+    async def scan(self, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
+        return []
+
+    async def search(self, query: SearchQuery) -> Hits:
+        return Hits()
+
+    async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
+        return [Around()] * len(positions)
+
+
+NOTHING = _Nothing()
+"""A reading of a namespace that does not exist."""
