@@ -31,7 +31,7 @@ from benchmarks.locomo import CATEGORIES, Conversation
 from memory_service.domain import ranking
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
-from memory_service.domain.memories import Memories
+from memory_service.domain.items import Items
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.quarantine import Quarantine
 from memory_service.domain.ranking import ScoreWeights
@@ -117,7 +117,7 @@ class Tuning:
         store, checks, tokens = InMemoryStore(), Checks(Limits()), PageTokens(b"key")
         retrieval = Retrieval(store, self._embedding, checks, tokens, item_bytes)
         screening = Screening(store, None, Quarantine(store, checks, tokens, days=1))
-        memories = Memories(store, self._embedding, retrieval, checks, tokens, screening)
+        memories = Items(store, self._embedding, retrieval, checks, tokens, screening)
         for start in range(0, len(conversation.turns), _BATCH):
             turns_ = conversation.turns[start : start + _BATCH]
             fields = [f"items[{number}]" for number in range(len(turns_))]

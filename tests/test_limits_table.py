@@ -83,7 +83,7 @@ def test_the_table_has_every_limit_of_the_code_with_its_value_and_no_other() -> 
         "server/memory_servicer._HEARTBEAT_MIN_S",
         "records/sqlite/kept_copy.KEPT_DAYS",
         "records/sqlite/connection._BUSY_MS",
-        "domain/memories._UPDATE_TRIES",
+        "domain/items._UPDATE_TRIES",
         "deciders/base.REASONING_CHARS_MIN",
         "server/access/key_sets._KEPT_S",
     ],

@@ -16,8 +16,8 @@ from memory_service.data_model import StateEntry
 from memory_service.deciders.base import Category
 from memory_service.deciders.rules.importance import importance
 from memory_service.domain.context_block import ContextBlock
-from memory_service.domain.facts.memory import Fact, Memory
 from memory_service.domain.facts.prompt_block import prompt_block, without_recalled
+from memory_service.domain.facts.user_memory import Fact, UserMemory
 from memory_service.domain.marks import without_angles
 from memory_service.llms.question import messages_of
 
@@ -55,9 +55,9 @@ def folded(text: str) -> str:
     return IGNORABLE.sub("", text)
 
 
-def memory(content: str) -> Memory:
+def memory(content: str) -> UserMemory:
     fact = Fact(Category.CONTEXT, "It matters", importance(content, Category.CONTEXT), 0)
-    return Memory("one", content, fact)
+    return UserMemory("one", content, fact)
 
 
 @given(st.lists(PIECES, min_size=1, max_size=3))

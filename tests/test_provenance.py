@@ -22,7 +22,7 @@ from memory_service.data_model import (
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
 from memory_service.domain.item_writing import UPDATABLE
-from memory_service.domain.memories import Memories
+from memory_service.domain.items import Items
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.quarantine import Quarantine
 from memory_service.domain.retrieval import Retrieval
@@ -192,25 +192,25 @@ def store() -> Iterator[Store]:
 
 
 @pytest.fixture
-def memories(store: Store) -> Memories:
+def memories(store: Store) -> Items:
     checks, tokens, embedding = Checks(Limits()), PageTokens(b"key"), TextEmbedding(None)
     retrieval = Retrieval(store, embedding, checks, tokens, lambda item: 1)
     screening = Screening(store, None, Quarantine(store, checks, tokens, 30))
-    return Memories(store, embedding, retrieval, checks, tokens, screening)
+    return Items(store, embedding, retrieval, checks, tokens, screening)
 
 
-async def _add(memories: Memories, item_id: str, said: ProvenanceDraft | None = None) -> Item:
+async def _add(memories: Items, item_id: str, said: ProvenanceDraft | None = None) -> Item:
     draft = ItemDraft(TextPart("a heron"), item_id, provenance=said)
     return (await memories.add("n", [draft], fields=("item",))).items[0]
 
 
-async def _update(memories: Memories, item_id: str, *fields: str) -> Provenance | None:
+async def _update(memories: Items, item_id: str, *fields: str) -> Provenance | None:
     draft = ItemDraft(TextPart("a stork"), item_id)
     done = await memories.update("n", draft, frozenset(fields), expected_revision=None, request=None)
     return done.items[0].provenance
 
 
-async def test_the_caller_is_the_writer_and_bounds_the_trust(memories: Memories) -> None:
+async def test_the_caller_is_the_writer_and_bounds_the_trust(memories: Items) -> None:
     set_caller(_caller("mallory", 0.5))
     assert (await _add(memories, "a")).provenance == Provenance("mallory", "key of mallory", trust=0.5)
     said = ProvenanceDraft(SourceKind.WEB, trust=0.9)
@@ -218,7 +218,7 @@ async def test_the_caller_is_the_writer_and_bounds_the_trust(memories: Memories)
     assert (await _add(memories, "c", ProvenanceDraft(trust=0.1))).trust == 0.1
 
 
-async def test_a_correction_by_another_does_not_raise_the_trust(memories: Memories) -> None:
+async def test_a_correction_by_another_does_not_raise_the_trust(memories: Items) -> None:
     set_caller(_caller("mallory", 0.5))
     await _add(memories, "a", ProvenanceDraft(SourceKind.WEB, "https://example.com/"))
     set_caller(_caller("ada"))
@@ -230,7 +230,7 @@ async def test_a_correction_by_another_does_not_raise_the_trust(memories: Memori
     assert await _update(memories, "a", *whole) == Provenance("ada", "key of ada", trust=1.0)
 
 
-async def test_an_import_is_a_claim_unless_by_an_administrator(memories: Memories) -> None:
+async def test_an_import_is_a_claim_unless_by_an_administrator(memories: Items) -> None:
     claimed = Provenance("ada", "key-1", SourceKind.USER, "https://example.com/", ("p",), "m", 0.9, 7)
     said = ProvenanceDraft(imported=True, claimed=claimed)
     set_caller(_caller("mallory", 0.5))
@@ -244,7 +244,7 @@ async def test_an_import_is_a_claim_unless_by_an_administrator(memories: Memorie
     assert (await _add(memories, "d", nothing)).provenance == Provenance("root", "key of root")
 
 
-async def test_who_saves_and_deletes_states_is_known_to_an_undo(memories: Memories, store: Store) -> None:
+async def test_who_saves_and_deletes_states_is_known_to_an_undo(memories: Items, store: Store) -> None:
     checks, tokens = Checks(Limits()), PageTokens(b"key")
     screening = Screening(store, None, Quarantine(store, checks, tokens, 30))
     states = States(store, checks, tokens, lambda entry: 1, screening)

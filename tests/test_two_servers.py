@@ -35,14 +35,14 @@ from memory_service.domain.embedding import TextEmbedding
 from memory_service.domain.facts.consolidating import FactConsolidating
 from memory_service.domain.facts.correcting import Correction, FactCorrecting
 from memory_service.domain.facts.judging import Judging
-from memory_service.domain.facts.memory import Fact, Memory
 from memory_service.domain.facts.outcomes import FactDraft, Outcome, Saved
-from memory_service.domain.facts.reading import MemoryReading, Wanted
+from memory_service.domain.facts.reading import UserMemoryReading, Wanted
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.facts.settling import Parts
+from memory_service.domain.facts.user_memory import Fact, UserMemory
 from memory_service.domain.item_writing import write_of
+from memory_service.domain.items import Items
 from memory_service.domain.knowledge import Knowledge
-from memory_service.domain.memories import Memories
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.quarantine import Intended, Quarantine
 from memory_service.domain.result_storage import ResultStorage, StorageDecision, ToolResult
@@ -98,10 +98,10 @@ class Server:
         retrieval = Retrieval(store, embedding, checks, tokens, lambda item: 1)
         self.quarantine = Quarantine(store, checks, tokens, 30)
         screening = Screening(store, None, self.quarantine)
-        self.memories = Memories(store, embedding, retrieval, checks, tokens, screening)
-        self.reading = MemoryReading(store, retrieval, checks, tokens, lambda memory: 1)
+        self.items = Items(store, embedding, retrieval, checks, tokens, screening)
+        self.reading = UserMemoryReading(store, retrieval, checks, tokens, lambda memory: 1)
         judging = Judging(store, retrieval, embedding)
-        parts = Parts(store, self.memories, self.reading, judging, checks, Deciders(None).begin)
+        parts = Parts(store, self.items, self.reading, judging, checks, Deciders(None).begin)
         self.saving = FactSaving(parts)
         self.correcting = FactCorrecting(parts, self.saving)
         self.consolidating = FactConsolidating(parts, self.saving)
@@ -122,12 +122,12 @@ class Server:
             NS, [await self.saving.new_memory(draft, content, now, now, deciding)], [], None
         )
 
-    async def correct(self, memory: Memory, content: str) -> Saved:
-        new = Memory(memory.id, content, Fact(Category.PREFERENCE, REASONING, memory.fact.importance, 0))
+    async def correct(self, memory: UserMemory, content: str) -> Saved:
+        new = UserMemory(memory.id, content, Fact(Category.PREFERENCE, REASONING, memory.fact.importance, 0))
         correction = Correction(new, frozenset({"content"}), keep_wording=True)
         return await self.correcting.update(NS, correction, DecidedBy.UNSPECIFIED, None)
 
-    async def delete(self, memory: Memory, version: int | None = None) -> object:
+    async def delete(self, memory: UserMemory, version: int | None = None) -> object:
         return await self.correcting.delete(
             NS, memory.id, expected_version=version, include_history=False, request=None
         )
@@ -344,19 +344,19 @@ async def _add(server: Server, **texts: Sequence[float] | None) -> list[bool]:
         ItemDraft(TextPart(name), name, embedding=None if own is None else np.array(own, np.float32))
         for name, own in texts.items()
     ]
-    added = await server.memories.add("n", drafts, fields=list(texts))
+    added = await server.items.add("n", drafts, fields=list(texts))
     return [item.embedded or item.embedding is not None for item in added.items] + [bool(added.degraded)]
 
 
 async def test_a_write_by_the_wrong_model_is_made_without_its_vector(shared: Store) -> None:
     here, there = Server(shared, Sums()), Server(shared)
     assert await _add(here, a=None) == [True, False]
-    await there.memories.reset("n", request=None)
+    await there.items.reset("n", request=None)
     await _add(there, b=[1, 0, 0])
     # It has seen its own model there, and nothing since.
     assert await _add(here, c=None) == [False, True]
     draft = ItemDraft(TextPart("changed"), "b")
-    updated = await here.memories.update(
+    updated = await here.items.update(
         "n", draft, frozenset({"content"}), expected_revision=None, request=None
     )
     assert updated.degraded and updated.items[0].embedding is None
@@ -375,7 +375,7 @@ async def test_texts_beside_vectors_are_embedded_where_the_other_server_began(sh
     (held,) = (await here.quarantine.page("n", 9, "")).writes
     assert await here.reading.revision("n") == 0
     await _add(there, a=None)
-    released = await here.memories.release("n", held.held.id)
+    released = await here.items.release("n", held.held.id)
     assert [item.embedded or item.embedding is not None for item in released.items] == [True, True]
     assert not released.degraded
 

@@ -38,7 +38,7 @@ from memory_service.domain.interaction_items import (
     text_of,
 )
 from memory_service.domain.item_writing import Added
-from memory_service.domain.memories import Memories
+from memory_service.domain.items import Items
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.retrieval import Retrieval, Selection
 from memory_service.errors import InvalidArgument, NotFound
@@ -122,14 +122,14 @@ class Interactions:
     def __init__(
         self,
         store: Store,
-        memories: Memories,
+        items: Items,
         retrieval: Retrieval,
         checks: Checks,
         tokens: PageTokens,
         item_bytes: Callable[[Item], int],
     ) -> None:
         self._store = store
-        self._memories = memories
+        self._items = items
         self._retrieval = retrieval
         self._checks = checks
         self._tokens = tokens
@@ -205,7 +205,7 @@ class Interactions:
             if original is not None:
                 added.receipt.seen = [(original.id, original.revision)]
 
-        added = await self._memories.add(
+        added = await self._items.add(
             namespace, [draft], fields=("interaction",), request=request, complete=complete
         )
         interaction = Interaction(added.items[0], original)

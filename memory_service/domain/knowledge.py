@@ -23,7 +23,7 @@ from memory_service.domain.documents import (
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.ids import new_id
 from memory_service.domain.item_writing import Complete, degraded_then
-from memory_service.domain.memories import Memories
+from memory_service.domain.items import Items
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.provenance import provenance_again, provenance_bytes
 from memory_service.domain.retrieval import Retrieval, Selection
@@ -89,7 +89,7 @@ class Knowledge:
         self._document_bytes = document_bytes
         # Their pages are cut by what is sent, which is not the whole text of a document.
         self.retrieval = Retrieval(store, embedding, checks, tokens, self._answer_bytes)
-        self._memories = Memories(store, embedding, self.retrieval, checks, tokens, screening)
+        self._items = Items(store, embedding, self.retrieval, checks, tokens, screening)
         self.split = split or Split()
         self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
@@ -216,7 +216,7 @@ class Knowledge:
             version=current.kept.version + 1 if current else 1,
             expected_revision=revision if replace else None,
         )  # fmt: skip
-        added = await self._memories.add(
+        added = await self._items.add(
             namespace,
             drafts,
             fields=["document", *(f"document.fragments[{at}]" for at in range(len(pieces)))],
@@ -268,7 +268,7 @@ class Knowledge:
                         raise Conflict.document_version(document_id, expected_version, version)
                     removals = [document_id, *await self._fragment_ids(namespace, document_id)]
                     try:
-                        removed = await self._memories.add(
+                        removed = await self._items.add(
                             namespace, (), fields=(), removals=removals, request=request, unchanged=unchanged
                         )
                     except Conflict as conflict:
@@ -359,7 +359,7 @@ class Knowledge:
     ) -> DocumentPage:
         """Return a page of documents in the order in which they were added, or the other way round."""
         selection.kinds = frozenset({ItemKind.DOCUMENT})
-        page = await self._memories.list_items(
+        page = await self._items.list_items(
             namespace, selection, page_size=page_size, page_token=page_token, newest_first=newest_first,
             include_embedding=False,
         )  # fmt: skip

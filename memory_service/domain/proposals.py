@@ -26,7 +26,7 @@ from memory_service.data_model import (
 )
 from memory_service.deciders.base import Category
 from memory_service.domain.documents import DOCUMENT_TAG
-from memory_service.domain.facts.memory import Status
+from memory_service.domain.facts.user_memory import Status
 from memory_service.domain.ids import is_made
 from memory_service.domain.interaction_items import CONTENT_TAG, LINK_TAG, PARTY_TAG, SESSION_TAG
 from memory_service.domain.provenance import provenance_of_caller

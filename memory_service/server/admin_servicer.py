@@ -11,7 +11,7 @@ import grpc
 from memory_service import __version__
 from memory_service.data_model import WritesBy
 from memory_service.domain.administration import Administration
-from memory_service.domain.memories import Memories
+from memory_service.domain.items import Items
 from memory_service.domain.quarantine import Quarantine
 from memory_service.domain.undo import Undo
 from memory_service.embedders.base import Embedder
@@ -48,13 +48,13 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
         self,
         administration: Administration,
         undo: Undo,
-        memories: Memories,
+        items: Items,
         quarantine: Quarantine,
         info: ServerInfo,
     ) -> None:
         self._administration = administration
         self._undo = undo
-        self._memories = memories
+        self._items = items
         self._quarantine = quarantine
         self._info = info
         self._start_us = now_us()
@@ -152,7 +152,7 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
         self, request: pb.ReviewQuarantinedRequest, context: Context
     ) -> pb.ReviewQuarantinedResponse:
         if request.decision == pb.QUARANTINE_DECISION_RELEASE:
-            added = await self._memories.release(request.namespace, request.id)
+            added = await self._items.release(request.namespace, request.id)
             return pb.ReviewQuarantinedResponse(
                 item_count=len(added.items),
                 revision=added.receipt.revision,

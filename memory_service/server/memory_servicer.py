@@ -11,7 +11,7 @@ import grpc
 from memory_service.data_model import ItemDraft, ItemKind, OnDuplicate, RequestKey, StateWrite
 from memory_service.domain.change_feed import ChangeFeed
 from memory_service.domain.item_writing import UPDATABLE, Added
-from memory_service.domain.memories import Memories
+from memory_service.domain.items import Items
 from memory_service.domain.ranking import ScoreWeights
 from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions, Selection
 from memory_service.errors import InvalidArgument
@@ -62,10 +62,8 @@ def _to_imported(field: str, item: pb.MemoryItem) -> ItemDraft:
 class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     """Items over gRPC."""
 
-    def __init__(
-        self, memories: Memories, retrieval: Retrieval, feed: ChangeFeed, page_bytes_max: int
-    ) -> None:
-        self._memories = memories
+    def __init__(self, items: Items, retrieval: Retrieval, feed: ChangeFeed, page_bytes_max: int) -> None:
+        self._items = items
         self._feed = feed
         self._retrieval = retrieval
         self._page_bytes_max = page_bytes_max
@@ -73,14 +71,14 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     async def Add(self, request: pb.AddRequest, context: Context) -> pb.AddResponse | bytes:
         draft = to_draft("item", _item_of(request))
         key = await request_key(request.request_id, request)
-        added = await self._memories.add(request.namespace, [draft], fields=("item",), request=key)
+        added = await self._items.add(request.namespace, [draft], fields=("item",), request=key)
         response = pb.AddResponse(revision=added.receipt.revision, degraded=degradations(added.degraded))
         return encoded_item(added.items[0]) + response.SerializeToString()
 
     async def BatchAdd(self, request: pb.BatchAddRequest, context: Context) -> pb.BatchAddResponse:
         if not request.items:
             raise InvalidArgument("items", "is empty")
-        self._memories.check_batch(len(request.items))
+        self._items.check_batch(len(request.items))
         added = await self._add_all(
             request.namespace, request.items, await request_key(request.request_id, request)
         )
@@ -103,7 +101,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         fields = [f"items[{at}]" for at in range(len(items))]
         to = _to_imported if with_facets else to_draft
         drafts = await each(lambda named: to(*named), zip(fields, items, strict=True))
-        return await self._memories.add(
+        return await self._items.add(
             namespace, drafts, fields=fields, states=states, on_duplicate=on_duplicate, request=key,
             apart=with_facets,
         )  # fmt: skip
@@ -115,7 +113,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         namespace, on_duplicate = "", OnDuplicate.FAIL
         async for request in request_iterator:
             if not namespace:
-                self._memories.check_namespace(request.namespace)
+                self._items.check_namespace(request.namespace)
                 namespace, on_duplicate = request.namespace, _on_duplicate(request.on_duplicate)
             elif request.namespace not in ("", namespace):
                 raise InvalidArgument("namespace", "may not change within an import")
@@ -131,7 +129,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         on_duplicate: OnDuplicate,
         response: pb.ImportResponse,
     ) -> None:
-        self._memories.check_batch(len(request.items), len(request.states))
+        self._items.check_batch(len(request.items), len(request.states))
         # What has expired since it was exported is as good as not there.
         now = now_us()
         items = [item for item in request.items if not _expired(item, now)]
@@ -172,13 +170,13 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
 
     async def Get(self, request: pb.GetRequest, context: Context) -> pb.GetResponse:
         include = request.include_embedding
-        item = await self._memories.get(request.namespace, request.id, include_embedding=include)
+        item = await self._items.get(request.namespace, request.id, include_embedding=include)
         response = pb.GetResponse()
         fill_item(response.item, item, include_embedding=include)
         return response
 
     async def List(self, request: pb.ListRequest, context: Context) -> pb.ListResponse:
-        page = await self._memories.list_items(
+        page = await self._items.list_items(
             request.namespace,
             _selection(request, ""),
             page_size=request.page_size,
@@ -192,7 +190,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         return response
 
     async def Update(self, request: pb.UpdateRequest, context: Context) -> pb.UpdateResponse:
-        updated = await self._memories.update(
+        updated = await self._items.update(
             request.namespace,
             to_draft("item", _item_of(request)),
             _update_fields(request),
@@ -206,7 +204,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         return response
 
     async def Delete(self, request: pb.DeleteRequest, context: Context) -> pb.DeleteResponse:
-        revision = await self._memories.delete(
+        revision = await self._items.delete(
             request.namespace,
             request.id,
             expected_revision=optional(request, "expected_revision"),
@@ -215,7 +213,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         return pb.DeleteResponse(revision=revision)
 
     async def Reset(self, request: pb.ResetRequest, context: Context) -> pb.ResetResponse:
-        receipt = await self._memories.reset(
+        receipt = await self._items.reset(
             request.namespace, request=await request_key(request.request_id, request)
         )
         return pb.ResetResponse(

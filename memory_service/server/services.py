@@ -15,14 +15,14 @@ from memory_service.domain.facts.consolidating import FactConsolidating
 from memory_service.domain.facts.correcting import FactCorrecting
 from memory_service.domain.facts.extracting import FactExtracting
 from memory_service.domain.facts.judging import Judging
-from memory_service.domain.facts.reading import MemoryReading
+from memory_service.domain.facts.reading import UserMemoryReading
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.facts.settling import Parts
 from memory_service.domain.fragment_search import FragmentSearch
 from memory_service.domain.interaction_context import InteractionContext
 from memory_service.domain.interactions import Interactions
+from memory_service.domain.items import Items
 from memory_service.domain.knowledge import Knowledge
-from memory_service.domain.memories import Memories
 from memory_service.domain.overseer import Overseer
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.quarantine import Quarantine
@@ -83,7 +83,7 @@ class Services:
         self._retrieval = Retrieval(store, self._embedding, self._checks, tokens, item_bytes, reranking)
         self._quarantine = Quarantine(store, self._checks, tokens, config.quarantine_days)
         self._screening = screening = Screening(store, policy, self._quarantine)
-        self._memories = Memories(store, self._embedding, self._retrieval, self._checks, tokens, screening)
+        self._items = Items(store, self._embedding, self._retrieval, self._checks, tokens, screening)
         self._states = States(store, self._checks, tokens, state_bytes, screening)
         self.administration = Administration(store, self._embedding, self._checks, tokens, config.sweep_s)
         self.backfill = Backfill(store, self._embedding, config.embedder_pause_s)
@@ -92,13 +92,13 @@ class Services:
         """Register every service with a server, or with what stands in its place."""
         page_bytes_max = self._config.limits.page_bytes_max
         feed = ChangeFeed(self._store, self._checks)
-        memories = MemoryServicer(self._memories, self._retrieval, feed, page_bytes_max)
+        memories = MemoryServicer(self._items, self._retrieval, feed, page_bytes_max)
         memory_pb2_grpc.add_MemoryServiceServicer_to_server(memories, server)
         state_pb2_grpc.add_StateServiceServicer_to_server(StateServicer(self._states), server)
         info = ServerInfo(self._config.store, self._embedder, self._llm, self._config.limits, self._reranker)
         undo = Undo(self._store, self._embedding, self._checks)
         admin_pb2_grpc.add_AdminServiceServicer_to_server(
-            AdminServicer(self.administration, undo, self._memories, self._quarantine, info), server
+            AdminServicer(self.administration, undo, self._items, self._quarantine, info), server
         )
         overseer_pb2_grpc.add_OverseerServiceServicer_to_server(self._overseer(), server)
         interaction_pb2_grpc.add_InteractionServiceServicer_to_server(self._interactions(), server)
@@ -114,7 +114,7 @@ class Services:
 
     def _interactions(self) -> InteractionServicer:
         interactions = Interactions(
-            self._store, self._memories, self._retrieval, self._checks, self._tokens, item_bytes
+            self._store, self._items, self._retrieval, self._checks, self._tokens, item_bytes
         )
         context = InteractionContext(
             self._store, self._embedding, self._retrieval, interactions, self._checks, item_bytes
@@ -124,9 +124,11 @@ class Services:
     def _user_memories(self) -> UserMemoryServicer:
         store, checks = self._store, self._checks
         half_life_days = self._config.memory_half_life_days or None
-        reading = MemoryReading(store, self._retrieval, checks, self._tokens, memory_bytes, half_life_days)
+        reading = UserMemoryReading(
+            store, self._retrieval, checks, self._tokens, memory_bytes, half_life_days
+        )
         judging = Judging(store, self._retrieval, self._embedding)
-        parts = Parts(store, self._memories, reading, judging, checks, self._begin)
+        parts = Parts(store, self._items, reading, judging, checks, self._begin)
         saving = FactSaving(parts)
         return UserMemoryServicer(
             saving,

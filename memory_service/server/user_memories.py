@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from memory_service.deciders.base import Category, Importance
-from memory_service.domain.facts.memory import Fact, Memory, Source
 from memory_service.domain.facts.outcomes import FactDraft, OnContradiction
-from memory_service.domain.facts.reading import MemoryReading, Wanted
+from memory_service.domain.facts.reading import UserMemoryReading, Wanted
+from memory_service.domain.facts.user_memory import Fact, Source, UserMemory
 from memory_service.domain.provenance import provenance_bytes
 from memory_service.errors import InvalidArgument
 from memory_service.runtime.clock import now_us
@@ -72,7 +72,7 @@ def to_fact_draft(request: pb.SaveMemoryRequest) -> FactDraft:
     return draft
 
 
-def to_memory(message: pb.UserMemory, fields: frozenset[str]) -> Memory:
+def to_memory(message: pb.UserMemory, fields: frozenset[str]) -> UserMemory:
     """Return the new values of a memory; what `fields` does not name is not looked at."""
     category = Category.CONTEXT
     if "category" in fields:
@@ -85,7 +85,7 @@ def to_memory(message: pb.UserMemory, fields: frozenset[str]) -> Memory:
         raise InvalidArgument("memory.valid_from_time", "is required")
     if message.HasField("valid_until_time"):
         fact.valid_until_us = to_us("memory.valid_until_time", message.valid_until_time)
-    memory = Memory(
+    memory = UserMemory(
         message.id, message.content.strip(), fact, labels=to_labels("memory.labels", message.labels)
     )
     if message.HasField("metadata"):
@@ -111,7 +111,7 @@ def to_wanted(
 # --- the other way ----------------------------------------------------------------------------
 
 
-def memory_bytes(memory: Memory) -> int:
+def memory_bytes(memory: UserMemory) -> int:
     """Return about how many bytes a memory takes in an answer."""
     fact = memory.fact
     texts = (memory.content, fact.original_content, fact.reasoning, fact.source.quote)
@@ -122,13 +122,13 @@ def memory_bytes(memory: Memory) -> int:
     return _OVERHEAD_BYTES + 4 * sum(map(len, texts)) + known + 4 * (pairs + metadata)
 
 
-class MemoryFilling:
+class UserMemoryFilling:
     """Sets protobuf memories; `reading` tells how important they are at present."""
 
-    def __init__(self, reading: MemoryReading) -> None:
+    def __init__(self, reading: UserMemoryReading) -> None:
         self._reading = reading
 
-    def fill(self, target: pb.UserMemory, memory: Memory) -> None:
+    def fill(self, target: pb.UserMemory, memory: UserMemory) -> None:
         """Set a protobuf memory."""
         memory = memory.settled(now_us())
         fact = memory.fact
@@ -147,13 +147,13 @@ class MemoryFilling:
             fill_known(target.provenance, known, known.source, memory.update_us)
         self._fill_importance(target.importance, memory)
 
-    def fill_all(self, targets: Iterable[pb.UserMemory], memories: Sequence[Memory]) -> None:
+    def fill_all(self, targets: Iterable[pb.UserMemory], memories: Sequence[UserMemory]) -> None:
         """Set several."""
         add = targets.add  # type: ignore[attr-defined]
         for memory in memories:
             self.fill(add(), memory)
 
-    def _fill_importance(self, target: pb.Importance, memory: Memory) -> None:
+    def _fill_importance(self, target: pb.Importance, memory: UserMemory) -> None:
         rated = memory.fact.importance
         target.base, target.score = rated.base, rated.score
         target.decay_factor = self._reading.decay(memory)
@@ -165,7 +165,7 @@ class MemoryFilling:
             target.reductions.add(name=adjustment.name, amount=adjustment.amount, reason=adjustment.reason)
 
 
-def _fill_times(target: pb.UserMemory, memory: Memory) -> None:
+def _fill_times(target: pb.UserMemory, memory: UserMemory) -> None:
     fill_time(target.valid_from_time, memory.fact.valid_from_us)
     if memory.fact.valid_until_us is not None:
         fill_time(target.valid_until_time, memory.fact.valid_until_us)
@@ -176,7 +176,7 @@ def _fill_times(target: pb.UserMemory, memory: Memory) -> None:
         fill_time(target.expire_time, memory.expire_us)
 
 
-def _fill_source(target: pb.MemorySource, memory: Memory) -> None:
+def _fill_source(target: pb.MemorySource, memory: UserMemory) -> None:
     source = memory.fact.source
     target.origin = int(source.origin)  # type: ignore[assignment]
     target.session_id = memory.session_id

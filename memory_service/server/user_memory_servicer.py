@@ -14,7 +14,7 @@ from memory_service.domain.facts.finding import Extraction, Found, Said
 from memory_service.domain.facts.grouping import Group
 from memory_service.domain.facts.judging import Judging
 from memory_service.domain.facts.outcomes import Outcome, Saved
-from memory_service.domain.facts.reading import MemoryReading
+from memory_service.domain.facts.reading import UserMemoryReading
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.search_text import search_text
 from memory_service.errors import InvalidArgument
@@ -29,7 +29,7 @@ from memory_service.server.decisions import (
 from memory_service.server.items import to_chat_message
 from memory_service.server.requests import optional, request_key, to_mode
 from memory_service.server.user_memories import (
-    MemoryFilling,
+    UserMemoryFilling,
     to_categories,
     to_fact_draft,
     to_memory,
@@ -59,7 +59,7 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
         correcting: FactCorrecting,
         extracting: FactExtracting,
         consolidating: FactConsolidating,
-        reading: MemoryReading,
+        reading: UserMemoryReading,
         judging: Judging,
     ) -> None:
         self._saving = saving
@@ -68,7 +68,7 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
         self._consolidating = consolidating
         self._reading = reading
         self._judging = judging
-        self._filling = MemoryFilling(reading)
+        self._filling = UserMemoryFilling(reading)
 
     async def SaveMemory(
         self, request: pb.SaveMemoryRequest, context: Context

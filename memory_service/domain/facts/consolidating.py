@@ -11,11 +11,11 @@ from memory_service.decisions import DecidedBy, Failure, FailureReason
 from memory_service.domain.answers import Answering, check_new
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.facts.grouping import Group, best_of, linked, merge, supersede
-from memory_service.domain.facts.memory import Memory
 from memory_service.domain.facts.neighbour import Neighbour
 from memory_service.domain.facts.reading import Wanted
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.facts.settling import Parts
+from memory_service.domain.facts.user_memory import UserMemory
 from memory_service.domain.item_writing import Added
 from memory_service.errors import Conflict, InvalidArgument
 from memory_service.runtime.clock import now_us
@@ -111,7 +111,7 @@ class FactConsolidating:
     # --- groups ---------------------------------------------------------------------------------
 
     @staticmethod
-    def _examined(memories: Sequence[Memory], done: Consolidated) -> Sequence[Memory]:
+    def _examined(memories: Sequence[UserMemory], done: Consolidated) -> Sequence[UserMemory]:
         """Return the memories whose neighbours are looked for: the latest. Others can be named by id."""
         examined = memories
         if len(memories) > _EXAMINED_MAX:
@@ -126,8 +126,8 @@ class FactConsolidating:
     async def _groups(
         self,
         namespace: str,
-        examined: Sequence[Memory],
-        memories: Sequence[Memory],
+        examined: Sequence[UserMemory],
+        memories: Sequence[UserMemory],
         least: float,
         done: Consolidated,
     ) -> list[Group]:
@@ -149,7 +149,7 @@ class FactConsolidating:
         return linked(links, by_id)
 
     async def _alike(
-        self, memory: Memory, near: Sequence[Neighbour], least: float, rules: Decider
+        self, memory: UserMemory, near: Sequence[Neighbour], least: float, rules: Decider
     ) -> list[Neighbour]:
         """Return the neighbours that may be put together with a memory."""
         close = [n for n in near if (n.similarity or -1.0) >= least]
@@ -235,7 +235,7 @@ class FactConsolidating:
             group.memory.id, group.memory.fact.version = "", 0
 
 
-def _may_join(memory: Memory, other: Memory | None) -> bool:
+def _may_join(memory: UserMemory, other: UserMemory | None) -> bool:
     """Whether two memories may be put together, if they are alike."""
     if other is None or other.id == memory.id or other.trust != memory.trust:
         return False

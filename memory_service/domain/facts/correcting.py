@@ -12,11 +12,11 @@ from memory_service.data_model import Receipt, RequestKey, Since
 from memory_service.deciders.base import EXPLICIT_REQUEST, Adjustment, Deciding, Importance
 from memory_service.decisions import DecidedBy
 from memory_service.domain.answers import Answering, check_new
-from memory_service.domain.facts.memory import Memory, Status
 from memory_service.domain.facts.outcomes import Outcome, Planned, Saved
 from memory_service.domain.facts.reading import KINDS
 from memory_service.domain.facts.saving import FactSaving, check_content, check_reasoning, reworded
 from memory_service.domain.facts.settling import Parts
+from memory_service.domain.facts.user_memory import Status, UserMemory
 from memory_service.domain.item_writing import Added
 from memory_service.domain.retrieval import Selection
 from memory_service.errors import Conflict, InvalidArgument
@@ -43,7 +43,7 @@ _BY_HAND = "manual"
 class Correction(msgspec.Struct):
     """The new values of a memory: those of `memory` that `fields` names. `importance_score` stands alone."""
 
-    memory: Memory
+    memory: UserMemory
     fields: frozenset[str]
     importance_score: float = 0.0
     ttl_us: int | None = None
@@ -185,7 +185,7 @@ class FactCorrecting:
         _check_version(memory, expected_version)
         return await self._history(namespace, memory) if include_history else {memory_id}
 
-    async def _history(self, namespace: str, memory: Memory) -> set[str]:
+    async def _history(self, namespace: str, memory: UserMemory) -> set[str]:
         """Return the ids of a memory and of all that it took the place of, directly or not."""
         found: set[str] = set()
         waiting = [memory]
@@ -198,9 +198,9 @@ class FactCorrecting:
             waiting += await self._parts.reading.by_ids(namespace, before)
         return found
 
-    async def _orphans(self, namespace: str, removed: set[str]) -> list[Memory]:
+    async def _orphans(self, namespace: str, removed: set[str]) -> list[UserMemory]:
         """Return what was superseded by one of the removed and stays, without its name."""
-        orphans: list[Memory] = []
+        orphans: list[UserMemory] = []
         reading = await self._parts.store.read(namespace)
         for memory_id in removed:
             selection = Selection(kinds=KINDS, tags=(("superseded_by", memory_id),))
@@ -211,12 +211,14 @@ class FactCorrecting:
         return orphans
 
 
-def _check_version(memory: Memory, expected: int | None) -> None:
+def _check_version(memory: UserMemory, expected: int | None) -> None:
     if expected is not None and expected != memory.fact.version:
         raise Conflict.memory_version(memory.id, expected, memory.fact.version)
 
 
-async def _corrected(current: Memory, correction: Correction, content: str, deciding: Deciding) -> Memory:
+async def _corrected(
+    current: UserMemory, correction: Correction, content: str, deciding: Deciding
+) -> UserMemory:
     """Return the next version of a memory with the new values."""
     new, fields = correction.memory, correction.fields
     changes: dict[str, object] = {}
@@ -247,14 +249,16 @@ async def _corrected(current: Memory, correction: Correction, content: str, deci
     return _resettled(changed) if "valid_until_time" in fields else changed
 
 
-def _resettled(changed: Memory) -> Memory:
+def _resettled(changed: UserMemory) -> UserMemory:
     """Return a memory whose end was set or taken away with the status that this gives it."""
     if changed.fact.valid_until_us is None and changed.fact.status is Status.SUPERSEDED:
         changed.fact.superseded_by = ""
     return changed.settled(now_us())
 
 
-async def _rated(current: Memory, changed: Memory, correction: Correction, deciding: Deciding) -> Importance:
+async def _rated(
+    current: UserMemory, changed: UserMemory, correction: Correction, deciding: Deciding
+) -> Importance:
     """Return the importance of a corrected memory. What the user asked to be remembered stays asked for."""
     rated, before = current.fact.importance, current.fact.importance
     if {"content", "category"} & correction.fields:

@@ -13,11 +13,11 @@ from memory_service.decisions import DecidedBy
 from memory_service.domain.answers import Answering, check_new
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.facts.finding import FACTS_MAX, Extraction, Found, Said, Search, find_facts
-from memory_service.domain.facts.memory import Memory
 from memory_service.domain.facts.neighbour import Pending
 from memory_service.domain.facts.outcomes import Outcome, Planned, Saved
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.facts.settling import Parts
+from memory_service.domain.facts.user_memory import UserMemory
 from memory_service.domain.item_writing import Added
 from memory_service.domain.retrieval import Selection
 from memory_service.domain.search_text import search_text
@@ -176,7 +176,7 @@ class FactExtracting:
     ) -> None:
         new = [p.saved.memory for _, p in plans if p.saved.memory is not None]
         by_id = {memory.id: memory for memory in new}
-        ended: list[Memory] = []
+        ended: list[UserMemory] = []
         for _, planned in plans:
             for memory in planned.saved.superseded:
                 if memory.id in by_id:

@@ -8,9 +8,9 @@ import msgspec
 
 from memory_service.deciders.base import Category, Deciding, FoundFact, Line
 from memory_service.decisions import DecidedBy
-from memory_service.domain.facts.memory import Origin, Source
 from memory_service.domain.facts.outcomes import FactDraft, OnContradiction
 from memory_service.domain.facts.prompt_block import without_recalled
+from memory_service.domain.facts.user_memory import Origin, Source
 from memory_service.tokens import estimate_tokens
 
 FACTS_MAX = 200

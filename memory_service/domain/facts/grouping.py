@@ -8,7 +8,7 @@ import msgspec
 
 from memory_service.deciders.base import Action, Importance
 from memory_service.decisions import DecidedBy
-from memory_service.domain.facts.memory import Fact, Memory, Origin, Source, Status
+from memory_service.domain.facts.user_memory import Fact, Origin, Source, Status, UserMemory
 from memory_service.domain.ids import new_id
 from memory_service.runtime.clock import now_us
 
@@ -18,11 +18,11 @@ _GROUP_MEMORIES_MAX = 8
 class Group(msgspec.Struct):
     """Similar memories, and what is done to them. `changed` are their next versions."""
 
-    sources: list[Memory]
+    sources: list[UserMemory]
     similarity: float
     action: Action = Action.KEEP
-    memory: Memory | None = None
-    changed: list[Memory] = []
+    memory: UserMemory | None = None
+    changed: list[UserMemory] = []
     applied: bool = False
     decided_by: DecidedBy = DecidedBy.RULES
     reason: str = ""
@@ -46,7 +46,7 @@ def supersede(group: Group, contrary: Collection[frozenset[str]]) -> None:
         group.changed = [group.memory, *ended]
 
 
-def best_of(group: Group) -> Memory:
+def best_of(group: Group) -> UserMemory:
     """Return the memory of a group that is rated highest."""
     return max(group.sources, key=lambda m: m.fact.importance.score)
 
@@ -66,7 +66,7 @@ def merge(group: Group, content: str, model: str, rated: Importance) -> None:
         source=source,
     )
     sessions = {m.session_id for m in sources}
-    group.memory = Memory(
+    group.memory = UserMemory(
         new_id(now),
         content,
         fact,
@@ -83,7 +83,7 @@ def merge(group: Group, content: str, model: str, rated: Importance) -> None:
     ]
 
 
-def linked(links: Sequence[tuple[float, str, str]], by_id: dict[str, Memory]) -> list[Group]:
+def linked(links: Sequence[tuple[float, str, str]], by_id: dict[str, UserMemory]) -> list[Group]:
     """Join linked memories to groups, at most so many each; the most similar pairs come first."""
     groups: list[Group] = []
     group_of: dict[str, Group] = {}

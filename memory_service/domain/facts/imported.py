@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from memory_service.deciders.base import CONTENT_CHARS_MAX, REASONING_CHARS_MAX, Adjustment, Importance
-from memory_service.domain.facts.memory import Fact, Source
+from memory_service.domain.facts.user_memory import Fact, Source
 from memory_service.limits import Limits
 
 MEMORY_CHARS_MAX = 4 * CONTENT_CHARS_MAX

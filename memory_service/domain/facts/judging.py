@@ -10,9 +10,9 @@ from memory_service.data_model import RetrieveMode, Vector
 from memory_service.deciders.base import Deciding, Relation
 from memory_service.decisions import DecidedBy
 from memory_service.domain.embedding import Degradation, TextEmbedding
-from memory_service.domain.facts.memory import Memory, memory_of
 from memory_service.domain.facts.neighbour import NEIGHBOURS, Neighbour, Pending
 from memory_service.domain.facts.reading import Wanted
+from memory_service.domain.facts.user_memory import UserMemory, memory_of
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions
 from memory_service.errors import Unavailable
 from memory_service.store import Store
@@ -24,9 +24,9 @@ class Judgement(msgspec.Struct):
     `weaker` say the same, and are trusted less than the fact.
     """
 
-    duplicate: Memory | None = None
-    weaker: list[Memory] = []
-    contradicted: list[Memory] = []
+    duplicate: UserMemory | None = None
+    weaker: list[UserMemory] = []
+    contradicted: list[UserMemory] = []
     reason: str = "no known memory says this or the contrary"
     similarity: float | None = None
     by_model: bool = False

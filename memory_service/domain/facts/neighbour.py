@@ -11,7 +11,7 @@ import numpy as np
 
 from memory_service.data_model import Vector
 from memory_service.deciders.base import Known
-from memory_service.domain.facts.memory import Memory
+from memory_service.domain.facts.user_memory import UserMemory
 
 NEIGHBOURS = 12
 _WORD = re.compile(r"\w+")
@@ -20,7 +20,7 @@ _WORD = re.compile(r"\w+")
 class Neighbour(msgspec.Struct):
     """A known memory near a fact, and the cosine of their vectors, None where it cannot be told."""
 
-    memory: Memory
+    memory: UserMemory
     similarity: float | None
 
     @property
@@ -37,10 +37,10 @@ class Pending:
 
     def __init__(self, vectors: Mapping[str, Vector | None]) -> None:
         self._vectors = vectors
-        self._memories: list[Memory] = []
+        self._memories: list[UserMemory] = []
         self._with_word: defaultdict[str, list[int]] = defaultdict(list)
 
-    def add(self, memory: Memory) -> None:
+    def add(self, memory: UserMemory) -> None:
         """Take a memory in."""
         for word in _words(memory.content):
             self._with_word[word].append(len(self._memories))
@@ -57,7 +57,7 @@ class Pending:
             chosen = sorted(near[:NEIGHBOURS])
         return [Neighbour(self._memories[at], similarities[at]) for at in chosen]
 
-    def _similarity(self, content: str, memory: Memory) -> float | None:
+    def _similarity(self, content: str, memory: UserMemory) -> float | None:
         one, other = self._vectors.get(content), self._vectors.get(memory.content)
         if one is None or other is None:
             return None

@@ -11,7 +11,7 @@ from memory_service.data_model import Json
 from memory_service.deciders.base import Category, Deciding
 from memory_service.decisions import DecidedBy
 from memory_service.domain.embedding import Degradation
-from memory_service.domain.facts.memory import Memory, Source
+from memory_service.domain.facts.user_memory import Source, UserMemory
 
 
 class OnContradiction(enum.IntEnum):
@@ -55,9 +55,9 @@ class Saved(msgspec.Struct):
 
     outcome: Outcome
     reason: str
-    memory: Memory | None = None
-    existing: Memory | None = None
-    superseded: list[Memory] = []
+    memory: UserMemory | None = None
+    existing: UserMemory | None = None
+    superseded: list[UserMemory] = []
     similarity: float | None = None
     decided_by: DecidedBy = DecidedBy.RULES
     rephrased_by: DecidedBy = DecidedBy.UNSPECIFIED
@@ -70,5 +70,5 @@ class Planned(msgspec.Struct):
     """A fact that was judged: what is to be written for it, if anything."""
 
     saved: Saved
-    ended: list[Memory] = []
+    ended: list[UserMemory] = []
     """The known memories as they were, whose next versions are in `saved.superseded`."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from memory_service.domain.facts.memory import Memory
+from memory_service.domain.facts.user_memory import UserMemory
 from memory_service.domain.marks import holds, without_angles
 
 _NAME = "recalled_memories"
@@ -24,7 +24,7 @@ FRAME = f"{_BEGIN}\n{_HEAD}\n{_END}\n"
 """What a block has beside its lines."""
 
 
-def bullet(memory: Memory) -> str:
+def bullet(memory: UserMemory) -> str:
     """Return a memory as one line."""
     content = without_angles(_without_name(memory.content))
     return f"- [{memory.fact.category.name.lower()}] {_SPACE.sub(' ', content).strip()}"
@@ -34,7 +34,7 @@ def _without_name(content: str) -> str:
     return content.translate(_NO_UNDERLINES) if holds(content, _NAME) else content
 
 
-def prompt_block(memories: Sequence[Memory]) -> str:
+def prompt_block(memories: Sequence[UserMemory]) -> str:
     """Return memories as a block of text; empty for none."""
     if not memories:
         return ""

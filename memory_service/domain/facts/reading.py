@@ -10,8 +10,8 @@ from memory_service.data_model import ItemKind, RetrieveMode, SourceKind
 from memory_service.deciders.base import Category
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation
-from memory_service.domain.facts.memory import Memory, memory_of
 from memory_service.domain.facts.prompt_block import FRAME, bullet, prompt_block
+from memory_service.domain.facts.user_memory import UserMemory, memory_of
 from memory_service.domain.packing import Budget
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.ranking import Shares
@@ -56,7 +56,7 @@ class Wanted(msgspec.Struct):
         )  # fmt: skip
 
     def selection(self) -> Selection:
-        """Return what a store can tell; the rest is `MemoryReading._fits`."""
+        """Return what a store can tell; the rest is `UserMemoryReading._fits`."""
         tags = [("category", self.categories[0].name.lower())] if len(self.categories) == 1 else []
         if self.as_of_us is None and not self.include_history:
             tags.append(("status", "active"))
@@ -66,10 +66,10 @@ class Wanted(msgspec.Struct):
         )  # fmt: skip
 
 
-class MemoryPage(msgspec.Struct):
+class UserMemoryPage(msgspec.Struct):
     """One page of memories; by a search with their scores, and shares where they are explained."""
 
-    memories: list[Memory]
+    memories: list[UserMemory]
     revision: int
     next_page_token: str = ""
     scores: list[float] = []
@@ -80,14 +80,14 @@ class MemoryPage(msgspec.Struct):
 class Preloaded(msgspec.Struct):
     """What belongs into every system prompt."""
 
-    memories: list[Memory]
+    memories: list[UserMemory]
     text: str
     token_count: int
     omitted_count: int
     revision: int
 
 
-class MemoryReading:
+class UserMemoryReading:
     """Reads the memories of namespaces. `half_life_days` is that of their importance; None: no decay."""
 
     def __init__(
@@ -96,7 +96,7 @@ class MemoryReading:
         retrieval: Retrieval,
         checks: Checks,
         tokens: PageTokens,
-        memory_bytes: Callable[[Memory], int],
+        memory_bytes: Callable[[UserMemory], int],
         half_life_days: float | None = None,
     ) -> None:
         self._store = store
@@ -108,14 +108,14 @@ class MemoryReading:
 
     # --- single ones ----------------------------------------------------------------------------
 
-    async def by_ids(self, namespace: str, ids: Sequence[str]) -> list[Memory]:
+    async def by_ids(self, namespace: str, ids: Sequence[str]) -> list[UserMemory]:
         """Return the memories of these ids, in their order; those that do not exist are left out."""
         found = await self._store.get_items(namespace, ids)
         items = [found[i] for i in ids if i in found]
         memories = [memory_of(item) for item in items if not item.expired(now_us())]
         return [memory for memory in memories if memory is not None]
 
-    async def get(self, namespace: str, memory_id: str) -> Memory:
+    async def get(self, namespace: str, memory_id: str) -> UserMemory:
         """Return a memory. Raises NotFound."""
         found = await self.by_ids(namespace, [memory_id])
         if not found:
@@ -129,7 +129,7 @@ class MemoryReading:
             return False
         return memory_of(item) is None
 
-    async def all(self, namespace: str, wanted: Wanted) -> list[Memory]:
+    async def all(self, namespace: str, wanted: Wanted) -> list[UserMemory]:
         """Return all memories that are wanted, in the order in which they were saved."""
         selection = self._selection(wanted)
         reading = await self._store.read(namespace)
@@ -143,16 +143,16 @@ class MemoryReading:
 
     # --- importance -----------------------------------------------------------------------------
 
-    def decay(self, memory: Memory) -> float:
+    def decay(self, memory: UserMemory) -> float:
         """Return what age has brought the importance of a memory down to, 0 to 1."""
         age_days = max(now_us() - memory.update_us, 0) / _DAY_US
         return decay_factor(age_days, self._half_life_days)
 
-    def current_importance(self, memory: Memory) -> float:
+    def current_importance(self, memory: UserMemory) -> float:
         """Return the importance of a memory at present."""
         return memory.fact.importance.score * self.decay(memory)
 
-    def _fits(self, memory: Memory, wanted: Wanted) -> bool:
+    def _fits(self, memory: UserMemory, wanted: Wanted) -> bool:
         if wanted.categories and memory.fact.category not in wanted.categories:
             return False
         if not wanted.include_history:
@@ -188,7 +188,7 @@ class MemoryReading:
         page_size: int = 0,
         page_token: str = "",
         newest_first: bool = False,
-    ) -> MemoryPage:
+    ) -> UserMemoryPage:
         """Return a page of memories in the order in which they were saved, or the other way round."""
         selection = self._check(namespace, wanted)
         self._checks.size("ids", len(ids), "batch_items_max")
@@ -207,12 +207,12 @@ class MemoryReading:
             positions = [p for p in positions if bound is None or p >= bound]
         memories, rest = await self._fill_page(reading, positions, wanted, size)
         token = self._tokens.make(scope, [rest]) if rest is not None else ""
-        return MemoryPage(memories, revision, token)
+        return UserMemoryPage(memories, revision, token)
 
     async def _fill_page(
         self, reading: Reading, positions: Sequence[int], wanted: Wanted, size: int
-    ) -> tuple[list[Memory], int | None]:
-        page: list[Memory] = []
+    ) -> tuple[list[UserMemory], int | None]:
+        page: list[UserMemory] = []
         nbytes = 0
         for start in range(0, len(positions), _READ_AT_ONCE):
             for position, memory in await _load(reading, positions[start : start + _READ_AT_ONCE]):
@@ -239,7 +239,7 @@ class MemoryReading:
         explain: bool = False,
         page_size: int = 0,
         page_token: str = "",
-    ) -> MemoryPage:
+    ) -> UserMemoryPage:
         """Return the memories that fit a text best, the best first."""
         self._check(namespace, wanted)
         if not query.strip():
@@ -264,9 +264,9 @@ class MemoryReading:
 
     async def _search_all(
         self, namespace: str, options: RetrieveOptions, wanted: Wanted, enough: int
-    ) -> MemoryPage:
+    ) -> UserMemoryPage:
         """Return what fits, in order: at least so many, if there are, -1: everything."""
-        found = MemoryPage([], 0)
+        found = UserMemoryPage([], 0)
         if enough >= 0:
             options.page_size = 2 * enough + 1
         while True:
@@ -284,8 +284,8 @@ class MemoryReading:
             options = msgspec.structs.replace(options, page_token=page.next_page_token, page_size=0)
 
     def _cut(
-        self, found: MemoryPage, scope: tuple[object, ...], page_size: int, page_token: str
-    ) -> MemoryPage:
+        self, found: UserMemoryPage, scope: tuple[object, ...], page_size: int, page_token: str
+    ) -> UserMemoryPage:
         first = int(self._tokens.read(scope, page_token)[0]) if page_token else 0
         size = min(page_size or self._checks.limits.page_items_max, self._checks.limits.page_items_max)
         nbytes, end = 0, first
@@ -296,7 +296,7 @@ class MemoryReading:
             end += 1
         token = self._tokens.make(scope, [end]) if end < len(found.memories) else ""
         part = slice(first, end)
-        return MemoryPage(
+        return UserMemoryPage(
             found.memories[part],
             found.revision,
             token,
@@ -327,12 +327,12 @@ class MemoryReading:
         text = prompt_block(chosen)
         return Preloaded(chosen, text, estimate_tokens(text), len(memories) - len(chosen), revision)
 
-    def _affordable(self, memories: Sequence[Memory], max_tokens: int) -> list[Memory]:
+    def _affordable(self, memories: Sequence[UserMemory], max_tokens: int) -> list[UserMemory]:
         """Return those that fit, whole: a long one that does not makes room for shorter ones after it."""
         bytes_left = self._checks.limits.page_bytes_max // 2
         # Estimated by the line, which is never less than by the whole.
         tokens = estimate_tokens(FRAME)
-        chosen: list[Memory] = []
+        chosen: list[UserMemory] = []
         for memory in memories:
             line = bullet(memory)
             bytes_left -= self._memory_bytes(memory) + len(line.encode())
@@ -345,7 +345,7 @@ class MemoryReading:
         return chosen
 
 
-def _pack(found: MemoryPage, limit: int, max_tokens: int | None) -> None:
+def _pack(found: UserMemoryPage, limit: int, max_tokens: int | None) -> None:
     """Leave out what is over the limit, and what does not fit into the budget."""
     kept: list[int] = []
     budget = Budget(max_tokens)
@@ -368,7 +368,7 @@ def decay_factor(age_days: float, half_life_days: float | None) -> float:
     return float(0.5 ** (max(0.0, age_days) / half_life_days))
 
 
-async def _load(reading: Reading, positions: Sequence[int]) -> list[tuple[int, Memory]]:
+async def _load(reading: Reading, positions: Sequence[int]) -> list[tuple[int, UserMemory]]:
     items = await reading.load_items(positions)
     memories = await each(
         lambda item: None if item is None or item.expired(now_us()) else memory_of(item), items

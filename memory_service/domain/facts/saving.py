@@ -17,10 +17,10 @@ from memory_service.deciders.base import (
 )
 from memory_service.decisions import DecidedBy
 from memory_service.domain.answers import Answering, Repeated, check_new, keep_answer
-from memory_service.domain.facts.memory import Fact, Memory, draft_of
 from memory_service.domain.facts.neighbour import Pending
 from memory_service.domain.facts.outcomes import FactDraft, OnContradiction, Outcome, Planned, Saved
 from memory_service.domain.facts.settling import Parts
+from memory_service.domain.facts.user_memory import Fact, UserMemory, draft_of
 from memory_service.domain.ids import new_id
 from memory_service.domain.item_writing import Added, Complete
 from memory_service.errors import InvalidArgument
@@ -124,12 +124,14 @@ class FactSaving:
         contradicted = judgement.contradicted if draft.on_contradiction is OnContradiction.SUPERSEDE else []
         return self._supersede(saved, contradicted, judgement.weaker)
 
-    async def attribute(self, namespace: str, new: Memory) -> None:
+    async def attribute(self, namespace: str, new: UserMemory) -> None:
         """Tell of a memory that is not written yet the provenance that it would have."""
-        new.provenance = await self._parts.memories.provenance_of(namespace, draft_of(new))
+        new.provenance = await self._parts.items.provenance_of(namespace, draft_of(new))
 
     @staticmethod
-    async def new_memory(draft: FactDraft, content: str, now: int, begins: int, deciding: Deciding) -> Memory:
+    async def new_memory(
+        draft: FactDraft, content: str, now: int, begins: int, deciding: Deciding
+    ) -> UserMemory:
         """Return the memory that a fact would be."""
         said = f"{draft.source.quote}\n{draft.content}"
         rated, _ = await deciding.ask(
@@ -144,13 +146,13 @@ class FactSaving:
             source=draft.source,
         )
         expires = None if draft.ttl_us is None else now + draft.ttl_us
-        return Memory(
+        return UserMemory(
             new_id(now), content, fact, draft.session_id, draft.labels, draft.metadata,
             now, now, expires,
         )  # fmt: skip
 
     @staticmethod
-    def _supersede(saved: Saved, contradicted: Sequence[Memory], weaker: Sequence[Memory]) -> Planned:
+    def _supersede(saved: Saved, contradicted: Sequence[UserMemory], weaker: Sequence[UserMemory]) -> Planned:
         """End what the new memory contradicts where it begins; or end it, if it began earlier.
 
         Neither ends by the other that is trusted less: or whoever may write would make the trusted be
@@ -210,8 +212,8 @@ class FactSaving:
     async def write_all(
         self,
         namespace: str,
-        new: Sequence[Memory],
-        changed: Sequence[Memory],
+        new: Sequence[UserMemory],
+        changed: Sequence[UserMemory],
         result: D,
         request: Answering[D] | None,
         finish: Callable[[Added], None],
@@ -240,8 +242,8 @@ class FactSaving:
     async def write(
         self,
         namespace: str,
-        new: Sequence[Memory],
-        changed: Sequence[Memory],
+        new: Sequence[UserMemory],
+        changed: Sequence[UserMemory],
         request: RequestKey | None,
         removals: Sequence[str] = (),
         *,
@@ -274,7 +276,7 @@ class FactSaving:
             if complete is not None:
                 complete(added)
 
-        added = await self._parts.memories.add(
+        added = await self._parts.items.add(
             namespace,
             drafts,
             fields=[f"memories[{at}]" for at in range(len(drafts))],

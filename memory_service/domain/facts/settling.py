@@ -13,8 +13,8 @@ from memory_service.data_model import Since
 from memory_service.deciders.base import Begin
 from memory_service.domain.checks import Checks
 from memory_service.domain.facts.judging import Judging
-from memory_service.domain.facts.reading import KINDS, MemoryReading
-from memory_service.domain.memories import Memories
+from memory_service.domain.facts.reading import KINDS, UserMemoryReading
+from memory_service.domain.items import Items
 from memory_service.errors import Conflict
 from memory_service.store import Store
 
@@ -34,8 +34,8 @@ class Parts:
     """
 
     store: Store
-    memories: Memories
-    reading: MemoryReading
+    items: Items
+    reading: UserMemoryReading
     judging: Judging
     checks: Checks
     begin: Begin

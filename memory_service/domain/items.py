@@ -51,7 +51,7 @@ from memory_service.store import Store
 _UPDATE_TRIES = 10
 
 
-class Memories:
+class Items:
     """The items of namespaces."""
 
     def __init__(

@@ -77,7 +77,7 @@ class Fact(msgspec.Struct):
     source: Source = msgspec.field(default_factory=Source)
 
 
-class Memory(msgspec.Struct):
+class UserMemory(msgspec.Struct):
     """A memory as it is stored. `update_us`, `create_us` and `revision` are those of its item."""
 
     id: str
@@ -105,7 +105,7 @@ class Memory(msgspec.Struct):
             return False
         return fact.valid_until_us is None or time_us < fact.valid_until_us
 
-    def settled(self, time_us: int) -> Memory:
+    def settled(self, time_us: int) -> UserMemory:
         """Return it with the status that it has at a time. One that is to end later is still active."""
         fact = self.fact
         if fact.status is Status.MERGED:
@@ -116,13 +116,13 @@ class Memory(msgspec.Struct):
             return self
         return msgspec.structs.replace(self, fact=msgspec.structs.replace(fact, status=status))
 
-    def changed(self, content: str | None = None, **changes: Any) -> Memory:
+    def changed(self, content: str | None = None, **changes: Any) -> UserMemory:
         """Return the next version of it."""
         fact = msgspec.structs.replace(self.fact, version=self.fact.version + 1, **changes)
         return msgspec.structs.replace(self, fact=fact, content=self.content if content is None else content)
 
 
-def memory_of(item: Item) -> Memory | None:
+def memory_of(item: Item) -> UserMemory | None:
     """Return the memory that an item holds; None where an import once brought something else."""
     if item.kind is not ItemKind.USER_MEMORY or item.facet is None or not isinstance(item.content, TextPart):
         return None
@@ -130,7 +130,7 @@ def memory_of(item: Item) -> Memory | None:
         fact = msgspec.convert(item.facet.attributes, Fact)
     except msgspec.ValidationError:
         return None
-    return Memory(
+    return UserMemory(
         item.id,
         item.content.text,
         fact,
@@ -145,7 +145,7 @@ def memory_of(item: Item) -> Memory | None:
     )
 
 
-def draft_of(memory: Memory, *, keep_vector: bool = False) -> ItemDraft:
+def draft_of(memory: UserMemory, *, keep_vector: bool = False) -> ItemDraft:
     """Return the write of a memory: conditional on the item being as the memory was read; new if it has no
     revision. With `keep_vector` its content has not changed."""
     fact = memory.fact
@@ -168,7 +168,7 @@ def draft_of(memory: Memory, *, keep_vector: bool = False) -> ItemDraft:
     return draft
 
 
-def _said_of(memory: Memory) -> ProvenanceDraft | None:
+def _said_of(memory: UserMemory) -> ProvenanceDraft | None:
     """Return what is said of where a memory comes from, or was of the version before: it is trusted no more
     than that, and than what it was made of."""
     if memory.revision:
