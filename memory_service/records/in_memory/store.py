@@ -54,7 +54,7 @@ from memory_service.records.in_memory.history import History
 from memory_service.records.in_memory.requests import Requests
 from memory_service.records.rules.held import same_request
 from memory_service.records.rules.history import Version, cut_short, deleted
-from memory_service.records.rules.items import check_unchanged, choose, present_item
+from memory_service.records.rules.items import check_unchanged, choose, grows, present_item
 from memory_service.records.rules.presence import Before, before, live
 from memory_service.records.rules.requests import answers_since, of_item, of_state
 from memory_service.records.rules.states import (
@@ -210,7 +210,7 @@ class InMemoryStore(Store):
             found.held.pop(released, None)
             return earlier
         # What goes may leave changes behind in what stays: that, too, is forgetting.
-        if len(writes) > len(removals) or states:
+        if grows(writes, states, removals):
             self._check_room(found)
         if unchanged is not None:
             check_unchanged(unchanged, found.revision, found.changes_since(unchanged.revision))
