@@ -74,7 +74,7 @@ OVERLOADED = {
     "concurrent_backups_max": "running backups",
     "queued_writes_max": "writes waiting for a commit",
     "waiting_searches_max": "long searches waiting for the search thread",
-    "calls_per_s_max": "[calls per second](api.md#overload) of a caller or, without credentials, a namespace; "
+    "calls_per_s_max": "[calls per second](api.md#overload) of a caller or, without credentials, namespace; "
     "0: no limit",
 }
 OTHERS = {
