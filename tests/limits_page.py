@@ -70,7 +70,7 @@ LIMIT_EXCEEDED = {
 OVERLOADED = {
     "waiting_calls_max": "unary calls in the queues",
     "held_bytes_max": "[memory held by calls](#bytes-that-calls-hold), about",
-    "concurrent_streams_max": "Watch, Export and Import streams; a caller with a quarter leaves the last quarter free",
+    "concurrent_streams_max": "Watch, Export and Import streams; a caller with a quarter leaves the last one",
     "concurrent_backups_max": "running backups",
     "queued_writes_max": "writes waiting for a commit",
     "waiting_searches_max": "long searches waiting for the search thread",
@@ -81,7 +81,7 @@ OTHERS = {
     "page_items_max": "entries of a page; a larger page_size is reduced to this",
     "page_bytes_max": "size of a page, about; the page ends there",
     "message_bytes_max": "gRPC message; gRPC returns RESOURCE_EXHAUSTED without details",
-    "concurrent_calls_max": "running unary calls, others queue; a caller with a quarter leaves the last quarter free",
+    "concurrent_calls_max": "running unary calls, others queue; a caller with a quarter leaves the last one",
     "request_memory_hours": "hours a request_id is remembered; then the same id is a new request",
 }
 FIELDS = {
@@ -190,7 +190,7 @@ def _fields() -> list[str]:
     rows = []
     for field, (least, most, beyond) in FIELDS.items():
         bounds = [number(constant(name), in_bytes=False) for name in (least, most) if name]
-        rows.append(f"| {field} | {' to '.join(bounds)} | {beyond} |")
+        rows.append(f"| {field} | {' to '.join(bounds)} | {beyond}".rstrip() + " |")
     return rows
 
 
