@@ -176,7 +176,11 @@ def constant(name: str) -> float:
 def options() -> dict[str, float]:
     """Every option of `serve` that takes a number, with its default."""
     numbers = (click.types.IntParamType, click.types.FloatParamType)
-    return {each.opts[0]: each.default for each in serve.params if isinstance(each.type, numbers)}
+    return {
+        each.opts[0]: each.default
+        for each in serve.params
+        if isinstance(each.type, numbers) and isinstance(each.default, int | float)
+    }
 
 
 def _named(texts: dict[str, str], values: dict[str, float]) -> list[str]:
@@ -212,10 +216,9 @@ def with_tables(page: str) -> str:
     """The page with the rows of its tables as the code has them."""
     for heading, rows in tables().items():
         pattern = rf"(^## {heading}\n(?:(?!## ).*\n)*?\|[-|]+\|\n)(?:\|.*\n)*"
-        page, found = re.subn(
-            pattern, lambda match, rows=rows: match[1] + "\n".join(rows) + "\n", page, flags=re.MULTILINE
-        )
-        assert found == 1, heading
+        found = re.search(pattern, page, re.MULTILINE)
+        assert found, heading
+        page = page[: found.end(1)] + "\n".join(rows) + "\n" + page[found.end() :]
     return page
 
 
