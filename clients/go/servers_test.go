@@ -113,6 +113,30 @@ func TestAServerThatIsAwayAtFirstIsPassedOver(t *testing.T) {
 	equal(t, len(retrieve(t, client)), 2)
 }
 
+// TestAServerThatRefusesAsItStopsIsPassedOver: it is reached, and answers that it is away.
+func TestAServerThatRefusesAsItStopsIsPassedOver(t *testing.T) {
+	refused, attempts := refusing(t, codes.Unavailable)
+	running := ownServer(t, "", "--embedder", "none")
+	leaving := &server{address: refused}
+	namespace := "user"
+	for weight(leaving, namespace) < weight(running, namespace) {
+		namespace += "-"
+	}
+	addTexts(t, dialTo(t, running.address).Namespace(namespace), "one")
+	for method, call := range map[string]func(*memory.Client) error{
+		"Export": func(client *memory.Client) error { return firstError(client.Export(soon(t))) },
+		"Add":    func(client *memory.Client) error { return client.Add(soon(t), &memory.Item{Content: "two"}) },
+	} {
+		client := dialTo(t, running.address+","+refused).Namespace(namespace)
+		if err := call(client); err != nil {
+			t.Error(err)
+		}
+		equal(t, attempts(method), 1)
+		equal(t, len(retrieve(t, client)) > 0, true)
+		equal(t, attempts("Retrieve"), 0)
+	}
+}
+
 func TestAWatchGoesOnAtTheNextServer(t *testing.T) {
 	first, second, target := twoServers(t, "ada")
 	// Their namespaces have the same revisions, as those of servers of one database have.
