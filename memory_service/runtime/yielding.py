@@ -66,7 +66,8 @@ class Part:
 
 async def each(do: Callable[[T], R], things: Iterable[T]) -> list[R]:
     """Return what `do` returns for each thing, in order. Raises what it raises."""
-    done, part = list[R](), Part()
+    done: list[R] = []
+    part = Part()
     for thing in things:
         done.append(do(thing))
         # After each: four large ones may take a hundred times as long as a slice.

@@ -141,7 +141,8 @@ def add_items(
     outcome = Outcome(receipt, began=began)
     if released:
         let_go(db, ledger, book, released)
-    _remove_all(db, ledger, book, removals, outcome, by)
+    if removals:
+        _remove_all(db, ledger, book, removals, outcome, by)
     repeated = len({writes[at].item.id for at, _, _ in chosen}) < len(chosen)
     for at, present, waits in chosen:
         write, its_terms = writes[at], terms[at]
