@@ -1,4 +1,4 @@
-"""Clients of several servers: where calls go, and that nobody notices when one of them goes away."""
+"""Clients of several servers: where calls go, and that callers get no error when one of them goes away."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ func TestTheHeaderOfANamespace(t *testing.T) {
 			header = []string{"memory-namespace", *wanted.Header}
 		}
 		if got := headerOf(wanted.Namespace); !slices.Equal(got, header) {
-			t.Errorf("%q is told as %q", wanted.Namespace, got)
+			t.Errorf("%q is sent as %q", wanted.Namespace, got)
 		}
 	}
 }

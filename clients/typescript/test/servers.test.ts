@@ -1,4 +1,4 @@
-// Several servers: where calls go, and that nobody notices when one of them goes away.
+// Several servers: where calls go, and that callers get no error when one of them goes away.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -57,7 +57,7 @@ test("a server that failed is tried last, unless all share what is wrong", () =>
   assert.equal(fresh.begin("").server.address, "b:1");
 });
 
-test("the namespace is told with every call that has one", async () => {
+test("the namespace is sent with every call that has one", async () => {
   const told: (string | undefined)[] = [];
   const gate = createServer();
   gate.on("stream", (stream, headers) => {

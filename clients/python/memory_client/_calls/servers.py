@@ -29,6 +29,8 @@ LLM_UNAVAILABLE, are of what all servers share."""
 
 _DELAY_FIRST_S = 0.1
 _DELAY_MAX_S = 2.0
+"""The pauses of gRPC's own retries, once all servers were tried. Doubled, calls outlast a longer restart of
+all servers, and are late by up to two seconds more."""
 
 _ENCODED = re.compile(rb"[^\x20-\x24\x26-\x7e]")
 
