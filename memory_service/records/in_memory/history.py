@@ -2,55 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
-from typing import Generic, TypeVar
 
 import msgspec
 import numpy as np
 
-from memory_service.data_model import (
-    UNATTRIBUTED,
-    Item,
-    ItemKind,
-    ItemWrite,
-    Provenance,
-    StateEntry,
-    UndoStep,
-    WritesBy,
-)
-from memory_service.runtime.caller import Caller
-
-
-def _copied(provenance: Provenance | None, number: int) -> Provenance:
-    before = provenance or UNATTRIBUTED
-    return msgspec.structs.replace(before, copy_of=before.copy_of or number)
-
-
-def _origin(provenance: Provenance | None, number: int) -> int:
-    return (provenance or UNATTRIBUTED).copy_of or number
-
-
-Removal = tuple[int, Caller]
-"""Who deleted something, or let it expire, and when they did that."""
-
-
-def _end(versions: Sequence[Item | StateEntry]) -> list[Removal]:
-    """Return who cut short what has expired with the last of these versions; none where nobody did.
-
-    That is who wrote the first of those that lead up to the last and have its end: what only keeps the end
-    that another set did not set it.
-    """
-    end = versions[-1].expire_us
-    if end is None or not any(v.expire_us is None or v.expire_us > end for v in versions):
-        return []
-    kept = takewhile(lambda version: version.expire_us == end, reversed(versions))
-    *_, setting = kept
-    known, time_us = setting.provenance or UNATTRIBUTED, setting.update_us
-    written_us = time_us if known.write_us is None else known.write_us
-    return [(min(written_us, time_us), Caller(known.writer, known.credential_id, (), frozenset()))]
+from memory_service.data_model import Item, ItemWrite, StateEntry, WritesBy
+from memory_service.records.rules.history import Removal, Version, copied
 
 
 @dataclass(slots=True)
@@ -70,7 +29,7 @@ class ItemVersion:
         item = msgspec.structs.replace(
             self.item,
             embedding=self.vector if self.epoch == epoch else None,
-            provenance=_copied(self.item.provenance, self.item.revision),
+            provenance=copied(self.item.provenance, self.item.revision),
             wire=None,
             framed=None,
         )
@@ -84,28 +43,13 @@ class StateVersion:
     entry: StateEntry
     replaced_us: int
 
-    def as_copy(self) -> StateEntry:
-        """Return it as what an undo brings back."""
-        return dataclasses.replace(self.entry, provenance=_copied(self.entry.provenance, self.entry.version))
+
+def _of_item(item: Item) -> Version:
+    return Version(item.revision, item.update_us, item.expire_us, item.provenance, item.content, item.kind)
 
 
-V = TypeVar("V", ItemVersion, StateVersion)
-
-
-@dataclass(slots=True)
-class Decision(Generic[V]):
-    """What becomes of an item or a state."""
-
-    remove: bool = False
-    restore: V | None = None
-    unrestorable: bool = False
-
-    def count(self, step: UndoStep, name: str) -> None:
-        """Count it."""
-        step.removed_count += self.remove
-        step.restored_count += self.restore is not None
-        if self.unrestorable:
-            step.unrestorable.append(name)
+def _of_state(entry: StateEntry) -> Version:
+    return Version(entry.version, entry.update_us, entry.expire_us, entry.provenance, entry.value_json)
 
 
 @dataclass
@@ -140,75 +84,49 @@ class History:
             self.items[item_id] = [v for v in items if v.replaced_us >= before_us]
         for key, states in list(self.states.items()):
             self.states[key] = [v for v in states if v.replaced_us >= before_us]
-        self.removals = [removal for removal in self.removals if removal[0] >= before_us]
+        self.removals = [removal for removal in self.removals if removal.time_us >= before_us]
 
-    def note_end(self, item: Item) -> None:
-        """Note who cut short an item that has expired, if anybody did, before its versions go with it."""
-        self.removals += _end([*(version.item for version in self.items.get(item.id, ())), item])
-
-    def note_state_end(self, entry: StateEntry) -> None:
-        """Note who cut short a state that has expired, if anybody did, before its versions go with it."""
-        self.removals += _end([*(version.entry for version in self.states.get(entry.key, ())), entry])
+    def note(self, removal: Removal | None) -> None:
+        """Note who deleted, or let expire, what is gone; None: nobody."""
+        if removal is not None:
+            self.removals.append(removal)
 
     def count_removals(self, by: WritesBy) -> int:
         """Return how often somebody deleted something, or let it expire."""
-        return sum(by.has(Provenance(who.name, who.credential_id), at_us) for at_us, who in self.removals)
+        return sum(removal.of(by) for removal in self.removals)
 
     # --- items --------------------------------------------------------------------------------
 
-    def has(self, item: Item, by: WritesBy) -> bool:
-        """Whether an item has, or had, a version of somebody's."""
-        versions = [item, *(version.item for version in self.items.get(item.id, ()))]
-        return any(by.has(version.provenance, version.update_us) for version in versions)
+    def versions(self, item: Item) -> list[Version]:
+        """Return the versions of an item, the present one first."""
+        return [_of_item(item), *(_of_item(kept.item) for kept in reversed(self.items.get(item.id, ())))]
 
-    def decide_item(self, item: Item, by: WritesBy, at_us: int) -> Decision[ItemVersion]:
-        """Return what becomes of an item."""
-        before = self.items.get(item.id, [])
-        if not by.has(item.provenance, item.update_us):
-            theirs = [v.item for v in before if by.has(v.item.provenance, v.item.update_us)]
-            return Decision(unrestorable=any(version.content == item.content for version in theirs))
-        wanted = next((v for v in reversed(before) if not by.has(v.item.provenance, v.item.update_us)), None)
-        if wanted is None:
-            first = before[0].item if before else item
-            added = _origin(first.provenance, first.revision) == item.position
-            return Decision(remove=added, unrestorable=not added)
-        if wanted.item.kind is ItemKind.DOCUMENT:
-            return Decision(remove=True, unrestorable=True)
-        if wanted.item.expired(at_us):
-            return Decision(remove=True)
-        return Decision(restore=wanted)
+    def version(self, item_id: str, revision: int) -> ItemVersion:
+        """Return a version of an item that is kept."""
+        return next(kept for kept in self.items[item_id] if kept.item.revision == revision)
 
-    def drop_item(self, item_id: str, by: WritesBy, restored: ItemVersion | None) -> None:
-        """Forget the versions of somebody, and the one that is the present one again."""
-        kept = [v for v in self.items.get(item_id, ()) if not by.has(v.item.provenance, v.item.update_us)]
-        self.items[item_id] = [version for version in kept if version is not restored]
+    def forget_versions(self, item_id: str, revisions: Sequence[int]) -> None:
+        """Forget these versions of an item."""
+        kept = self.items.get(item_id, ())
+        self.items[item_id] = [version for version in kept if version.item.revision not in revisions]
 
     # --- states -------------------------------------------------------------------------------
 
-    def has_state(self, entry: StateEntry, by: WritesBy) -> bool:
-        """Whether a state has, or had, a version of somebody's."""
-        versions = [entry, *(version.entry for version in self.states.get(entry.key, ()))]
-        return any(by.has(version.provenance, version.update_us) for version in versions)
+    def state_versions(self, entry: StateEntry) -> list[Version]:
+        """Return the versions of a state, the present one first."""
+        kept = reversed(self.states.get(entry.key, ()))
+        return [_of_state(entry), *(_of_state(version.entry) for version in kept)]
 
-    def decide_state(self, entry: StateEntry, by: WritesBy, at_us: int) -> Decision[StateVersion]:
-        """Return what becomes of a state."""
-        before: Sequence[StateVersion] = self.states.get(entry.key, [])
-        if not by.has(entry.provenance, entry.update_us):
-            theirs = [v.entry for v in before if by.has(v.entry.provenance, v.entry.update_us)]
-            return Decision(unrestorable=any(version.value_json == entry.value_json for version in theirs))
-        wanted = next(
-            (v for v in reversed(before) if not by.has(v.entry.provenance, v.entry.update_us)), None
-        )
-        if wanted is None:
-            first = before[0].entry if before else entry
-            added = first.update_us == entry.create_us
-            return Decision(remove=added, unrestorable=not added)
-        expire_us = wanted.entry.expire_us
-        if expire_us is not None and expire_us <= at_us:
-            return Decision(remove=True)
-        return Decision(restore=wanted)
+    def state_version(self, key: str, version: int) -> StateEntry:
+        """Return a version of a state that is kept."""
+        return next(kept.entry for kept in self.states[key] if kept.entry.version == version)
 
-    def drop_state(self, key: str, by: WritesBy, restored: StateVersion | None) -> None:
-        """Forget the versions of somebody, and the one that is the present one again."""
-        kept = [v for v in self.states.get(key, ()) if not by.has(v.entry.provenance, v.entry.update_us)]
-        self.states[key] = [version for version in kept if version is not restored]
+    def description(self, revision: int, present: Iterable[StateEntry]) -> str:
+        """Return the description of the state that a revision saved; "" where that is not kept."""
+        kept = (version.entry for versions in self.states.values() for version in versions)
+        return next((entry.description for entry in (*present, *kept) if entry.revision == revision), "")
+
+    def forget_state_versions(self, key: str, versions: Sequence[int]) -> None:
+        """Forget these versions of a state."""
+        kept = self.states.get(key, ())
+        self.states[key] = [version for version in kept if version.entry.version not in versions]

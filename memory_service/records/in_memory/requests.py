@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import msgspec
 
 from memory_service.data_model import Receipt, RequestKey
-from memory_service.records.rules import replayed
+from memory_service.records.rules.requests import STATES, kept_form, replayed, subjects
 from memory_service.runtime.clock import now_us
 
-_Kept = tuple[bytes, Receipt, int]
-"""A digest, a receipt, and when it was kept."""
+
+@dataclass(slots=True)
+class _Kept:
+    digest: bytes
+    receipt: Receipt
+    whole: bytes
+    """The answer, as long as all that it tells of is kept."""
+    time_us: int
 
 
 class Requests:
@@ -20,58 +27,53 @@ class Requests:
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}
-        self._of_items: defaultdict[str, set[str]] = defaultdict(set)
-        self._of_states: defaultdict[str, set[str]] = defaultdict(set)
+        self._told_of: defaultdict[str, set[str]] = defaultdict(set)
 
     def keep(self, request: RequestKey, receipt: Receipt) -> None:
         """Keep the receipt of a request."""
         if request.complete is not None:
             request.complete(receipt)
-        kept = msgspec.structs.replace(receipt)
+        whole = b""
         if (answer := receipt.answer) is not None:
-            kept.answer = msgspec.structs.replace(answer)
-            for item_id in answer.items:
-                self._of_items[item_id].add(request.id)
-            for key in answer.states:
-                self._of_states[key].add(request.id)
-        self._kept[request.id] = request.digest, kept, now_us()
+            whole = answer.whole
+            for subject in subjects(answer):
+                self._told_of[subject].add(request.id)
+        self._kept[request.id] = _Kept(request.digest, kept_form(receipt), whole, now_us())
 
     def find(self, request: RequestKey) -> Receipt | None:
         """Return the receipt of a request that was applied before. Raises FailedPrecondition."""
         if request.id not in self._kept:
             return None
-        digest, receipt, _ = self._kept[request.id]
-        return replayed(request, digest, msgspec.structs.replace(receipt))
+        kept = self._kept[request.id]
+        receipt = replayed(request, kept.digest, msgspec.structs.replace(kept.receipt))
+        if receipt.answer is not None:
+            receipt.answer = msgspec.structs.replace(receipt.answer, whole=kept.whole)
+        return receipt
 
-    def forget_told_of_item(self, item_id: str) -> None:
-        """Forget the answers that tell of an item, of which something is forgotten."""
-        self._forget_answers(self._of_items.pop(item_id, ()))
-
-    def forget_told_of_state(self, key: str) -> None:
-        """Forget the answers that tell of a state, of which something is forgotten."""
-        self._forget_answers(self._of_states.pop(key, ()))
+    def forget_told_of(self, subject: str) -> None:
+        """Forget the answers that tell of an item, or a state, of which something is forgotten."""
+        self._forget_answers(self._told_of.pop(subject, ()))
 
     def forget_told_of_states(self) -> None:
         """Forget the answers that tell of any state."""
-        for key in list(self._of_states):
-            self.forget_told_of_state(key)
+        for subject in [subject for subject in self._told_of if subject.startswith(STATES)]:
+            self.forget_told_of(subject)
 
     def forget_answers(self) -> None:
         """Forget all answers."""
         self._forget_answers(self._kept)
-        self._of_items.clear()
-        self._of_states.clear()
+        self._told_of.clear()
 
     def _forget_answers(self, request_ids: Iterable[str]) -> None:
         for request_id in request_ids:
-            if request_id in self._kept and (answer := self._kept[request_id][1].answer) is not None:
-                answer.whole = b""
+            if request_id in self._kept:
+                self._kept[request_id].whole = b""
 
-    def forget_before(self, before_us: int) -> None:
-        """Forget requests that are older than this."""
-        self._kept = {key: kept for key, kept in self._kept.items() if kept[2] >= before_us}
-        for told in (self._of_items, self._of_states):
-            for name, request_ids in list(told.items()):
-                request_ids &= self._kept.keys()
-                if not request_ids:
-                    del told[name]
+    def forget_before(self, before_us: int, answers_before_us: int) -> None:
+        """Forget requests that are older than this, and answers that are older than that."""
+        self._kept = {key: kept for key, kept in self._kept.items() if kept.time_us >= before_us}
+        self._forget_answers(key for key, kept in self._kept.items() if kept.time_us < answers_before_us)
+        for subject, request_ids in list(self._told_of.items()):
+            request_ids &= self._kept.keys()
+            if not request_ids:
+                del self._told_of[subject]

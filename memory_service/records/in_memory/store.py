@@ -37,7 +37,7 @@ from memory_service.data_model import (
     VectorFill,
     WritesBy,
 )
-from memory_service.errors import Conflict, NotFound, Unsupported
+from memory_service.errors import NotFound, Unsupported
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.search import search
@@ -52,16 +52,22 @@ from memory_service.records.change_signal import ChangeSignal
 from memory_service.records.content_bytes import Measured, check_room, item_bytes, state_bytes
 from memory_service.records.in_memory.history import History
 from memory_service.records.in_memory.requests import Requests
-from memory_service.records.rules import (
-    VectorRule,
-    check_fills,
-    check_move,
-    check_new_states,
-    check_unchanged,
-    choose,
-    copy_vector,
-    same_request,
+from memory_service.records.rules.held import same_request
+from memory_service.records.rules.history import Version, cut_short, deleted
+from memory_service.records.rules.items import check_unchanged, choose, present_item
+from memory_service.records.rules.presence import Before, before, live
+from memory_service.records.rules.requests import answers_since, of_item, of_state
+from memory_service.records.rules.states import (
+    check_version,
+    choose_states,
+    floor_without,
+    next_entry,
+    present_state,
+    saved,
+    saved_again,
 )
+from memory_service.records.rules.undo import Action, Undone, following, undo_item, undo_state, write_again
+from memory_service.records.rules.vectors import VectorRule, check_fills, check_move
 from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.clock import now_us
 from memory_service.store import Store
@@ -163,6 +169,7 @@ class InMemoryStore(Store):
     ) -> None:
         """`namespace_bytes_max` 0: no limit, and nothing is measured."""
         self._history_us = history_us
+        self._keeps_history = history_us > 0
         self._namespace_bytes_max = namespace_bytes_max
         self._namespaces: dict[str, _Namespace] = {}
         self._next_uid = 1
@@ -209,48 +216,33 @@ class InMemoryStore(Store):
             check_unchanged(unchanged, found.revision, found.changes_since(unchanged.revision))
         rule = VectorRule(found.dimension, found.model)
 
-        def live(write: ItemWrite) -> tuple[None, int]:
-            stored = found.items.get(write.item.id)
-            return None, 0 if stored is None or stored.expired(write.item.update_us) else stored.revision
-
-        chosen = [(writes[at], waits) for at, _, waits in choose(namespace, writes, live, on_duplicate, rule)]
-        if on_duplicate is OnDuplicate.FAIL:
-            check_new_states(states, lambda state: self._version(found, state))
+        chosen = choose(namespace, writes, lambda write: found.items.get(write.item.id), on_duplicate, rule)
+        chosen_states = choose_states(states, lambda state: found.states.get(state.key), on_duplicate)
         found.held.pop(released, None)
         removed = [found.items[item_id] for item_id in dict.fromkeys(removals) if item_id in found.items]
         for item in removed:
             self._remove(found, item, ChangeType.ITEM_DELETED)
             self._note_removal(found, by)
-        for write, waits in chosen:
-            self._put(found, write, on_duplicate, waits)
-        skipped_states = self._put_states(found, states, on_duplicate)
+        for at, _, waits in chosen:
+            self._put(found, writes[at], waits)
+        for state in chosen_states:
+            self._save(found, state)
         found.dimension, found.model = rule.dimension, rule.model
-        receipt = Receipt(found.revision, skipped_count=len(writes) - len(chosen))
-        for write, _ in chosen:
-            receipt.add(write.item)
-        receipt.skipped_state_count, receipt.removed_count = skipped_states, len(removed)
+        receipt = Receipt(found.revision, removed_count=len(removed))
+        receipt.skipped_count = len(writes) - len(chosen)
+        receipt.skipped_state_count = len(states) - len(chosen_states)
+        for at, _, _ in chosen:
+            receipt.add(writes[at].item)
         return self._commit(found, request, receipt)
 
-    def _put_states(self, found: _Namespace, states: Sequence[StateWrite], on_duplicate: OnDuplicate) -> int:
-        skipped = 0
-        for state in states:
-            current = self._live_state(found, state.key, state.now_us)
-            if current and on_duplicate is not OnDuplicate.REPLACE:
-                skipped += 1
-            else:
-                self._save(found, state, current)
-        return skipped
-
-    def _put(self, found: _Namespace, write: ItemWrite, on_duplicate: OnDuplicate, waits: bool) -> None:
+    def _put(self, found: _Namespace, write: ItemWrite, waits: bool) -> None:
         stored = found.items.get(write.item.id)
-        if stored is not None and stored.expired(write.item.update_us):
-            self._expire(found, stored)
-            stored = None
-        if stored is not None and on_duplicate is OnDuplicate.REPLACE:
-            self._keep(found, stored, write.item.update_us)
+        if stored is not None and self._give_way(found, write, stored):
             self._replace(found, write, stored, waits)
-        else:
-            self._insert(found, write, waits)
+            return
+        if stored is not None:
+            self._expire(found, stored)
+        self._insert(found, write, waits)
 
     def _insert(self, found: _Namespace, write: ItemWrite, waits: bool) -> None:
         item = write.item
@@ -269,19 +261,24 @@ class InMemoryStore(Store):
         self._store(found, write, waits)
         found.view.replace(self._entry(write), keep_vector=write.keep_vector)
 
-    def _keep(self, found: _Namespace, stored: Item, replaced_us: int) -> None:
-        """Keep the present version of an item, which is about to be replaced."""
-        if not self._history_us:
-            found.requests.forget_told_of_item(stored.id)
-        else:
+    def _give_way(self, found: _Namespace, write: ItemWrite, stored: Item) -> bool:
+        """Keep what is about to be replaced, or forget the answers that tell of it; False: it has expired."""
+        becomes = before(stored, write.item.update_us, keeps_history=self._keeps_history)
+        if becomes is Before.KEEP:
             waits = stored.id in found.pending
             found.history.keep(
-                stored, found.vectors.get(stored.id), found.vector_epoch, replaced_us, waits=waits
+                stored,
+                found.vectors.get(stored.id),
+                found.vector_epoch,
+                write.item.update_us,
+                waits=waits,
             )
+        elif becomes is Before.FORGET:
+            found.requests.forget_told_of(of_item(stored.id))
+        return becomes is not Before.EXPIRE
 
     def _note_removal(self, found: _Namespace, by: Caller) -> None:
-        if self._history_us:
-            found.history.removals.append((now_us(), by))
+        found.history.note(deleted(by, now_us(), keeps_history=self._keeps_history))
 
     def _store(self, found: _Namespace, write: ItemWrite, waits: bool) -> None:
         item = write.item
@@ -291,7 +288,7 @@ class InMemoryStore(Store):
         if waits:
             found.pending.add(item.id)
         if item.embedding is not None:
-            found.vectors[item.id] = copy_vector(item.embedding)
+            found.vectors[item.id] = np.array(item.embedding, np.float32)
         found.items[item.id] = msgspec.structs.replace(
             item, embedding=None, embedded=item.embedding is not None, wire=None, framed=None
         )
@@ -301,7 +298,7 @@ class InMemoryStore(Store):
 
     def _remove(self, found: _Namespace, item: Item, kind: ChangeType) -> None:
         found.log(kind, item.id)
-        found.requests.forget_told_of_item(item.id)
+        found.requests.forget_told_of(of_item(item.id))
         del found.items[item.id], found.ids[item.position], found.use_counts[item.position]
         found.vectors.pop(item.id, None)
         found.pending.discard(item.id)
@@ -309,7 +306,7 @@ class InMemoryStore(Store):
         found.view.remove([item.position])
 
     def _expire(self, found: _Namespace, item: Item) -> None:
-        found.history.note_end(item)
+        found.history.note(cut_short(found.history.versions(item)))
         self._remove(found, item, ChangeType.ITEM_EXPIRED)
 
     async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
@@ -329,23 +326,16 @@ class InMemoryStore(Store):
         if request and (earlier := self._earlier(found, request)):
             return earlier
         self._check_room(found)
-        stored = self._current(found, write.item.id, write.item.update_us, expected_revision)
+        item_id, at_us = write.item.id, write.item.update_us
+        stored = present_item(namespace, item_id, found.items.get(item_id), at_us, expected_revision)
         rule = VectorRule(found.dimension, found.model)
         waits = not write.keep_vector and rule.take(write)
-        self._keep(found, stored, write.item.update_us)
+        self._give_way(found, write, stored)
         self._replace(found, write, stored, waits)
         found.dimension, found.model = rule.dimension, rule.model
         receipt = Receipt(found.revision)
         receipt.add(write.item)
         return self._commit(found, request, receipt)
-
-    def _current(self, found: _Namespace, item_id: str, now_us: int, expected: int | None) -> Item:
-        stored = found.items.get(item_id)
-        if stored is None or stored.expired(now_us):
-            raise NotFound.item(found.name, item_id)
-        if expected is not None and expected != stored.revision:
-            raise Conflict.revision(item_id, expected, stored.revision)
-        return stored
 
     async def delete_item(
         self,
@@ -360,7 +350,8 @@ class InMemoryStore(Store):
         found = self._begin(namespace)
         if request and (earlier := self._earlier(found, request)):
             return earlier
-        self._remove(found, self._current(found, item_id, now_us, expected_revision), ChangeType.ITEM_DELETED)
+        stored = present_item(namespace, item_id, found.items.get(item_id), now_us, expected_revision)
+        self._remove(found, stored, ChangeType.ITEM_DELETED)
         self._note_removal(found, by)
         return self._commit(found, request, Receipt(found.revision, removed_count=1))
 
@@ -450,7 +441,7 @@ class InMemoryStore(Store):
             return False
         found.pending.discard(item.id)
         if fill.vector is not None:
-            found.vectors[item.id] = copy_vector(fill.vector)
+            found.vectors[item.id] = np.array(fill.vector, np.float32)
             found.items[item.id] = msgspec.structs.replace(item, embedded=True)
             found.view.fill_vector(fill.position, found.vectors[item.id], fill.revision)
         return True
@@ -462,62 +453,37 @@ class InMemoryStore(Store):
     ) -> Receipt:
         found = self._begin(namespace)
         if request and (earlier := self._earlier(found, request)):
-            return earlier
+            return saved_again(earlier, write)
         self._check_room(found)
-        current = self._live_state(found, write.key, write.now_us)
-        version = self._version(found, write)
-        if write.expected_version is not None and write.expected_version != version:
-            raise Conflict.version(write.key, write.expected_version, version)
-        entry = self._save(found, write, current)
-        receipt = Receipt(found.revision, version=entry.version)
-        receipt.create_us, receipt.update_us, receipt.expire_us = (
-            entry.create_us,
-            entry.update_us,
-            entry.expire_us,
-        )
-        receipt.description = entry.description
-        return self._commit(found, request, receipt)
+        check_version(write, found.states.get(write.key))
+        return self._commit(found, request, saved(self._save(found, write)))
+
+    def _save(self, found: _Namespace, write: StateWrite) -> StateEntry:
+        stored = found.states.get(write.key)
+        becomes = before(stored, write.now_us, keeps_history=self._keeps_history)
+        if becomes is Before.EXPIRE:
+            self._expire_state(found, write.key)
+            stored = None
+        elif stored is not None and becomes is Before.KEEP:
+            found.history.keep_state(stored, write.now_us)
+        elif becomes is Before.FORGET:
+            found.requests.forget_told_of(of_state(write.key))
+        return self._write_over(found, write, stored)
 
     @staticmethod
-    def _live_state(found: _Namespace, key: str, now_us: int) -> StateEntry | None:
-        entry = found.states.get(key)
-        return None if entry is None or (entry.expire_us is not None and entry.expire_us <= now_us) else entry
-
-    def _version(self, found: _Namespace, write: StateWrite) -> int:
-        current = self._live_state(found, write.key, write.now_us)
-        return current.version if current else 0
-
-    def _save(self, found: _Namespace, write: StateWrite, current: StateEntry | None) -> StateEntry:
-        if current is None and write.key in found.states:
-            self._expire_state(found, write.key)
-        elif current is not None and self._history_us:
-            found.history.keep_state(current, write.now_us)
-        elif current is not None:
-            found.requests.forget_told_of_state(write.key)
-        before = current.description if current else ""
-        entry = StateEntry(
-            write.key,
-            write.value_json,
-            (current.version if current else found.version_floor) + 1,
-            current.create_us if current else write.now_us,
-            write.now_us,
-            write.expire_us,
-            len(write.value_json),
-            before if write.description is None else write.description,
-            found.log(ChangeType.STATE_SAVED, write.key),
-            write.provenance,
-        )
-        found.states[write.key] = entry
+    def _write_over(found: _Namespace, write: StateWrite, present: StateEntry | None) -> StateEntry:
+        revision = found.log(ChangeType.STATE_SAVED, write.key)
+        entry = found.states[write.key] = next_entry(write, present, found.version_floor, revision)
         return entry
 
     def _remove_state(self, found: _Namespace, key: str, kind: ChangeType) -> None:
-        found.version_floor = max(found.version_floor, found.states.take(key).version)
+        found.version_floor = floor_without(found.version_floor, [found.states.take(key).version])
         found.history.states.pop(key, None)
-        found.requests.forget_told_of_state(key)
+        found.requests.forget_told_of(of_state(key))
         found.log(kind, key)
 
     def _expire_state(self, found: _Namespace, key: str) -> None:
-        found.history.note_state_end(found.states[key])
+        found.history.note(cut_short(found.history.state_versions(found.states[key])))
         self._remove_state(found, key, ChangeType.STATE_EXPIRED)
 
     async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
@@ -531,8 +497,8 @@ class InMemoryStore(Store):
         if found is None:
             return []
         keys = sorted(found.states, key=str.encode)
-        live = (self._live_state(found, k, now_us) for k in keys if k.encode() > after_key.encode())
-        entries = list(islice(filter(None, live), limit))
+        lasting = (live(found.states[k], now_us) for k in keys if k.encode() > after_key.encode())
+        entries = list(islice(filter(None, lasting), limit))
         if value_chars is None:
             return entries
         return [_shortened(entry, value_chars) for entry in entries]
@@ -550,11 +516,7 @@ class InMemoryStore(Store):
         found = self._begin(namespace)
         if request and (earlier := self._earlier(found, request)):
             return earlier
-        current = self._live_state(found, key, now_us)
-        if current is None:
-            raise NotFound.state(namespace, key)
-        if expected_version is not None and expected_version != current.version:
-            raise Conflict.version(key, expected_version, current.version)
+        present_state(namespace, key, found.states.get(key), now_us, expected_version)
         self._remove_state(found, key, ChangeType.STATE_DELETED)
         self._note_removal(found, by)
         return self._commit(found, request, Receipt(found.revision, removed_state_count=1))
@@ -573,7 +535,8 @@ class InMemoryStore(Store):
     @staticmethod
     def _clear(found: _Namespace) -> int:
         removed = len(found.states)
-        found.version_floor = max([found.version_floor, *(e.version for e in found.states.values())])
+        versions = (entry.version for entry in found.states.values())
+        found.version_floor = floor_without(found.version_floor, versions)
         found.requests.forget_told_of_states()
         for key in list(found.states):
             del found.states[key]
@@ -635,33 +598,32 @@ class InMemoryStore(Store):
         found, step = self._namespaces.get(namespace), UndoStep()
         if found is None:
             return step
+        items = sorted(found.items.values(), key=lambda item: item.position)
         touched = [
-            item.position
-            for item in found.items.values()
-            if item.position > after_position and found.history.has(item, whose)
-        ]
-        touched = sorted(touched)[:limit]
-        for position in touched:
-            self._undo_item(found, found.items[found.ids[position]], whose, step, dry_run)
-        step.following = touched[-1] if len(touched) == limit else None
+            item
+            for item in items
+            if item.position > after_position and _touched(found.history.versions(item), whose)
+        ][:limit]
+        for item in touched:
+            undone = undo_item(found.history.versions(item), item.position, whose, now_us())
+            undone.count(step, item.id)
+            if not dry_run:
+                self._undo_item(found, item, undone)
+        step.following = following([item.position for item in touched], limit)
         if not dry_run:
             self._signal.fire(namespace)
         return step
 
-    def _undo_item(self, found: _Namespace, item: Item, by: WritesBy, step: UndoStep, dry_run: bool) -> None:
-        decision = found.history.decide_item(item, by, now_us())
-        decision.count(step, item.id)
-        if dry_run:
-            return
-        if decision.remove:
+    def _undo_item(self, found: _Namespace, item: Item, undone: Undone) -> None:
+        if undone.action is Action.REMOVE:
             self._remove(found, item, ChangeType.ITEM_DELETED)
             return
-        found.requests.forget_told_of_item(item.id)
-        found.history.drop_item(item.id, by, decision.restore)
-        if decision.restore is not None:
-            version = decision.restore
+        found.requests.forget_told_of(of_item(item.id))
+        if undone.action is Action.RESTORE:
+            version = found.history.version(item.id, undone.restored)
             waits = version.waits or version.epoch < found.vector_epoch
             self._replace(found, version.write(found.vector_epoch), item, waits)
+        found.history.forget_versions(item.id, undone.forgotten)
 
     async def undo_states(
         self,
@@ -676,39 +638,33 @@ class InMemoryStore(Store):
         found, step = self._namespaces.get(namespace), UndoStep()
         if found is None:
             return step
-        after = after_key.encode()
-        keys = [
-            k
-            for k, entry in found.states.items()
-            if k.encode() > after and found.history.has_state(entry, whose)
-        ]
-        keys = sorted(keys, key=str.encode)[:limit]
-        for key in keys:
-            self._undo_state(found, found.states[key], whose, step, dry_run)
-        step.following = keys[-1] if len(keys) == limit else None
+        entries = sorted(found.states.values(), key=lambda entry: entry.key.encode())
+        touched = [
+            entry
+            for entry in entries
+            if entry.key.encode() > after_key.encode()
+            and _touched(found.history.state_versions(entry), whose)
+        ][:limit]
+        for entry in touched:
+            versions = found.history.state_versions(entry)
+            undone = undo_state(versions, entry.create_us, whose, now_us())
+            undone.count(step, entry.key)
+            if not dry_run:
+                self._undo_state(found, entry, undone)
+        step.following = following([entry.key for entry in touched], limit)
         if not dry_run:
             self._signal.fire(namespace)
         return step
 
-    def _undo_state(
-        self, found: _Namespace, entry: StateEntry, by: WritesBy, step: UndoStep, dry_run: bool
-    ) -> None:
-        decision = found.history.decide_state(entry, by, now_us())
-        decision.count(step, entry.key)
-        if dry_run:
-            return
-        if decision.remove:
+    def _undo_state(self, found: _Namespace, entry: StateEntry, undone: Undone) -> None:
+        if undone.action is Action.REMOVE:
             self._remove_state(found, entry.key, ChangeType.STATE_DELETED)
             return
-        found.requests.forget_told_of_state(entry.key)
-        found.history.drop_state(entry.key, by, decision.restore)
-        if decision.restore is not None:
-            found.states[entry.key] = dataclasses.replace(
-                decision.restore.as_copy(),
-                version=entry.version + 1,
-                create_us=entry.create_us,
-                revision=found.log(ChangeType.STATE_SAVED, entry.key),
-            )
+        found.requests.forget_told_of(of_state(entry.key))
+        if undone.action is Action.RESTORE:
+            version = found.history.state_version(entry.key, undone.restored)
+            self._write_over(found, write_again(version), entry)
+        found.history.forget_state_versions(entry.key, undone.forgotten)
 
     async def count_removals(self, namespace: str, whose: WritesBy) -> int:
         found = self._namespaces.get(namespace)
@@ -782,14 +738,18 @@ class InMemoryStore(Store):
     async def remove_expired(self, now_us: int, forget_requests_before_us: int, limit: int) -> int:
         removed = 0
         for found in self._namespaces.values():
-            found.requests.forget_before(forget_requests_before_us)
-            found.history.prune(now_us - self._history_us)
+            history_since_us = now_us - self._history_us
+            answers_since_us = answers_since(
+                forget_requests_before_us, history_since_us if self._keeps_history else None
+            )
+            found.requests.forget_before(forget_requests_before_us, answers_since_us)
+            found.history.prune(history_since_us)
             found.held = {k: v for k, v in found.held.items() if v.expire_us > now_us}
             due = [item for item in found.items.values() if item.expired(now_us)][: limit - removed]
             for item in due:
                 self._expire(found, item)
             removed += len(due)
-            keys = [k for k in found.states if not self._live_state(found, k, now_us)][: limit - removed]
+            keys = [k for k in found.states if live(found.states[k], now_us) is None][: limit - removed]
             for key in keys:
                 self._expire_state(found, key)
             removed += len(keys)
@@ -817,7 +777,10 @@ class InMemoryStore(Store):
 
     @staticmethod
     def _earlier(found: _Namespace, request: RequestKey) -> Receipt | None:
-        return found.requests.find(request)
+        receipt = found.requests.find(request)
+        if receipt is not None and receipt.version:
+            receipt.description = found.history.description(receipt.revision, found.states.values())
+        return receipt
 
     def _commit(self, found: _Namespace, request: RequestKey | None, receipt: Receipt) -> Receipt:
         if found.name not in self._namespaces:
@@ -832,3 +795,7 @@ class InMemoryStore(Store):
 def _shortened(entry: StateEntry, value_chars: int) -> StateEntry:
     beginning = entry.value_json[: 4 * value_chars].decode(errors="ignore")[:value_chars]
     return dataclasses.replace(entry, value_json=beginning.encode())
+
+
+def _touched(versions: Sequence[Version], by: WritesBy) -> bool:
+    return any(version.of(by) for version in versions)

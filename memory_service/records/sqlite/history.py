@@ -5,17 +5,14 @@ Nothing of it outlives what it is about: with an item or a state go its versions
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from memory_service.records.sqlite.connection import Connection, Row
+from memory_service.records.rules.history import Removal, Version, cut_short, deleted
+from memory_service.records.sqlite.connection import Connection
 from memory_service.records.sqlite.erasure import NO_NAMESPACE, mark_erased
 from memory_service.records.sqlite.ledger import Book, Ledger
+from memory_service.records.sqlite.rows import provenance_of
 from memory_service.records.sqlite.schema import key_of, keys_of
 from memory_service.runtime.caller import Caller
 from memory_service.runtime.clock import now_us
-
-Remover = Caller
-"""Who deletes something."""
 
 _ITEM_COLUMNS = (
     "key, revision, session_id, create_us, update_us, expire_us, labels, metadata, content, facet,"
@@ -30,38 +27,21 @@ _KEEP_STATE_VERSION = (
     f"INSERT INTO state_history (replaced_us, {_STATE_COLUMNS})"
     f" SELECT ?, {_STATE_COLUMNS} FROM states WHERE uid = ? AND key = ?"
 )
-# Of the versions that lead up to the present one and have its end, the first: who wrote it, and when. None
-# where no version before it was to last longer. What only keeps the end that another set did not set it.
-_END = (
-    "WITH versions AS ("
-    " SELECT {number} AS number, update_us, expire_us, provenance FROM {table} WHERE {which}"
-    " UNION ALL SELECT {number}, update_us, expire_us, provenance FROM {kept} WHERE {which}),"
-    " present AS (SELECT expire_us FROM {table} WHERE {which})"
-    " SELECT min(update_us, coalesce(provenance ->> 'write_us', update_us)),"
-    " coalesce(provenance ->> 'writer', ''), coalesce(provenance ->> 'credential_id', '') FROM versions"
-    " WHERE number > (SELECT max(v.number) FROM versions v, present p WHERE v.expire_us IS NOT p.expire_us)"
-    " AND EXISTS (SELECT 1 FROM versions v, present p WHERE v.expire_us IS NULL OR v.expire_us > p.expire_us)"
-    " ORDER BY number LIMIT 1"
+# The versions of an item, or of a state, that tell who cut it short, newest first.
+_ENDS = (
+    "SELECT {number} AS number, update_us, expire_us, provenance FROM {table} WHERE {which}"
+    " UNION ALL SELECT {number}, update_us, expire_us, provenance FROM {kept} WHERE {which}"
+    " ORDER BY number DESC"
 )
-_ITEM_END = _END.format(number="revision", table="items", kept="item_history", which="key = :key")
-_STATE_END = _END.format(
+_ITEM_ENDS = _ENDS.format(number="revision", table="items", kept="item_history", which="key = :key")
+_STATE_ENDS = _ENDS.format(
     number="version", table="states", kept="state_history", which="uid = :uid AND key = :key"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class End:
-    """Who let something expire that was to last longer, and when they wrote that."""
-
-    time_us: int
-    writer: str
-    credential_id: str
-
-
-def keep_version(db: Connection, ledger: Ledger, key: int, now_us: int) -> None:
+def keep_version(db: Connection, key: int, now_us: int) -> None:
     """Keep the present version of an item, which is about to be replaced."""
-    if ledger.keeps_history:
-        db.execute(_KEEP_VERSION, (now_us, key))
+    db.execute(_KEEP_VERSION, (now_us, key))
 
 
 def forget_versions(db: Connection, key: int) -> None:
@@ -69,10 +49,9 @@ def forget_versions(db: Connection, key: int) -> None:
     db.execute("DELETE FROM item_history WHERE key = ?", (key,))
 
 
-def keep_state_version(db: Connection, ledger: Ledger, book: Book, key: str, now_us: int) -> None:
+def keep_state_version(db: Connection, book: Book, key: str, now_us: int) -> None:
     """Keep the present version of a state, which is about to be replaced."""
-    if ledger.keeps_history:
-        db.execute(_KEEP_STATE_VERSION, (now_us, book.uid, key))
+    db.execute(_KEEP_STATE_VERSION, (now_us, book.uid, key))
 
 
 def forget_state_versions(db: Connection, book: Book, key: str | None = None) -> None:
@@ -83,52 +62,50 @@ def forget_state_versions(db: Connection, book: Book, key: str | None = None) ->
         db.execute("DELETE FROM state_history WHERE uid = ? AND key = ?", (book.uid, key))
 
 
-def note_removal(db: Connection, ledger: Ledger, book: Book, remover: Remover) -> None:
+def note_removal(db: Connection, ledger: Ledger, book: Book, by: Caller) -> None:
     """Note who made the change that was logged last, which deleted something."""
-    if ledger.keeps_history:
-        _note(db, book, now_us(), remover.name, remover.credential_id)
+    note(db, book, deleted(by, now_us(), keeps_history=ledger.keeps_history))
 
 
-def note_removals(db: Connection, ledger: Ledger, book: Book, first: int, remover: Remover) -> None:
+def note_removals(db: Connection, ledger: Ledger, book: Book, first: int, by: Caller) -> None:
     """Note who made the changes from revision `first` on, which deleted something."""
-    if ledger.keeps_history:
+    removal = deleted(by, now_us(), keeps_history=ledger.keeps_history)
+    if removal is not None:
         db.execute(
             "INSERT INTO removals (key, time_us, writer, credential_id)"
             " SELECT key, ?, ?, ? FROM changes WHERE key BETWEEN ? AND ?",
-            (now_us(), remover.name, remover.credential_id, key_of(book.uid, first),
+            (removal.time_us, removal.writer, removal.credential_id, key_of(book.uid, first),
              key_of(book.uid, book.revision)),
         )  # fmt: skip
 
 
-def _note(db: Connection, book: Book, time_us: int, writer: str, credential_id: str) -> None:
-    db.execute(
-        "INSERT INTO removals (key, time_us, writer, credential_id) VALUES (?, ?, ?, ?)",
-        (key_of(book.uid, book.revision), time_us, writer, credential_id),
-    )
-
-
-def end_of_item(db: Connection, ledger: Ledger, key: int) -> End | None:
-    """Return who cut short an item that has expired; None where nobody is known to have."""
-    return _end(db, ledger, _ITEM_END, {"key": key})
-
-
-def end_of_state(db: Connection, ledger: Ledger, book: Book, key: str) -> End | None:
-    """Return who cut short a state that has expired; None where nobody is known to have."""
-    return _end(db, ledger, _STATE_END, {"uid": book.uid, "key": key})
-
-
-def _end(db: Connection, ledger: Ledger, query: str, of: dict[str, object]) -> End | None:
-    row: Row | None = db.execute(query, of).fetchone() if ledger.keeps_history else None
-    return None if row is None else End(*row)
-
-
-def note_end(db: Connection, book: Book, end: End | None) -> None:
-    """Note who let expire what the change that was logged last removed, as of when they wrote it.
+def note(db: Connection, book: Book, removal: Removal | None) -> None:
+    """Note who deleted, or let expire, what the change that was logged last removed; None: nobody.
 
     An undo of what they wrote since has to tell of it: to set an end that passes is to delete.
     """
-    if end is not None:
-        _note(db, book, end.time_us, end.writer, end.credential_id)
+    if removal is not None:
+        db.execute(
+            "INSERT INTO removals (key, time_us, writer, credential_id) VALUES (?, ?, ?, ?)",
+            (key_of(book.uid, book.revision), removal.time_us, removal.writer, removal.credential_id),
+        )
+
+
+def end_of_item(db: Connection, ledger: Ledger, key: int) -> Removal | None:
+    """Return who cut short an item that has expired; None where nobody is known to have."""
+    return _end(db, ledger, _ITEM_ENDS, {"key": key})
+
+
+def end_of_state(db: Connection, ledger: Ledger, book: Book, key: str) -> Removal | None:
+    """Return who cut short a state that has expired; None where nobody is known to have."""
+    return _end(db, ledger, _STATE_ENDS, {"uid": book.uid, "key": key})
+
+
+def _end(db: Connection, ledger: Ledger, query: str, of: dict[str, object]) -> Removal | None:
+    if not ledger.keeps_history:
+        return None
+    rows = db.execute(query, of)
+    return cut_short(Version(number, at, end, provenance_of(stored)) for number, at, end, stored in rows)
 
 
 def forget_history(db: Connection, book: Book) -> None:

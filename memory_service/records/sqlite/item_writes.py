@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -17,21 +18,22 @@ from memory_service.data_model import (
     Since,
     StateWrite,
 )
-from memory_service.errors import Conflict, NotFound
 from memory_service.records.effects import Effect
-from memory_service.records.rules import VectorRule, check_new_states, check_unchanged, choose
+from memory_service.records.rules.items import check_unchanged, choose, present_item
+from memory_service.records.rules.presence import Before, before
+from memory_service.records.rules.states import choose_states
+from memory_service.records.rules.vectors import VectorRule
 from memory_service.records.sqlite.connection import Connection, Row
 from memory_service.records.sqlite.history import (
-    Remover,
     end_of_item,
     forget_versions,
     keep_version,
-    note_end,
+    note,
     note_removal,
     note_removals,
 )
 from memory_service.records.sqlite.kept_answers import forget_told_of_item, forget_told_of_items
-from memory_service.records.sqlite.ledger import Book, Ledger, Outcome, earlier, expired, finish
+from memory_service.records.sqlite.ledger import Book, Ledger, Outcome, earlier, finish
 from memory_service.records.sqlite.quarantine_writes import check_held, let_go
 from memory_service.records.sqlite.rows import (
     INSERT_ITEM,
@@ -42,28 +44,43 @@ from memory_service.records.sqlite.rows import (
     item_update_row,
 )
 from memory_service.records.sqlite.schema import PENDING, POSITION_MAX, key_of, vector_key
-from memory_service.records.sqlite.state_writes import live_state, live_version, put_state
+from memory_service.records.sqlite.state_writes import put_state, stored_state
+from memory_service.runtime.caller import Caller
 
 
-def _stored(db: Connection, book: Book | None, item_id: str) -> Row | None:
-    """Return (key, revision, expire_us, key of its vector) of an item."""
+class StoredItem(NamedTuple):
+    """What a write has to know of an item."""
+
+    key: int
+    revision: int
+    expire_us: int | None
+    vector_key: int
+
+    @property
+    def position(self) -> int:
+        """Where the item is in its namespace."""
+        return self.key & POSITION_MAX
+
+
+def _stored(db: Connection, book: Book | None, item_id: str) -> StoredItem | None:
+    """Return what there is of an item, expired or not."""
     if book is None:
         return None
-    row: Row | None = db.execute(
+    row = db.execute(
         "SELECT key, revision, expire_us, vector_revision FROM items WHERE uid = ? AND id = ?",
         (book.uid, item_id),
     ).fetchone()
-    return row
+    return StoredItem(*row) if row else None
 
 
-def _stored_of(db: Connection, book: Book, item_ids: Sequence[str]) -> dict[str, Row]:
+def _stored_of(db: Connection, book: Book, item_ids: Sequence[str]) -> dict[str, StoredItem]:
     """Return what `_stored` does of each of these items that there is, in their order."""
     rows = db.execute(
         "SELECT value, i.key, revision, expire_us, vector_revision FROM json_each(?) wanted"
         " CROSS JOIN items i ON uid = ? AND i.id = value ORDER BY wanted.key",
         (msgspec.json.encode(item_ids).decode(), book.uid),
     )
-    return {row[0]: row[1:] for row in rows}
+    return {item_id: StoredItem(*row) for item_id, *row in rows}
 
 
 def _check_unchanged(db: Connection, book: Book | None, since: Since) -> None:
@@ -95,7 +112,7 @@ def add_items(
     removals: Sequence[str],
     on_duplicate: OnDuplicate,
     request: RequestKey | None,
-    remover: Remover,
+    by: Caller,
     released: str = "",
     unchanged: Since | None = None,
 ) -> Outcome:
@@ -103,27 +120,27 @@ def add_items(
     book = ledger.find(db, namespace)
     if released:
         check_held(db, book, namespace, released)
-    if (before := earlier(db, book, request)) is not None:
+    if (replayed := earlier(db, book, request)) is not None:
         if released and book is not None:
             let_go(db, ledger, book, released)
-        return before
+        return replayed
     if unchanged is not None:
         _check_unchanged(db, book, unchanged)
     rule = VectorRule(book.dimension, book.model) if book else VectorRule(0, "")
 
-    def stored_of(write: ItemWrite) -> tuple[Row | None, int]:
-        row = None if write.new_id else _stored(db, book, write.item.id)
-        return row, 0 if row is None or expired(row, write.item.update_us) else row[1]
+    def find(write: ItemWrite) -> StoredItem | None:
+        return None if write.new_id else _stored(db, book, write.item.id)
 
-    chosen = choose(namespace, writes, stored_of, on_duplicate, rule)
-    if on_duplicate is OnDuplicate.FAIL:
-        check_new_states(states, lambda state: live_version(db, book, state))
+    chosen = choose(namespace, writes, find, on_duplicate, rule)
+    chosen_states = choose_states(states, lambda state: stored_state(db, book, state.key), on_duplicate)
     began = book is None
     book = ledger.find_or_begin(db, namespace)
-    outcome = Outcome(Receipt(0, skipped_count=len(writes) - len(chosen)), began=began)
+    receipt = Receipt(0, skipped_count=len(writes) - len(chosen))
+    receipt.skipped_state_count = len(states) - len(chosen_states)
+    outcome = Outcome(receipt, began=began)
     if released:
         let_go(db, ledger, book, released)
-    _remove_all(db, ledger, book, removals, outcome, remover)
+    _remove_all(db, ledger, book, removals, outcome, by)
     repeated = len({writes[at].item.id for at, _, _ in chosen}) < len(chosen)
     for at, present, waits in chosen:
         write, its_terms = writes[at], terms[at]
@@ -131,33 +148,29 @@ def add_items(
         stored = _stored(db, book, write.item.id) if repeated else present
         _put(db, ledger, book, write, its_terms, stored, waits, outcome)
         outcome.receipt.add(write.item)
-    for state in states:
-        exists = live_state(db, book, state) is not None
-        if exists and on_duplicate is not OnDuplicate.REPLACE:
-            outcome.receipt.skipped_state_count += 1
-        else:
-            put_state(db, ledger, book, state)
+    for state in chosen_states:
+        put_state(db, ledger, book, state, stored_state(db, book, state.key))
     book.dimension, book.model = rule.dimension, rule.model
     return finish(db, book, request, outcome)
 
 
 def _remove_all(
-    db: Connection, ledger: Ledger, book: Book, item_ids: Sequence[str], outcome: Outcome, remover: Remover
+    db: Connection, ledger: Ledger, book: Book, item_ids: Sequence[str], outcome: Outcome, by: Caller
 ) -> None:
     # A document may have ten thousand fragments: a few statements take a tenth of what some for each do.
     found = _stored_of(db, book, list(dict.fromkeys(item_ids)))
     if found:
         ledger.erase(db, book)
         first = ledger.change_all(db, book, ChangeType.ITEM_DELETED, list(found))
-        note_removals(db, ledger, book, first, remover)
+        note_removals(db, ledger, book, first, by)
         for stored in found.values():
             book.item_count -= 1
-            book.count_vector(stored[3], -1)
-        keys = msgspec.json.encode([stored[0] for stored in found.values()]).decode()
+            book.count_vector(stored.vector_key, -1)
+        keys = msgspec.json.encode([stored.key for stored in found.values()]).decode()
         forget_told_of_items(db, book.uid, found)
         db.execute("DELETE FROM item_history WHERE key IN (SELECT value FROM json_each(?))", (keys,))
         db.execute("DELETE FROM items WHERE key IN (SELECT value FROM json_each(?))", (keys,))
-    outcome.effect.removed += [stored[0] & POSITION_MAX for stored in found.values()]
+    outcome.effect.removed += [stored.position for stored in found.values()]
     outcome.receipt.removed_count = len(found)
 
 
@@ -167,15 +180,15 @@ def _put(
     book: Book,
     write: ItemWrite,
     terms: bytes,
-    stored: Row | None,
+    stored: StoredItem | None,
     waits: bool,
     outcome: Outcome,
 ) -> None:
-    if stored is not None and expired(stored, write.item.update_us):
+    # Nearly all are new: no rule is asked for them.
+    if stored is not None and not _give_way(db, ledger, book, write, stored):
         outcome.effect.removed.append(expire_item(db, ledger, book, write.item.id, stored))
         stored = None
     if stored is not None:
-        keep_version(db, ledger, stored[0], write.item.update_us)
         put_version(db, ledger, book, write, terms, stored, waits)
         outcome.effect.replaced.append((book.entry(write, terms), write.keep_vector))
         return
@@ -186,6 +199,16 @@ def _put(
     book.item_count += 1
     book.count_vector(its_key, 1)
     outcome.effect.added.append(book.entry(write, terms))
+
+
+def _give_way(db: Connection, ledger: Ledger, book: Book, write: ItemWrite, stored: StoredItem) -> bool:
+    """Keep what is about to be replaced, or forget the answers that tell of it; False: it has expired."""
+    becomes = before(stored, write.item.update_us, keeps_history=ledger.keeps_history)
+    if becomes is Before.KEEP:
+        keep_version(db, stored.key, write.item.update_us)
+    elif becomes is Before.FORGET:
+        forget_told_of_item(db, book.uid, write.item.id)
+    return becomes is not Before.EXPIRE
 
 
 def _vector_key(book: Book, write: ItemWrite, waits: bool) -> int:
@@ -200,60 +223,46 @@ def put_version(
     book: Book,
     write: ItemWrite,
     terms: bytes,
-    stored: Row,
+    stored: StoredItem,
     waits: bool,
 ) -> None:
     """Write the next version of an item over the one there is."""
     item = write.item
     ledger.erase(db, book)
-    if not ledger.keeps_history:
-        forget_told_of_item(db, book.uid, item.id)
-    item.position = stored[0] & POSITION_MAX
+    item.position = stored.position
     item.revision = ledger.change(db, book, ChangeType.ITEM_UPDATED, item.id)
-    its_key = stored[3] if write.keep_vector else _vector_key(book, write, waits)
+    its_key = stored.vector_key if write.keep_vector else _vector_key(book, write, waits)
     row = item_update_row(book.uid, write, terms, its_key)
     if write.keep_vector:
         db.execute(UPDATE_ITEM_KEEPING_VECTOR, row)
         item.embedded = its_key > book.no_vector_key
     else:
         db.execute(UPDATE_ITEM, row)
-        book.count_vector(stored[3], -1)
+        book.count_vector(stored.vector_key, -1)
         book.count_vector(its_key, 1)
 
 
 def remove_item(
-    db: Connection, ledger: Ledger, book: Book, item_id: str, stored: Row, kind: ChangeType
+    db: Connection, ledger: Ledger, book: Book, item_id: str, stored: StoredItem, kind: ChangeType
 ) -> int:
     """Remove an item, and the versions it had, and return its position."""
     ledger.erase(db, book)
     ledger.change(db, book, kind, item_id)
-    forget_versions(db, stored[0])
+    forget_versions(db, stored.key)
     forget_told_of_item(db, book.uid, item_id)
-    db.execute("DELETE FROM items WHERE key = ?", (stored[0],))
+    db.execute("DELETE FROM items WHERE key = ?", (stored.key,))
     book.item_count -= 1
-    book.count_vector(stored[3], -1)
-    position: int = stored[0] & POSITION_MAX
-    return position
+    book.count_vector(stored.vector_key, -1)
+    return stored.position
 
 
-def expire_item(db: Connection, ledger: Ledger, book: Book, item_id: str, stored: Row) -> int:
+def expire_item(db: Connection, ledger: Ledger, book: Book, item_id: str, stored: StoredItem) -> int:
     """Remove an item that has expired, note who cut it short, if anybody did, and return its position."""
     # Its versions tell, and go with it.
-    end = end_of_item(db, ledger, stored[0])
+    end = end_of_item(db, ledger, stored.key)
     position = remove_item(db, ledger, book, item_id, stored, ChangeType.ITEM_EXPIRED)
-    note_end(db, book, end)
+    note(db, book, end)
     return position
-
-
-def _current(
-    db: Connection, book: Book | None, namespace: str, item_id: str, at_us: int, expected: int | None
-) -> Row:
-    stored = _stored(db, book, item_id)
-    if stored is None or expired(stored, at_us):
-        raise NotFound.item(namespace, item_id)
-    if expected is not None and expected != stored[1]:
-        raise Conflict.revision(item_id, expected, stored[1])
-    return stored
 
 
 def replace_item(
@@ -267,14 +276,15 @@ def replace_item(
 ) -> Outcome:
     """Replace an item; see `ItemStore.replace_item`."""
     book = ledger.find(db, namespace)
-    if (before := earlier(db, book, request)) is not None:
-        return before
+    if (replayed := earlier(db, book, request)) is not None:
+        return replayed
     item = write.item
-    stored = _current(db, book, namespace, item.id, item.update_us, expected_revision)
+    found = _stored(db, book, item.id)
+    stored = present_item(namespace, item.id, found, item.update_us, expected_revision)
     assert book is not None
     rule = VectorRule(book.dimension, book.model)
     waits = not write.keep_vector and rule.take(write)
-    keep_version(db, ledger, stored[0], item.update_us)
+    _give_way(db, ledger, book, write, stored)
     put_version(db, ledger, book, write, terms, stored, waits)
     book.dimension, book.model = rule.dimension, rule.model
     outcome = Outcome(Receipt(0))
@@ -304,15 +314,15 @@ def delete_item(
     at_us: int,
     expected_revision: int | None,
     request: RequestKey | None,
-    remover: Remover,
+    by: Caller,
 ) -> Outcome:
     """Remove an item; see `ItemStore.delete_item`."""
     book = ledger.find(db, namespace)
-    if (before := earlier(db, book, request)) is not None:
-        return before
-    stored = _current(db, book, namespace, item_id, at_us, expected_revision)
+    if (replayed := earlier(db, book, request)) is not None:
+        return replayed
+    stored = present_item(namespace, item_id, _stored(db, book, item_id), at_us, expected_revision)
     assert book is not None
     position = remove_item(db, ledger, book, item_id, stored, ChangeType.ITEM_DELETED)
-    note_removal(db, ledger, book, remover)
+    note_removal(db, ledger, book, by)
     outcome = Outcome(Receipt(0, removed_count=1), effect=Effect(removed=[position]))
     return finish(db, book, request, outcome)

@@ -1,9 +1,4 @@
-"""The requests that were applied, with what they were answered.
-
-A receipt is small and holds no contents, so it stays for its time. An answer that tells of items and states
-is kept whole only as long as all of them: what removes one of them, or a version of it, forgets the answers
-that tell of it, in the same transaction. The receipt has the same answer without contents.
-"""
+"""The requests that were applied, with what they were answered; see `rules/requests.py`."""
 
 from __future__ import annotations
 
@@ -12,7 +7,15 @@ from collections.abc import Iterable
 import msgspec
 
 from memory_service.data_model import ChangeType, Receipt, RequestKey
-from memory_service.records.rules import replayed
+from memory_service.records.rules.requests import (
+    STATES,
+    answers_since,
+    kept_form,
+    of_item,
+    of_state,
+    replayed,
+    subjects,
+)
 from memory_service.records.sqlite.connection import Connection
 from memory_service.records.sqlite.erasure import NO_NAMESPACE, mark_erased
 from memory_service.records.sqlite.schema import key_of
@@ -26,8 +29,7 @@ _FIND_DESCRIPTION = (
     " UNION ALL"
     " SELECT description FROM state_history JOIN saved USING (key) WHERE uid = :uid AND version = :version"
 )
-# Subjects: what an answer tells of.
-_ITEM, _STATE, _AFTER_STATES = "item:", "state:", "state;"
+_AFTER_STATES = "state;"
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Receipt).decode
 
@@ -37,13 +39,9 @@ def keep_receipt(db: Connection, uid: int, request: RequestKey, receipt: Receipt
     if request.complete is not None:
         request.complete(receipt)
     now, answer = now_us(), receipt.answer
-    # A description would outlive its state here.
-    kept = msgspec.structs.replace(receipt, description="")
-    if answer is not None:
-        kept.answer = msgspec.structs.replace(answer, whole=b"", items=[], states=[])
     db.execute(
         "INSERT INTO requests (uid, id, digest, receipt, time_us) VALUES (?, ?, ?, ?, ?)",
-        (uid, request.id, request.digest, _encode(kept).decode(), now),
+        (uid, request.id, request.digest, _encode(kept_form(receipt)).decode(), now),
     )
     if answer is None:
         return
@@ -52,9 +50,9 @@ def keep_receipt(db: Connection, uid: int, request: RequestKey, receipt: Receipt
         (uid, request.id, answer.whole, now),
     )
     key = db.last_insert_rowid()
-    subjects = {*(_ITEM + item_id for item_id in answer.items), *(_STATE + name for name in answer.states)}
     db.executemany(
-        "INSERT INTO told_of (uid, subject, answer) VALUES (?, ?, ?)", [(uid, each, key) for each in subjects]
+        "INSERT INTO told_of (uid, subject, answer) VALUES (?, ?, ?)",
+        [(uid, subject, key) for subject in subjects(answer)],
     )
 
 
@@ -78,22 +76,22 @@ def find_receipt(db: Connection, uid: int, request: RequestKey) -> Receipt | Non
 
 def forget_told_of_item(db: Connection, uid: int, item_id: str) -> None:
     """Forget the answers that tell of an item, of which something is erased."""
-    _forget_told(db, uid, _ITEM + item_id)
+    _forget_told(db, uid, of_item(item_id))
 
 
 def forget_told_of_items(db: Connection, uid: int, item_ids: Iterable[str]) -> None:
     """Forget the answers that tell of any of these items."""
-    subjects = msgspec.json.encode([_ITEM + item_id for item_id in item_ids]).decode()
+    told = msgspec.json.encode([*map(of_item, item_ids)]).decode()
     db.execute(
         "DELETE FROM answers WHERE key IN (SELECT answer FROM told_of"
         " WHERE uid = ? AND subject IN (SELECT value FROM json_each(?)))",
-        (uid, subjects),
+        (uid, told),
     )
 
 
 def forget_told_of_state(db: Connection, uid: int, key: str) -> None:
     """Forget the answers that tell of a state, of which something is erased."""
-    _forget_told(db, uid, _STATE + key)
+    _forget_told(db, uid, of_state(key))
 
 
 def _forget_told(db: Connection, uid: int, subject: str) -> None:
@@ -108,7 +106,7 @@ def forget_told_of_states(db: Connection, uid: int) -> None:
     db.execute(
         "DELETE FROM answers WHERE key IN"
         " (SELECT answer FROM told_of WHERE uid = ? AND subject >= ? AND subject < ?)",
-        (uid, _STATE, _AFTER_STATES),
+        (uid, STATES, _AFTER_STATES),
     )
 
 
@@ -121,6 +119,6 @@ def forget_requests(db: Connection, before_us: int, history_before_us: int | Non
     """Forget requests, and answers also of the time before which no version of what they tell of is kept."""
     db.execute("DELETE FROM requests WHERE time_us < ?", (before_us,))
     before = db.total_changes()
-    db.execute("DELETE FROM answers WHERE time_us < ?", (max(before_us, history_before_us or 0),))
+    db.execute("DELETE FROM answers WHERE time_us < ?", (answers_since(before_us, history_before_us),))
     if db.total_changes() > before:
         mark_erased(db, NO_NAMESPACE)

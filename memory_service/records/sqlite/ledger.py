@@ -19,7 +19,7 @@ from memory_service.data_model import (
 )
 from memory_service.indexes.view import Entry
 from memory_service.records.effects import Effect
-from memory_service.records.sqlite.connection import Connection, Row
+from memory_service.records.sqlite.connection import Connection
 from memory_service.records.sqlite.erasure import mark_erased
 from memory_service.records.sqlite.kept_answers import find_receipt, keep_receipt
 from memory_service.records.sqlite.schema import key_of, vector_key
@@ -199,8 +199,3 @@ def finish(db: Connection, book: Book, request: RequestKey | None, outcome: Outc
         keep_receipt(db, book.uid, request, outcome.receipt)
     outcome.info = book.info()
     return outcome
-
-
-def expired(row: Row, at_us: int) -> bool:
-    """Whether a row, whose third column is its time of expiry, has ceased to exist."""
-    return row[2] is not None and row[2] <= at_us

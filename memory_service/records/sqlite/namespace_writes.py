@@ -10,7 +10,7 @@ from memory_service.data_model import (
 from memory_service.errors import NotFound
 from memory_service.records.sqlite.connection import Connection
 from memory_service.records.sqlite.history import forget_history, prune
-from memory_service.records.sqlite.item_writes import expire_item
+from memory_service.records.sqlite.item_writes import StoredItem, expire_item
 from memory_service.records.sqlite.kept_answers import forget_answers, forget_requests
 from memory_service.records.sqlite.ledger import Ledger, Outcome, earlier, finish
 from memory_service.records.sqlite.quarantine_writes import forget_expired, forget_held
@@ -81,10 +81,10 @@ def remove_expired(
         " JOIN namespaces n USING (uid) WHERE i.expire_us <= ? ORDER BY i.expire_us LIMIT ?",
         (at_us, limit),
     ).fetchall()
-    for name, item_id, *stored in items:
+    for name, item_id, *row in items:
         book = ledger.find_or_begin(db, name)
         outcome = outcomes.setdefault(name, Outcome(Receipt(0)))
-        outcome.effect.removed.append(expire_item(db, ledger, book, item_id, tuple(stored)))
+        outcome.effect.removed.append(expire_item(db, ledger, book, item_id, StoredItem(*row)))
         outcome.receipt.removed_count += 1
         reach("sweep.after_item")
     states = db.execute(

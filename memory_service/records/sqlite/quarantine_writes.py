@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from memory_service.data_model import HeldWrite, Receipt, RequestKey, WritesBy
 from memory_service.errors import NotFound
-from memory_service.records.rules import same_request
+from memory_service.records.rules.held import same_request
 from memory_service.records.sqlite.connection import Connection, Row
 from memory_service.records.sqlite.erasure import NO_NAMESPACE, mark_erased
 from memory_service.records.sqlite.ledger import Book, Ledger, Outcome, finish

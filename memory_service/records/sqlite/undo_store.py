@@ -7,6 +7,7 @@ from functools import partial
 
 from memory_service.data_model import Receipt, UndoStep, WritesBy
 from memory_service.records.base import UndoStore
+from memory_service.records.rules.undo import following
 from memory_service.records.sqlite import undo_writes
 from memory_service.records.sqlite.connection import Connection
 from memory_service.records.sqlite.ledger import Outcome
@@ -89,8 +90,9 @@ class SqliteUndoStore(StoreCore, UndoStore):
 def _would_undo_items(by: WritesBy, after: int, limit: int, at_us: int, uid: int, db: Connection) -> UndoStep:
     step, keys = UndoStep(), undo_writes.touched_items(db, uid, by, after, limit)
     for key in keys:
-        undo_writes.count(step, *undo_writes.plan_item(db, key, by, at_us))
-    step.following = keys[-1] & POSITION_MAX if len(keys) == limit else None
+        item_id, _, undone = undo_writes.plan_item(db, key, by, at_us)
+        undone.count(step, item_id)
+    step.following = following([key & POSITION_MAX for key in keys], limit)
     return step
 
 
@@ -99,6 +101,6 @@ def _would_undo_states(
 ) -> UndoStep:
     step, keys = UndoStep(), undo_writes.touched_states(db, uid, by, after, limit)
     for key in keys:
-        undo_writes.count(step, key, undo_writes.plan_state(db, uid, key, by, at_us)[1])
-    step.following = keys[-1] if len(keys) == limit else None
+        undo_writes.plan_state(db, uid, key, by, at_us)[1].count(step, key)
+    step.following = following(keys, limit)
     return step

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-import msgspec
 import numpy as np
 
-from memory_service.data_model import (
-    UNATTRIBUTED,
-    ChangeType,
-    Item,
-    ItemKind,
-    ItemWrite,
-    Provenance,
-    Receipt,
-    StateWrite,
-    UndoStep,
-    WritesBy,
-)
+from memory_service.data_model import ChangeType, Item, ItemKind, ItemWrite, Receipt, UndoStep, WritesBy
 from memory_service.indexes.view import Entry
+from memory_service.records.rules.history import Version, copied
+from memory_service.records.rules.undo import Action, Undone, following, undo_item, undo_state, write_again
 from memory_service.records.sqlite.connection import Connection, Row
-from memory_service.records.sqlite.erasure import mark_erased
-from memory_service.records.sqlite.item_writes import put_version, remove_item
+from memory_service.records.sqlite.item_writes import StoredItem, put_version, remove_item
 from memory_service.records.sqlite.kept_answers import forget_told_of_item, forget_told_of_state
 from memory_service.records.sqlite.ledger import Book, Ledger, Outcome, finish
-from memory_service.records.sqlite.rows import ITEM_COLUMNS, item_of, provenance_of
-from memory_service.records.sqlite.schema import POSITION_BITS, POSITION_MAX, key_of, vector_key
-from memory_service.records.sqlite.state_writes import put_state, remove_state
+from memory_service.records.sqlite.rows import ITEM_COLUMNS, STATE_COLUMNS, item_of, provenance_of, state_of
+from memory_service.records.sqlite.schema import POSITION_MAX, key_of
+from memory_service.records.sqlite.state_writes import StoredState, remove_state, write_over
 
 _IS_ONE = (
     "update_us >= :since AND coalesce(provenance ->> 'write_us', update_us) >= :since"
@@ -50,23 +35,9 @@ _REMOVALS = (
     "SELECT count(*) FROM removals WHERE key BETWEEN :first AND :last AND time_us >= :since"
     " AND (:writer IS NULL OR writer = :writer) AND (:credential IS NULL OR credential_id = :credential)"
 )
-_VERSION_COLUMNS = "revision, update_us, expire_us, provenance, content, facet ->> 'kind'"
-
-
-class _Action(enum.Enum):
-    REMOVE = 1
-    RESTORE = 2
-    LEAVE = 3
-
-
-@dataclass(slots=True)
-class _Plan:
-    """What becomes of one item or state; `version` is the one to bring back, `forgotten` others to forget."""
-
-    action: _Action
-    version: int = 0
-    unrestorable: bool = False
-    forgotten: Sequence[int] = ()
+_ITEM_VERSION = "revision, update_us, expire_us, provenance, content, facet ->> 'kind'"
+_STATE_VERSION = "version, update_us, expire_us, provenance, value"
+_KEPT_STATE = f"SELECT {STATE_COLUMNS.replace('revision', '0')} FROM state_history"
 
 
 def _values(by: WritesBy) -> dict[str, object]:
@@ -95,81 +66,40 @@ def count_removals(db: Connection, uid: int, by: WritesBy) -> int:
 # --- what becomes of each ---------------------------------------------------------------------
 
 
-def plan_item(db: Connection, key: int, by: WritesBy, at_us: int) -> tuple[str, _Plan]:
-    """Return the id of an item, and what becomes of it."""
-    item_id, *current = db.execute(
-        f"SELECT id, {_VERSION_COLUMNS} FROM items WHERE key = ?", (key,)
+def plan_item(db: Connection, key: int, by: WritesBy, at_us: int) -> tuple[str, StoredItem, Undone]:
+    """Return the id of an item, what there is of it, and what becomes of it."""
+    item_id, vector_key, *present = db.execute(
+        f"SELECT id, vector_revision, {_ITEM_VERSION} FROM items WHERE key = ?", (key,)
     ).fetchone()
     before = db.execute(
-        f"SELECT {_VERSION_COLUMNS} FROM item_history WHERE key = ? ORDER BY revision DESC", (key,)
-    ).fetchall()
-    versions = [_Version(*row) for row in (current, *before)]
-    return item_id, _plan(versions, by, at_us, first=key & POSITION_MAX)
+        f"SELECT {_ITEM_VERSION} FROM item_history WHERE key = ? ORDER BY revision DESC", (key,)
+    )
+    stored = StoredItem(key, present[0], present[2], vector_key)
+    versions = [_version(*row) for row in (present, *before)]
+    return item_id, stored, undo_item(versions, stored.position, by, at_us)
 
 
-@dataclass(slots=True)
-class _Version:
-    """What tells whose a version is; `number` is a revision, or a state's version."""
-
-    number: int
-    update_us: int
-    expire_us: int | None
-    provenance_json: str | None
-    content: str
-    kind: int | None = None
-
-    @property
-    def provenance(self) -> Provenance:
-        return provenance_of(self.provenance_json) or UNATTRIBUTED
-
-    @property
-    def origin(self) -> int:
-        """The number of the version, or of that which it is a copy of."""
-        return self.provenance.copy_of or self.number
+def _version(
+    number: int,
+    update_us: int,
+    expire_us: int | None,
+    provenance: str | None,
+    content: str,
+    kind: int | None = None,
+) -> Version:
+    return Version(number, update_us, expire_us, provenance_of(provenance), content, ItemKind(kind or 0))
 
 
-def _plan(versions: Sequence[_Version], by: WritesBy, at_us: int, first: int) -> _Plan:
-    """Return what becomes of what has these versions, the present one first; it began with `first`."""
-    present, *before = versions
-    theirs = [v for v in before if by.has(v.provenance, v.update_us)]
-    if not by.has(present.provenance, present.update_us):
-        # Somebody has written over it since. What they took over of it cannot be told from their own.
-        kept = any(version.content == present.content for version in theirs)
-        return _Plan(_Action.LEAVE, unrestorable=kept, forgotten=[v.number for v in theirs])
-    wanted = next((v for v in before if not by.has(v.provenance, v.update_us)), None)
-    if wanted is None:
-        if versions[-1].origin == first:
-            return _Plan(_Action.REMOVE)
-        return _Plan(_Action.LEAVE, unrestorable=True, forgotten=[v.number for v in theirs])
-    if wanted.kind == ItemKind.DOCUMENT:
-        # The fragments of that version were deleted when it was replaced.
-        return _Plan(_Action.REMOVE, unrestorable=True)
-    if wanted.expire_us is not None and wanted.expire_us <= at_us:
-        return _Plan(_Action.REMOVE)
-    return _Plan(_Action.RESTORE, wanted.number, forgotten=[v.number for v in theirs])
-
-
-def plan_state(db: Connection, uid: int, key: str, by: WritesBy, at_us: int) -> tuple[int, _Plan]:
-    """Return the present version of a state, and what becomes of it."""
-    columns = "version, update_us, expire_us, provenance, value"
+def plan_state(db: Connection, uid: int, key: str, by: WritesBy, at_us: int) -> tuple[StoredState, Undone]:
+    """Return what there is of a state, and what becomes of it."""
     of = "WHERE uid = ? AND key = ?"
-    current = db.execute(f"SELECT {columns}, create_us FROM states {of}", (uid, key)).fetchone()
-    before = db.execute(
-        f"SELECT {columns} FROM state_history {of} ORDER BY version DESC", (uid, key)
-    ).fetchall()
-    versions = [_Version(*row) for row in (current[:5], *before)]
-    # A state's first version is of the time that the state was created.
-    last = versions[-1]
-    first = last.origin if last.update_us == current[5] else 0
-    return current[0], _plan(versions, by, at_us, first)
-
-
-def count(step: UndoStep, name: str, plan: _Plan) -> None:
-    """Count what becomes of one."""
-    step.removed_count += plan.action is _Action.REMOVE
-    step.restored_count += plan.action is _Action.RESTORE
-    if plan.unrestorable:
-        step.unrestorable.append(name)
+    create_us, description, *present = db.execute(
+        f"SELECT create_us, description, {_STATE_VERSION} FROM states {of}", (uid, key)
+    ).fetchone()
+    before = db.execute(f"SELECT {_STATE_VERSION} FROM state_history {of} ORDER BY version DESC", (uid, key))
+    versions = [_version(*row) for row in (present, *before)]
+    stored = StoredState(present[0], create_us, present[2], description)
+    return stored, undo_state(versions, create_us, by, at_us)
 
 
 # --- doing it ---------------------------------------------------------------------------------
@@ -182,57 +112,44 @@ def undo_items(
     step, outcome = UndoStep(), Outcome(Receipt(0))
     keys = touched_items(db, book.uid, by, after, limit)
     for key in keys:
-        item_id, plan = plan_item(db, key, by, at_us)
-        count(step, item_id, plan)
-        if plan.action is _Action.REMOVE:
-            stored = _stored(db, key)
+        item_id, stored, undone = plan_item(db, key, by, at_us)
+        undone.count(step, item_id)
+        if undone.action is Action.REMOVE:
             removed = remove_item(db, ledger, book, item_id, stored, ChangeType.ITEM_DELETED)
             outcome.effect.removed.append(removed)
             continue
         forget_told_of_item(db, book.uid, item_id)
-        if plan.action is _Action.RESTORE:
-            outcome.effect.replaced.append((_restore(db, ledger, book, key, plan.version), False))
-        _forget(db, key, plan.forgotten)
-    step.following = keys[-1] & POSITION_MAX if len(keys) == limit else None
+        if undone.action is Action.RESTORE:
+            outcome.effect.replaced.append((_restore(db, ledger, book, stored, undone.restored), False))
+        ledger.erase(db, book)
+        db.executemany(
+            "DELETE FROM item_history WHERE key = ? AND revision = ?",
+            [(key, revision) for revision in undone.forgotten],
+        )
+    step.following = following([key & POSITION_MAX for key in keys], limit)
     return step, finish(db, book, None, outcome)
 
 
-def _stored(db: Connection, key: int) -> Row:
-    row: Row = db.execute(
-        "SELECT key, revision, expire_us, vector_revision FROM items WHERE key = ?", (key,)
-    ).fetchone()
-    return row
-
-
-def _restore(db: Connection, ledger: Ledger, book: Book, key: int, revision: int) -> Entry:
-    """Write a version that was kept over the present one, and forget the ones in between."""
+def _restore(db: Connection, ledger: Ledger, book: Book, stored: StoredItem, revision: int) -> Entry:
+    """Write a version that was kept over the present one."""
     columns = ", ".join(
         "i.id" if name == "id" else f"h.{name}" for name in map(str.strip, ITEM_COLUMNS.split(","))
     )
     row = db.execute(
         f"SELECT {columns}, h.embedding, h.terms FROM item_history h JOIN items i USING (key)"
         " WHERE h.key = ? AND h.revision = ?",
-        (key, revision),
+        (stored.key, revision),
     ).fetchone()
     *columns_of_item, packed = row
     item: Item = item_of(tuple(columns_of_item), book.no_vector_key)
     if item.embedding is not None:
         item.embedding = np.array(item.embedding)
-    before = item.provenance or UNATTRIBUTED
-    item.provenance = msgspec.structs.replace(before, copy_of=before.copy_of or revision)
+    item.provenance = copied(item.provenance, revision)
     write = ItemWrite(item, "")
     # Of another model, or not embedded by then: it waits for a vector.
-    waits = row[10] < vector_key(book.vector_epoch, 0)
-    put_version(db, ledger, book, write, packed, _stored(db, key), waits)
-    _forget(db, key, [revision])
+    waits = row[10] < book.no_vector_key
+    put_version(db, ledger, book, write, packed, stored, waits)
     return book.entry(write, packed)
-
-
-def _forget(db: Connection, key: int, revisions: Sequence[int]) -> None:
-    mark_erased(db, key >> POSITION_BITS)
-    db.executemany(
-        "DELETE FROM item_history WHERE key = ? AND revision = ?", [(key, revision) for revision in revisions]
-    )
 
 
 def undo_states(
@@ -242,35 +159,20 @@ def undo_states(
     step = UndoStep()
     keys = touched_states(db, book.uid, by, after, limit)
     for key in keys:
-        present, plan = plan_state(db, book.uid, key, by, at_us)
-        count(step, key, plan)
-        if plan.action is _Action.REMOVE:
-            remove_state(db, ledger, book, key, present, ChangeType.STATE_DELETED)
+        present, undone = plan_state(db, book.uid, key, by, at_us)
+        undone.count(step, key)
+        if undone.action is Action.REMOVE:
+            remove_state(db, ledger, book, key, present.version, ChangeType.STATE_DELETED)
             continue
         forget_told_of_state(db, book.uid, key)
-        forgotten = list(plan.forgotten)
-        if plan.action is _Action.RESTORE:
-            _restore_state(db, ledger, book, key, plan.version)
-            forgotten += [plan.version, present]
+        which = "WHERE uid = ? AND key = ? AND version = ?"
+        if undone.action is Action.RESTORE:
+            row = db.execute(f"{_KEPT_STATE} {which}", (book.uid, key, undone.restored)).fetchone()
+            write_over(db, ledger, book, write_again(state_of(row)), present)
         ledger.erase(db, book)
         db.executemany(
-            "DELETE FROM state_history WHERE uid = ? AND key = ? AND version = ?",
-            [(book.uid, key, version) for version in forgotten],
+            f"DELETE FROM state_history {which}",
+            [(book.uid, key, version) for version in undone.forgotten],
         )
-    step.following = keys[-1] if len(keys) == limit else None
+    step.following = following(keys, limit)
     return step, finish(db, book, None, Outcome(Receipt(0)))
-
-
-def _restore_state(db: Connection, ledger: Ledger, book: Book, key: str, version: int) -> None:
-    """Save a value that was kept over the present one."""
-    update_us, expire_us, description, value, stored = db.execute(
-        "SELECT update_us, expire_us, description, value, provenance FROM state_history"
-        " WHERE uid = ? AND key = ? AND version = ?",
-        (book.uid, key, version),
-    ).fetchone()
-    before = provenance_of(stored) or UNATTRIBUTED
-    provenance = msgspec.structs.replace(before, copy_of=before.copy_of or version)
-    write = StateWrite(key, value.encode(), update_us, description, expire_us, provenance=provenance)
-    # Whatever is there is live for a write of a time before its end.
-    db.execute("UPDATE states SET expire_us = NULL WHERE uid = ? AND key = ?", (book.uid, key))
-    put_state(db, ledger, book, write)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from memory_service.data_model import Receipt, VectorFill
 from memory_service.errors import NotFound
 from memory_service.records.effects import Effect
-from memory_service.records.rules import check_fills, check_move
+from memory_service.records.rules.vectors import check_fills, check_move
 from memory_service.records.sqlite.connection import Connection, Row
 from memory_service.records.sqlite.ledger import Ledger, Outcome
 from memory_service.records.sqlite.rows import ITEM_COLUMNS, vector_bytes

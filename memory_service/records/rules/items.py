@@ -1,0 +1,89 @@
+"""Which writes of items are applied, and to what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from memory_service.data_model import ChangeType, ItemKind, ItemWrite, OnDuplicate, Since
+from memory_service.errors import AlreadyExists, Conflict, NotFound
+from memory_service.records.rules.presence import Found, live
+from memory_service.records.rules.vectors import VectorRule
+
+_OF_ITEMS = frozenset(
+    (ChangeType.ITEM_ADDED, ChangeType.ITEM_UPDATED, ChangeType.ITEM_DELETED, ChangeType.ITEM_EXPIRED)
+)
+
+
+class FoundItem(Found, Protocol):
+    """What is found of an item."""
+
+    @property
+    def revision(self) -> int: ...
+
+
+I = TypeVar("I", bound=FoundItem)  # noqa: E741 - an item
+
+
+def check_unchanged(
+    since: Since, revision: int, changes: Iterable[tuple[ChangeType, str, ItemKind | None]]
+) -> None:
+    """Refuse a write where one of the changes since a revision counts; the namespace is at `revision`.
+
+    Each has its type, its subject, and the kind of an item that is still there. Raises Conflict.
+    """
+    if revision < since.revision or any(_counts(since, *change) for change in changes):
+        raise Conflict.changed_since(since.revision, revision)
+
+
+def _counts(since: Since, change: ChangeType, subject: str, kind: ItemKind | None) -> bool:
+    if change not in _OF_ITEMS:
+        return change is ChangeType.RESET
+    if kind is None:
+        return subject in since.ids or (since.removals and bool(since.kinds))
+    return subject in since.ids or kind in since.kinds
+
+
+def choose(
+    namespace: str,
+    writes: Sequence[ItemWrite],
+    find: Callable[[ItemWrite], I | None],
+    on_duplicate: OnDuplicate,
+    rule: VectorRule,
+) -> list[tuple[int, I | None, bool]]:
+    """Return the places of the writes to apply, each with what is found and whether it waits for a vector.
+
+    `find` returns what there is of the item of a write, expired or not. Raises Conflict, AlreadyExists, and
+    what `VectorRule.take` does.
+    """
+    chosen: list[tuple[int, I | None, bool]] = []
+    seen: set[str] = set()
+    for at, write in enumerate(writes):
+        item_id = write.item.id
+        found = find(write)
+        present = None if found is None else live(found, write.item.update_us)
+        if write.expected_revision is not None:
+            _check_revision(item_id, write.expected_revision, present)
+        exists = item_id in seen or present is not None
+        if exists and on_duplicate is OnDuplicate.FAIL:
+            raise AlreadyExists(namespace, item_id)
+        if not exists or on_duplicate is OnDuplicate.REPLACE:
+            seen.add(item_id)
+            chosen.append((at, found, rule.take(write)))
+    return chosen
+
+
+def present_item(namespace: str, item_id: str, found: I | None, at_us: int, expected: int | None) -> I:
+    """Return the item that a write has to find. Raises NotFound and Conflict."""
+    present = live(found, at_us)
+    if present is None:
+        raise NotFound.item(namespace, item_id)
+    if expected is not None:
+        _check_revision(item_id, expected, present)
+    return present
+
+
+def _check_revision(item_id: str, expected: int, present: FoundItem | None) -> None:
+    revision = 0 if present is None else present.revision
+    if expected != revision:
+        raise Conflict.revision(item_id, expected, revision)

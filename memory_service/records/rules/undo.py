@@ -1,0 +1,91 @@
+"""What an undo does with an item or a state."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from memory_service.data_model import ItemKind, StateEntry, StateWrite, UndoStep, WritesBy
+from memory_service.records.rules.history import Version, copied
+
+K = TypeVar("K", int, str)
+
+
+class Action(enum.Enum):
+    """What becomes of an item or a state."""
+
+    REMOVE = 1
+    RESTORE = 2
+    LEAVE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What becomes of one item or state.
+
+    `restored` is the number of the version that comes back; 0: none does. `forgotten` are those of the kept
+    versions that are kept no more, that one among them; of what is removed, all are.
+    """
+
+    action: Action
+    restored: int = 0
+    unrestorable: bool = False
+    forgotten: Sequence[int] = ()
+
+    def count(self, step: UndoStep, name: str) -> None:
+        """Count what becomes of one, an item's id or a state's key."""
+        step.removed_count += self.action is Action.REMOVE
+        step.restored_count += self.action is Action.RESTORE
+        if self.unrestorable:
+            step.unrestorable.append(name)
+
+
+def undo_item(versions: Sequence[Version], position: int, by: WritesBy, at_us: int) -> Undone:
+    """Return what becomes of the item at a position that has these versions, the present one first."""
+    return _undo(versions, by, at_us, began=versions[-1].origin == position)
+
+
+def undo_state(versions: Sequence[Version], create_us: int, by: WritesBy, at_us: int) -> Undone:
+    """Return what becomes of a state that has these versions, the present one first."""
+    # A state's first version is of the time that the state was created.
+    return _undo(versions, by, at_us, began=versions[-1].update_us == create_us)
+
+
+def _undo(versions: Sequence[Version], by: WritesBy, at_us: int, *, began: bool) -> Undone:
+    """`began`: it began with the oldest of these versions."""
+    present, *before = versions
+    theirs = [version.number for version in before if version.of(by)]
+    if not present.of(by):
+        # Somebody has written over it since. What they took over of it cannot be told from their own.
+        kept = any(version.content == present.content for version in before if version.of(by))
+        return Undone(Action.LEAVE, unrestorable=kept, forgotten=theirs)
+    wanted = next((version for version in before if not version.of(by)), None)
+    if wanted is None:
+        if began:
+            return Undone(Action.REMOVE)
+        return Undone(Action.LEAVE, unrestorable=True, forgotten=theirs)
+    if wanted.kind is ItemKind.DOCUMENT:
+        # The fragments of that version were deleted when it was replaced.
+        return Undone(Action.REMOVE, unrestorable=True)
+    if wanted.expire_us is not None and wanted.expire_us <= at_us:
+        return Undone(Action.REMOVE)
+    return Undone(Action.RESTORE, wanted.number, forgotten=[*theirs, wanted.number])
+
+
+def write_again(version: StateEntry) -> StateWrite:
+    """Return the write that brings back a version of a state that was kept, with its time and provenance."""
+    return StateWrite(
+        version.key,
+        version.value_json,
+        version.update_us,
+        version.description,
+        version.expire_us,
+        provenance=copied(version.provenance, version.version),
+    )
+
+
+def following(done: Sequence[K], limit: int) -> K | None:
+    """Return after which position or key an undo goes on; None: there was no more than this."""
+    return done[-1] if len(done) == limit else None

@@ -1,0 +1,69 @@
+"""Which vectors a namespace takes, and when it gives up those that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memory_service.data_model import CLIENT_MODEL, ItemWrite, NamespaceInfo, VectorFill
+from memory_service.errors import InvalidArgument
+from memory_service.records.base import ModelMismatch
+
+
+class VectorRule:
+    """What vectors a namespace takes; the first one that it has, or waits for, sets it.
+
+    Use one per write, then keep its result.
+    """
+
+    def __init__(self, dimension: int, model: str) -> None:
+        self.dimension = dimension
+        self.model = model
+
+    def take(self, write: ItemWrite) -> bool:
+        """Check the vector of a write; return whether the item waits for one instead.
+
+        Raises InvalidArgument or ModelMismatch.
+        """
+        vector = write.item.embedding
+        if vector is None:
+            return self._waits(write)
+        # The model first: then its writer can do without the vector, which no client has sent.
+        if self.model and write.model not in (self.model, CLIENT_MODEL):
+            raise ModelMismatch(self.model)
+        if self.dimension and len(vector) != self.dimension:
+            raise InvalidArgument.dimension("item.embedding", self.dimension, len(vector))
+        self.dimension, self.model = len(vector), self.model or write.model
+        return False
+
+    def _waits(self, write: ItemWrite) -> bool:
+        if not write.model or write.keep_vector:
+            return False
+        if not self.model:
+            self.dimension, self.model = write.dimension, write.model
+        fits = not write.dimension or self.dimension in (0, write.dimension)
+        return write.model == self.model and fits
+
+
+def check_move(info: NamespaceInfo, model: str, dimension: int, replace_client_vectors: bool) -> bool:
+    """Whether the vectors of a namespace are not of this model yet. Raises ModelMismatch."""
+    if info.model == model and (not dimension or info.dimension in (0, dimension)):
+        return False
+    if info.model == CLIENT_MODEL and not replace_client_vectors:
+        raise ModelMismatch(CLIENT_MODEL)
+    return True
+
+
+def check_fills(info: NamespaceInfo, model: str, fills: Sequence[VectorFill]) -> int:
+    """Return the dimension that a namespace has with these vectors.
+
+    Raises ModelMismatch or InvalidArgument.
+    """
+    if info.model != model:
+        raise ModelMismatch(info.model)
+    dimension = info.dimension
+    for fill in fills:
+        if fill.vector is not None:
+            dimension = dimension or len(fill.vector)
+            if len(fill.vector) != dimension:
+                raise InvalidArgument.dimension("vector", dimension, len(fill.vector))
+    return dimension
