@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -18,17 +19,15 @@ class ItemVersion:
 
     item: Item
     vector: np.ndarray | None
-    epoch: int
-    waits: bool
+    vector_key: int
     search_text: str
     speaker: str
-    replaced_us: int
 
-    def write(self, epoch: int) -> ItemWrite:
-        """Return the write that brings it back."""
+    def write(self, no_vector_key: int) -> ItemWrite:
+        """Return the write that brings it back; vectors of keys below that one are given up."""
         item = msgspec.structs.replace(
             self.item,
-            embedding=self.vector if self.epoch == epoch else None,
+            embedding=self.vector if self.vector_key > no_vector_key else None,
             provenance=copied(self.item.provenance, self.item.revision),
             wire=None,
             framed=None,
@@ -36,12 +35,32 @@ class ItemVersion:
         return ItemWrite(item, self.search_text, speaker=self.speaker)
 
 
-@dataclass(slots=True)
-class StateVersion:
-    """A version of a state."""
+R = TypeVar("R")
 
-    entry: StateEntry
-    replaced_us: int
+
+class Versions(dict[str, list[tuple[int, Version, R]]]):
+    """Versions that were replaced, oldest first, by ids or keys; each after the time of that."""
+
+    def keep(self, name: str, replaced_us: int, version: Version, record: R) -> None:
+        """Keep a version."""
+        self.setdefault(name, []).append((replaced_us, version, record))
+
+    def before(self, name: str) -> list[Version]:
+        """Return the versions before the present one, newest first."""
+        return [version for _, version, _ in reversed(self.get(name, ()))]
+
+    def find(self, name: str, number: int) -> R:
+        """Return a version that is kept."""
+        return next(record for _, version, record in self[name] if version.number == number)
+
+    def forget(self, name: str, numbers: Sequence[int]) -> None:
+        """Forget these versions."""
+        self[name] = [kept for kept in self.get(name, ()) if kept[1].number not in numbers]
+
+    def prune(self, before_us: int) -> None:
+        """Forget what was replaced before a time."""
+        for name, versions in list(self.items()):
+            self[name] = [kept for kept in versions if kept[0] >= before_us]
 
 
 def _of_item(item: Item) -> Version:
@@ -54,24 +73,34 @@ def _of_state(entry: StateEntry) -> Version:
 
 @dataclass
 class History:
-    """The versions that were replaced in a namespace, oldest first, and who deleted, or let expire, when."""
+    """The versions that were replaced in a namespace, and who deleted, or let expire, when."""
 
     texts: dict[str, tuple[str, str]] = field(default_factory=dict)
-    items: dict[str, list[ItemVersion]] = field(default_factory=dict)
-    states: dict[str, list[StateVersion]] = field(default_factory=dict)
+    items: Versions[ItemVersion] = field(default_factory=Versions)
+    states: Versions[StateEntry] = field(default_factory=Versions)
     removals: list[Removal] = field(default_factory=list)
 
-    def keep(
-        self, item: Item, vector: np.ndarray | None, epoch: int, replaced_us: int, *, waits: bool
-    ) -> None:
+    def keep(self, item: Item, vector: np.ndarray | None, vector_key: int, replaced_us: int) -> None:
         """Keep a version of an item."""
-        text, speaker = self.texts[item.id]
-        version = ItemVersion(item, vector, epoch, waits, text, speaker, replaced_us)
-        self.items.setdefault(item.id, []).append(version)
+        version = ItemVersion(item, vector, vector_key, *self.texts[item.id])
+        self.items.keep(item.id, replaced_us, _of_item(item), version)
 
     def keep_state(self, entry: StateEntry, replaced_us: int) -> None:
         """Keep a version of a state."""
-        self.states.setdefault(entry.key, []).append(StateVersion(entry, replaced_us))
+        self.states.keep(entry.key, replaced_us, _of_state(entry), entry)
+
+    def of_item(self, item: Item) -> list[Version]:
+        """Return the versions of an item, the present one first."""
+        return [_of_item(item), *self.items.before(item.id)]
+
+    def of_state(self, entry: StateEntry) -> list[Version]:
+        """Return the versions of a state, the present one first."""
+        return [_of_state(entry), *self.states.before(entry.key)]
+
+    def description(self, revision: int, present: Iterable[StateEntry]) -> str:
+        """Return the description of the state that a revision saved; "" where that is not kept."""
+        kept = (entry for versions in self.states.values() for _, _, entry in versions)
+        return next((entry.description for entry in (*present, *kept) if entry.revision == revision), "")
 
     def forget(self, item_id: str) -> None:
         """Forget all of an item."""
@@ -80,10 +109,8 @@ class History:
 
     def prune(self, before_us: int) -> None:
         """Forget what was replaced or deleted before a time."""
-        for item_id, items in list(self.items.items()):
-            self.items[item_id] = [v for v in items if v.replaced_us >= before_us]
-        for key, states in list(self.states.items()):
-            self.states[key] = [v for v in states if v.replaced_us >= before_us]
+        self.items.prune(before_us)
+        self.states.prune(before_us)
         self.removals = [removal for removal in self.removals if removal.time_us >= before_us]
 
     def note(self, removal: Removal | None) -> None:
@@ -94,39 +121,3 @@ class History:
     def count_removals(self, by: WritesBy) -> int:
         """Return how often somebody deleted something, or let it expire."""
         return sum(removal.of(by) for removal in self.removals)
-
-    # --- items --------------------------------------------------------------------------------
-
-    def versions(self, item: Item) -> list[Version]:
-        """Return the versions of an item, the present one first."""
-        return [_of_item(item), *(_of_item(kept.item) for kept in reversed(self.items.get(item.id, ())))]
-
-    def version(self, item_id: str, revision: int) -> ItemVersion:
-        """Return a version of an item that is kept."""
-        return next(kept for kept in self.items[item_id] if kept.item.revision == revision)
-
-    def forget_versions(self, item_id: str, revisions: Sequence[int]) -> None:
-        """Forget these versions of an item."""
-        kept = self.items.get(item_id, ())
-        self.items[item_id] = [version for version in kept if version.item.revision not in revisions]
-
-    # --- states -------------------------------------------------------------------------------
-
-    def state_versions(self, entry: StateEntry) -> list[Version]:
-        """Return the versions of a state, the present one first."""
-        kept = reversed(self.states.get(entry.key, ()))
-        return [_of_state(entry), *(_of_state(version.entry) for version in kept)]
-
-    def state_version(self, key: str, version: int) -> StateEntry:
-        """Return a version of a state that is kept."""
-        return next(kept.entry for kept in self.states[key] if kept.entry.version == version)
-
-    def description(self, revision: int, present: Iterable[StateEntry]) -> str:
-        """Return the description of the state that a revision saved; "" where that is not kept."""
-        kept = (version.entry for versions in self.states.values() for version in versions)
-        return next((entry.description for entry in (*present, *kept) if entry.revision == revision), "")
-
-    def forget_state_versions(self, key: str, versions: Sequence[int]) -> None:
-        """Forget these versions of a state."""
-        kept = self.states.get(key, ())
-        self.states[key] = [version for version in kept if version.entry.version not in versions]

@@ -66,8 +66,8 @@ from memory_service.records.rules.states import (
     saved,
     saved_again,
 )
-from memory_service.records.rules.undo import Action, Undone, following, undo_item, undo_state, write_again
-from memory_service.records.rules.vectors import VectorRule, check_fills, check_move
+from memory_service.records.rules.undo import Action, Undone, step_of, undo_item, undo_state, write_again
+from memory_service.records.rules.vectors import VectorRule, check_fills, check_move, vector_key, written_key
 from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.clock import now_us
 from memory_service.store import Store
@@ -265,14 +265,14 @@ class InMemoryStore(Store):
         """Keep what is about to be replaced, or forget the answers that tell of it; False: it has expired."""
         becomes = before(stored, write.item.update_us, keeps_history=self._keeps_history)
         if becomes is Before.KEEP:
-            waits = stored.id in found.pending
-            found.history.keep(
-                stored,
-                found.vectors.get(stored.id),
+            vector = found.vectors.get(stored.id)
+            its_key = written_key(
                 found.vector_epoch,
-                write.item.update_us,
-                waits=waits,
+                stored.revision,
+                waits=stored.id in found.pending,
+                embedded=vector is not None,
             )
+            found.history.keep(stored, vector, its_key, write.item.update_us)
         elif becomes is Before.FORGET:
             found.requests.forget_told_of(of_item(stored.id))
         return becomes is not Before.EXPIRE
@@ -306,7 +306,7 @@ class InMemoryStore(Store):
         found.view.remove([item.position])
 
     def _expire(self, found: _Namespace, item: Item) -> None:
-        found.history.note(cut_short(found.history.versions(item)))
+        found.history.note(cut_short(found.history.of_item(item)))
         self._remove(found, item, ChangeType.ITEM_EXPIRED)
 
     async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
@@ -370,7 +370,7 @@ class InMemoryStore(Store):
         if not present:
             return {}
         history = self._namespaces[namespace].history
-        kept = [version.item for item_id in present for version in history.items.get(item_id, ())]
+        kept = [version.item for item_id in present for _, _, version in history.items.get(item_id, ())]
         every = {(item.id, item.revision): item for item in (*kept, *present.values())}
         return {version: every[version] for version in versions if version in every}
 
@@ -483,7 +483,7 @@ class InMemoryStore(Store):
         found.log(kind, key)
 
     def _expire_state(self, found: _Namespace, key: str) -> None:
-        found.history.note(cut_short(found.history.state_versions(found.states[key])))
+        found.history.note(cut_short(found.history.of_state(found.states[key])))
         self._remove_state(found, key, ChangeType.STATE_EXPIRED)
 
     async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
@@ -595,24 +595,24 @@ class InMemoryStore(Store):
         dry_run: bool,
         by: Caller = ANYBODY,
     ) -> UndoStep:
-        found, step = self._namespaces.get(namespace), UndoStep()
+        found = self._namespaces.get(namespace)
         if found is None:
-            return step
+            return UndoStep()
         items = sorted(found.items.values(), key=lambda item: item.position)
         touched = [
             item
             for item in items
-            if item.position > after_position and _touched(found.history.versions(item), whose)
+            if item.position > after_position and _touched(found.history.of_item(item), whose)
         ][:limit]
-        for item in touched:
-            undone = undo_item(found.history.versions(item), item.position, whose, now_us())
-            undone.count(step, item.id)
-            if not dry_run:
-                self._undo_item(found, item, undone)
-        step.following = following([item.position for item in touched], limit)
+        undone = {
+            item.id: undo_item(found.history.of_item(item), item.position, whose, now_us())
+            for item in touched
+        }
+        for item in () if dry_run else touched:
+            self._undo_item(found, item, undone[item.id])
         if not dry_run:
             self._signal.fire(namespace)
-        return step
+        return step_of(undone, [item.position for item in touched], limit)
 
     def _undo_item(self, found: _Namespace, item: Item, undone: Undone) -> None:
         if undone.action is Action.REMOVE:
@@ -620,10 +620,11 @@ class InMemoryStore(Store):
             return
         found.requests.forget_told_of(of_item(item.id))
         if undone.action is Action.RESTORE:
-            version = found.history.version(item.id, undone.restored)
-            waits = version.waits or version.epoch < found.vector_epoch
-            self._replace(found, version.write(found.vector_epoch), item, waits)
-        found.history.forget_versions(item.id, undone.forgotten)
+            version = found.history.items.find(item.id, undone.restored)
+            none = vector_key(found.vector_epoch, 0)
+            # Of another model, or not embedded by then: it waits for a vector.
+            self._replace(found, version.write(none), item, version.vector_key < none)
+        found.history.items.forget(item.id, undone.forgotten)
 
     async def undo_states(
         self,
@@ -635,26 +636,24 @@ class InMemoryStore(Store):
         dry_run: bool,
         by: Caller = ANYBODY,
     ) -> UndoStep:
-        found, step = self._namespaces.get(namespace), UndoStep()
+        found = self._namespaces.get(namespace)
         if found is None:
-            return step
+            return UndoStep()
         entries = sorted(found.states.values(), key=lambda entry: entry.key.encode())
         touched = [
             entry
             for entry in entries
-            if entry.key.encode() > after_key.encode()
-            and _touched(found.history.state_versions(entry), whose)
+            if entry.key.encode() > after_key.encode() and _touched(found.history.of_state(entry), whose)
         ][:limit]
-        for entry in touched:
-            versions = found.history.state_versions(entry)
-            undone = undo_state(versions, entry.create_us, whose, now_us())
-            undone.count(step, entry.key)
-            if not dry_run:
-                self._undo_state(found, entry, undone)
-        step.following = following([entry.key for entry in touched], limit)
+        undone = {
+            entry.key: undo_state(found.history.of_state(entry), entry.create_us, whose, now_us())
+            for entry in touched
+        }
+        for entry in () if dry_run else touched:
+            self._undo_state(found, entry, undone[entry.key])
         if not dry_run:
             self._signal.fire(namespace)
-        return step
+        return step_of(undone, list(undone), limit)
 
     def _undo_state(self, found: _Namespace, entry: StateEntry, undone: Undone) -> None:
         if undone.action is Action.REMOVE:
@@ -662,9 +661,9 @@ class InMemoryStore(Store):
             return
         found.requests.forget_told_of(of_state(entry.key))
         if undone.action is Action.RESTORE:
-            version = found.history.state_version(entry.key, undone.restored)
+            version = found.history.states.find(entry.key, undone.restored)
             self._write_over(found, write_again(version), entry)
-        found.history.forget_state_versions(entry.key, undone.forgotten)
+        found.history.states.forget(entry.key, undone.forgotten)
 
     async def count_removals(self, namespace: str, whose: WritesBy) -> int:
         found = self._namespaces.get(namespace)

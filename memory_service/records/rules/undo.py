@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -33,13 +33,6 @@ class Undone:
     restored: int = 0
     unrestorable: bool = False
     forgotten: Sequence[int] = ()
-
-    def count(self, step: UndoStep, name: str) -> None:
-        """Count what becomes of one, an item's id or a state's key."""
-        step.removed_count += self.action is Action.REMOVE
-        step.restored_count += self.action is Action.RESTORE
-        if self.unrestorable:
-            step.unrestorable.append(name)
 
 
 def undo_item(versions: Sequence[Version], position: int, by: WritesBy, at_us: int) -> Undone:
@@ -86,6 +79,15 @@ def write_again(version: StateEntry) -> StateWrite:
     )
 
 
-def following(done: Sequence[K], limit: int) -> K | None:
-    """Return after which position or key an undo goes on; None: there was no more than this."""
-    return done[-1] if len(done) == limit else None
+def step_of(undone: Mapping[str, Undone], places: Sequence[K], limit: int) -> UndoStep:
+    """Return what an undo tells of up to `limit` items by their ids, or states by their keys.
+
+    `places` are their positions, or again their keys: the undo goes on after the last, if there may be more.
+    """
+    step = UndoStep(following=places[-1] if len(places) == limit else None)
+    for name, each in undone.items():
+        step.removed_count += each.action is Action.REMOVE
+        step.restored_count += each.action is Action.RESTORE
+        if each.unrestorable:
+            step.unrestorable.append(name)
+    return step

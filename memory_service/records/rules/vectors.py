@@ -8,6 +8,25 @@ from memory_service.data_model import CLIENT_MODEL, ItemWrite, NamespaceInfo, Ve
 from memory_service.errors import InvalidArgument
 from memory_service.records.base import ModelMismatch
 
+REVISION_BITS = 36
+PENDING = -1
+"""The key of a vector that an item waits for. See `vector_key`."""
+
+
+def vector_key(epoch: int, revision: int) -> int:
+    """Return the key of a vector: never used for another vector of the namespace.
+
+    `epoch` is the namespace's when the vector was written, `revision` that of the item whose text it was
+    made of. With revision 0 it says that there is no vector, and that none is waited for. A key below
+    that of the namespace's present epoch says that the item is pending, and so does PENDING.
+    """
+    return epoch << REVISION_BITS | revision
+
+
+def written_key(epoch: int, revision: int, *, waits: bool, embedded: bool) -> int:
+    """Return the key of the vector that an item is written with at a revision, or waits for."""
+    return PENDING if waits else vector_key(epoch, revision if embedded else 0)
+
 
 class VectorRule:
     """What vectors a namespace takes; the first one that it has, or waits for, sets it.

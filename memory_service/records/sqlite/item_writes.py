@@ -10,6 +10,7 @@ import msgspec
 
 from memory_service.data_model import (
     ChangeType,
+    Item,
     ItemKind,
     ItemWrite,
     OnDuplicate,
@@ -22,7 +23,7 @@ from memory_service.records.effects import Effect
 from memory_service.records.rules.items import check_unchanged, choose, present_item
 from memory_service.records.rules.presence import Before, before
 from memory_service.records.rules.states import choose_states
-from memory_service.records.rules.vectors import VectorRule
+from memory_service.records.rules.vectors import VectorRule, written_key
 from memory_service.records.sqlite.connection import Connection, Row
 from memory_service.records.sqlite.history import (
     end_of_item,
@@ -43,7 +44,7 @@ from memory_service.records.sqlite.rows import (
     item_row,
     item_update_row,
 )
-from memory_service.records.sqlite.schema import PENDING, POSITION_MAX, key_of, vector_key
+from memory_service.records.sqlite.schema import POSITION_MAX, key_of
 from memory_service.records.sqlite.state_writes import put_state, stored_state
 from memory_service.runtime.caller import Caller
 
@@ -194,7 +195,7 @@ def _put(
         return
     item = write.item
     item.revision = item.position = ledger.change(db, book, ChangeType.ITEM_ADDED, item.id)
-    its_key = _vector_key(book, write, waits)
+    its_key = _vector_key(book, item, waits)
     db.execute(INSERT_ITEM, item_row(book.uid, write, terms, its_key))
     book.item_count += 1
     book.count_vector(its_key, 1)
@@ -211,10 +212,8 @@ def _give_way(db: Connection, ledger: Ledger, book: Book, write: ItemWrite, stor
     return becomes is not Before.EXPIRE
 
 
-def _vector_key(book: Book, write: ItemWrite, waits: bool) -> int:
-    if waits:
-        return PENDING
-    return vector_key(book.vector_epoch, 0 if write.item.embedding is None else write.item.revision)
+def _vector_key(book: Book, item: Item, waits: bool) -> int:
+    return written_key(book.vector_epoch, item.revision, waits=waits, embedded=item.embedding is not None)
 
 
 def put_version(
@@ -231,7 +230,7 @@ def put_version(
     ledger.erase(db, book)
     item.position = stored.position
     item.revision = ledger.change(db, book, ChangeType.ITEM_UPDATED, item.id)
-    its_key = stored.vector_key if write.keep_vector else _vector_key(book, write, waits)
+    its_key = stored.vector_key if write.keep_vector else _vector_key(book, item, waits)
     row = item_update_row(book.uid, write, terms, its_key)
     if write.keep_vector:
         db.execute(UPDATE_ITEM_KEEPING_VECTOR, row)

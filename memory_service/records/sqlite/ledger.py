@@ -19,10 +19,11 @@ from memory_service.data_model import (
 )
 from memory_service.indexes.view import Entry
 from memory_service.records.effects import Effect
+from memory_service.records.rules.vectors import vector_key
 from memory_service.records.sqlite.connection import Connection
 from memory_service.records.sqlite.erasure import mark_erased
 from memory_service.records.sqlite.kept_answers import find_receipt, keep_receipt
-from memory_service.records.sqlite.schema import key_of, vector_key
+from memory_service.records.sqlite.schema import key_of
 from memory_service.runtime.clock import now_us
 
 _KEPT_MAX = 10_000

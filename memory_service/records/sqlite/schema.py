@@ -7,15 +7,14 @@ from collections.abc import Callable
 
 from memory_service.indexes.analysis import Analyzer, pack_terms, unpack_terms
 from memory_service.records.base import CannotOpen
+from memory_service.records.rules.vectors import REVISION_BITS
+from memory_service.records.rules.vectors import vector_key as vector_key
 from memory_service.records.sqlite.connection import Connection, Row, translated
 from memory_service.runtime.failpoints import reach
 
 # Rows of one namespace lie side by side: a key is the namespace's uid and the position or revision.
-POSITION_BITS = 36
+POSITION_BITS = REVISION_BITS
 POSITION_MAX = (1 << POSITION_BITS) - 1
-
-# A vector that an item waits for. See `vector_key`.
-PENDING = -1
 
 _TABLES_FORMAT = 2
 _TABLES = """
@@ -316,13 +315,3 @@ def key_of(uid: int, number: int) -> int:
 def keys_of(uid: int) -> Row:
     """Return the least and the greatest key of a namespace."""
     return key_of(uid, 0), key_of(uid, POSITION_MAX)
-
-
-def vector_key(epoch: int, revision: int) -> int:
-    """Return the key of a vector: never used for another vector of the namespace.
-
-    `epoch` is the namespace's when the vector was written, `revision` that of the item whose text it was
-    made of. With revision 0 it says that there is no vector, and that none is waited for. A key below
-    that of the namespace's present epoch says that the item is pending, and so does PENDING.
-    """
-    return epoch << POSITION_BITS | revision

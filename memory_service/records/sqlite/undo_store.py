@@ -7,11 +7,9 @@ from functools import partial
 
 from memory_service.data_model import Receipt, UndoStep, WritesBy
 from memory_service.records.base import UndoStore
-from memory_service.records.rules.undo import following
 from memory_service.records.sqlite import undo_writes
 from memory_service.records.sqlite.connection import Connection
 from memory_service.records.sqlite.ledger import Outcome
-from memory_service.records.sqlite.schema import POSITION_MAX
 from memory_service.records.sqlite.store_core import StoreCore
 from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.clock import now_us as present_us
@@ -33,7 +31,8 @@ class SqliteUndoStore(StoreCore, UndoStore):
         at_us = present_us()
         if dry_run:
             return await self._undone(
-                namespace, partial(_would_undo_items, whose, after_position, limit, at_us)
+                namespace,
+                lambda uid, db: undo_writes.plan_items(db, uid, whose, after_position, limit, at_us)[0],
             )
 
         def apply(db: Connection) -> tuple[UndoStep, Outcome]:
@@ -55,7 +54,10 @@ class SqliteUndoStore(StoreCore, UndoStore):
     ) -> UndoStep:
         at_us = present_us()
         if dry_run:
-            return await self._undone(namespace, partial(_would_undo_states, whose, after_key, limit, at_us))
+            return await self._undone(
+                namespace,
+                lambda uid, db: undo_writes.plan_states(db, uid, whose, after_key, limit, at_us)[0],
+            )
 
         def apply(db: Connection) -> tuple[UndoStep, Outcome]:
             if (book := self._ledger.find(db, namespace)) is None:
@@ -85,22 +87,3 @@ class SqliteUndoStore(StoreCore, UndoStore):
             return 0
         uid = info.uid
         return await self._read(lambda db: undo_writes.count_removals(db, uid, whose))
-
-
-def _would_undo_items(by: WritesBy, after: int, limit: int, at_us: int, uid: int, db: Connection) -> UndoStep:
-    step, keys = UndoStep(), undo_writes.touched_items(db, uid, by, after, limit)
-    for key in keys:
-        item_id, _, undone = undo_writes.plan_item(db, key, by, at_us)
-        undone.count(step, item_id)
-    step.following = following([key & POSITION_MAX for key in keys], limit)
-    return step
-
-
-def _would_undo_states(
-    by: WritesBy, after: str, limit: int, at_us: int, uid: int, db: Connection
-) -> UndoStep:
-    step, keys = UndoStep(), undo_writes.touched_states(db, uid, by, after, limit)
-    for key in keys:
-        undo_writes.plan_state(db, uid, key, by, at_us)[1].count(step, key)
-    step.following = following(keys, limit)
-    return step

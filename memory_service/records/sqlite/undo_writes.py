@@ -7,7 +7,7 @@ import numpy as np
 from memory_service.data_model import ChangeType, Item, ItemKind, ItemWrite, Receipt, UndoStep, WritesBy
 from memory_service.indexes.view import Entry
 from memory_service.records.rules.history import Version, copied
-from memory_service.records.rules.undo import Action, Undone, following, undo_item, undo_state, write_again
+from memory_service.records.rules.undo import Action, Undone, step_of, undo_item, undo_state, write_again
 from memory_service.records.sqlite.connection import Connection, Row
 from memory_service.records.sqlite.item_writes import StoredItem, put_version, remove_item
 from memory_service.records.sqlite.kept_answers import forget_told_of_item, forget_told_of_state
@@ -44,18 +44,6 @@ def _values(by: WritesBy) -> dict[str, object]:
     return {"since": by.since_us, "writer": by.writer, "credential": by.credential_id}
 
 
-def touched_items(db: Connection, uid: int, by: WritesBy, after: int, limit: int) -> list[int]:
-    """Return the keys of up to `limit` items that have, or had, a version of somebody's."""
-    values = {"first": key_of(uid, after + 1), "last": key_of(uid, POSITION_MAX), "limit": limit}
-    return [key for (key,) in db.execute(_TOUCHED_ITEMS, _values(by) | values)]
-
-
-def touched_states(db: Connection, uid: int, by: WritesBy, after: str, limit: int) -> list[str]:
-    """Return up to `limit` keys of states that have, or had, a version of somebody's."""
-    values = {"uid": uid, "after": after, "limit": limit}
-    return [key for (key,) in db.execute(_TOUCHED_STATES, _values(by) | values)]
-
-
 def count_removals(db: Connection, uid: int, by: WritesBy) -> int:
     """Return how often somebody deleted something, or let it expire."""
     values = {"first": key_of(uid, 0), "last": key_of(uid, POSITION_MAX)}
@@ -66,8 +54,18 @@ def count_removals(db: Connection, uid: int, by: WritesBy) -> int:
 # --- what becomes of each ---------------------------------------------------------------------
 
 
-def plan_item(db: Connection, key: int, by: WritesBy, at_us: int) -> tuple[str, StoredItem, Undone]:
-    """Return the id of an item, what there is of it, and what becomes of it."""
+def plan_items(
+    db: Connection, uid: int, by: WritesBy, after: int, limit: int, at_us: int
+) -> tuple[UndoStep, list[tuple[str, StoredItem, Undone]]]:
+    """Return what an undo tells of some items, and of each its id, what there is, and what becomes of it."""
+    values = {"first": key_of(uid, after + 1), "last": key_of(uid, POSITION_MAX), "limit": limit}
+    keys = [key for (key,) in db.execute(_TOUCHED_ITEMS, _values(by) | values)]
+    plans = [_plan_item(db, key, by, at_us) for key in keys]
+    undone = {item_id: becomes for item_id, _, becomes in plans}
+    return step_of(undone, [key & POSITION_MAX for key in keys], limit), plans
+
+
+def _plan_item(db: Connection, key: int, by: WritesBy, at_us: int) -> tuple[str, StoredItem, Undone]:
     item_id, vector_key, *present = db.execute(
         f"SELECT id, vector_revision, {_ITEM_VERSION} FROM items WHERE key = ?", (key,)
     ).fetchone()
@@ -90,8 +88,17 @@ def _version(
     return Version(number, update_us, expire_us, provenance_of(provenance), content, ItemKind(kind or 0))
 
 
-def plan_state(db: Connection, uid: int, key: str, by: WritesBy, at_us: int) -> tuple[StoredState, Undone]:
-    """Return what there is of a state, and what becomes of it."""
+def plan_states(
+    db: Connection, uid: int, by: WritesBy, after: str, limit: int, at_us: int
+) -> tuple[UndoStep, dict[str, tuple[StoredState, Undone]]]:
+    """Return what an undo tells of some states, and of each what there is, and what becomes of it."""
+    values = {"uid": uid, "after": after, "limit": limit}
+    keys = [key for (key,) in db.execute(_TOUCHED_STATES, _values(by) | values)]
+    plans = {key: _plan_state(db, uid, key, by, at_us) for key in keys}
+    return step_of({key: undone for key, (_, undone) in plans.items()}, keys, limit), plans
+
+
+def _plan_state(db: Connection, uid: int, key: str, by: WritesBy, at_us: int) -> tuple[StoredState, Undone]:
     of = "WHERE uid = ? AND key = ?"
     create_us, description, *present = db.execute(
         f"SELECT create_us, description, {_STATE_VERSION} FROM states {of}", (uid, key)
@@ -109,11 +116,9 @@ def undo_items(
     db: Connection, ledger: Ledger, book: Book, by: WritesBy, after: int, limit: int, at_us: int
 ) -> tuple[UndoStep, Outcome]:
     """Undo what somebody did to some items; see `UndoStore.undo_items`."""
-    step, outcome = UndoStep(), Outcome(Receipt(0))
-    keys = touched_items(db, book.uid, by, after, limit)
-    for key in keys:
-        item_id, stored, undone = plan_item(db, key, by, at_us)
-        undone.count(step, item_id)
+    outcome = Outcome(Receipt(0))
+    step, plans = plan_items(db, book.uid, by, after, limit, at_us)
+    for item_id, stored, undone in plans:
         if undone.action is Action.REMOVE:
             removed = remove_item(db, ledger, book, item_id, stored, ChangeType.ITEM_DELETED)
             outcome.effect.removed.append(removed)
@@ -124,9 +129,8 @@ def undo_items(
         ledger.erase(db, book)
         db.executemany(
             "DELETE FROM item_history WHERE key = ? AND revision = ?",
-            [(key, revision) for revision in undone.forgotten],
+            [(stored.key, revision) for revision in undone.forgotten],
         )
-    step.following = following([key & POSITION_MAX for key in keys], limit)
     return step, finish(db, book, None, outcome)
 
 
@@ -156,11 +160,8 @@ def undo_states(
     db: Connection, ledger: Ledger, book: Book, by: WritesBy, after: str, limit: int, at_us: int
 ) -> tuple[UndoStep, Outcome]:
     """Undo what somebody did to some states; see `UndoStore.undo_states`."""
-    step = UndoStep()
-    keys = touched_states(db, book.uid, by, after, limit)
-    for key in keys:
-        present, undone = plan_state(db, book.uid, key, by, at_us)
-        undone.count(step, key)
+    step, plans = plan_states(db, book.uid, by, after, limit, at_us)
+    for key, (present, undone) in plans.items():
         if undone.action is Action.REMOVE:
             remove_state(db, ledger, book, key, present.version, ChangeType.STATE_DELETED)
             continue
@@ -174,5 +175,4 @@ def undo_states(
             f"DELETE FROM state_history {which}",
             [(book.uid, key, version) for version in undone.forgotten],
         )
-    step.following = following(keys, limit)
     return step, finish(db, book, None, Outcome(Receipt(0)))

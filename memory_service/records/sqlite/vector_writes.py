@@ -1,7 +1,7 @@
 """What is written about vectors apart from their items: given up, waited for, filled in.
 
 An item's `vector_revision` is the key of its vector, which has the namespace's epoch in its high bits
-(`schema.vector_key`). So to give up all vectors of a namespace is to count its epoch up: no row of an
+(`rules.vectors.vector_key`). So to give up all vectors of a namespace is to count its epoch up: no row of an
 item is written.
 """
 
@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from memory_service.data_model import Receipt, VectorFill
 from memory_service.errors import NotFound
 from memory_service.records.effects import Effect
-from memory_service.records.rules.vectors import check_fills, check_move
+from memory_service.records.rules.vectors import check_fills, check_move, vector_key, written_key
 from memory_service.records.sqlite.connection import Connection, Row
 from memory_service.records.sqlite.ledger import Ledger, Outcome
 from memory_service.records.sqlite.rows import ITEM_COLUMNS, vector_bytes
-from memory_service.records.sqlite.schema import POSITION_MAX, key_of, vector_key
+from memory_service.records.sqlite.schema import POSITION_MAX, key_of
 from memory_service.runtime.failpoints import reach
 
 
@@ -49,7 +49,8 @@ def fill_vectors(
     dimension = check_fills(book.info(), model, fills)
     outcome = Outcome(Receipt(book.revision))
     for fill in fills:
-        key = vector_key(book.vector_epoch, 0 if fill.vector is None else fill.revision)
+        embedded = fill.vector is not None
+        key = written_key(book.vector_epoch, fill.revision, waits=False, embedded=embedded)
         db.execute(
             "UPDATE items SET vector_revision = ?, embedding = ?"
             " WHERE key = ? AND revision = ? AND vector_revision < ?",
