@@ -12,6 +12,7 @@ from contract.builders import (
     NOW,
     NS,
     PLENTY,
+    SECOND,
     build_request,
     build_state,
     build_write,
@@ -22,6 +23,8 @@ from contract.builders import (
 from contract.conftest import Reopen
 from memory_service.data_model import Answer, OnDuplicate, Provenance, Receipt, RequestKey, TextPart, WritesBy
 from memory_service.errors import AlreadyExists, Conflict, FailedPrecondition, InvalidArgument, NotFound
+from memory_service.records.base import HISTORY_US
+from memory_service.runtime.clock import now_us
 from memory_service.store import Store
 
 FOREVER = 1 << 62
@@ -289,6 +292,13 @@ async def test_answers_are_forgotten_with_their_requests(store: Store) -> None:
     await store.remove_expired(NOW, FOREVER, PLENTY)
     receipt = await store.save_state(NS, build_state("k"), request=answering(["b"], ["k"]))
     assert not receipt.replayed and await answer_of(store) == b"at 2"
+
+
+async def test_answers_are_kept_no_longer_than_versions(store: Store) -> None:
+    await store.save_state(NS, build_state("k"), request=answering(["a"], ["k"]))
+    for late, kept in ((-3600 * SECOND, b"at 1"), (SECOND, b"")):
+        await store.remove_expired(now_us() + HISTORY_US + late, 0, PLENTY)
+        assert await answer_of(store) == kept
 
 
 async def test_versions_are_found_as_they_are_and_as_they_were(store: Store) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 import msgspec
 
 from memory_service.data_model import UNATTRIBUTED, ItemKind, Provenance, WritesBy
+from memory_service.records.rules.presence import Found
 from memory_service.runtime.caller import Caller
 
 
@@ -59,7 +61,16 @@ def deleted(by: Caller, at_us: int, *, keeps_history: bool) -> Removal | None:
     return Removal(at_us, by.name, by.credential_id) if keeps_history else None
 
 
-def cut_short(versions: Iterable[Version]) -> Removal | None:
+class Ended(Found, Protocol):
+    """A version of what has expired. Of most of them the provenance is not asked for."""
+
+    @property
+    def update_us(self) -> int: ...
+    @property
+    def provenance(self) -> Provenance | None: ...
+
+
+def cut_short(versions: Iterable[Ended]) -> Removal | None:
     """Return who let expire the newest of these versions, newest first; None where nobody cut it short.
 
     That is who wrote the first of those that lead up to the newest and have its end, where a version before
@@ -78,7 +89,7 @@ def cut_short(versions: Iterable[Version]) -> Removal | None:
     return None
 
 
-def _removal(setting: Version) -> Removal:
+def _removal(setting: Ended) -> Removal:
     known, time_us = setting.provenance or UNATTRIBUTED, setting.update_us
     # As `WritesBy.has` takes the time.
     written_us = time_us if known.write_us is None else min(known.write_us, time_us)

@@ -5,7 +5,10 @@ Nothing of it outlives what it is about: with an item or a state go its versions
 
 from __future__ import annotations
 
-from memory_service.records.rules.history import Removal, Version, cut_short, deleted
+from typing import NamedTuple
+
+from memory_service.data_model import Provenance
+from memory_service.records.rules.history import Removal, cut_short, deleted
 from memory_service.records.sqlite.connection import Connection
 from memory_service.records.sqlite.erasure import NO_NAMESPACE, mark_erased
 from memory_service.records.sqlite.ledger import Book, Ledger
@@ -29,14 +32,25 @@ _KEEP_STATE_VERSION = (
 )
 # The versions of an item, or of a state, that tell who cut it short, newest first.
 _ENDS = (
-    "SELECT {number} AS number, update_us, expire_us, provenance FROM {table} WHERE {which}"
-    " UNION ALL SELECT {number}, update_us, expire_us, provenance FROM {kept} WHERE {which}"
+    "SELECT update_us, expire_us, provenance, {number} AS number FROM {table} WHERE {which}"
+    " UNION ALL SELECT update_us, expire_us, provenance, {number} FROM {kept} WHERE {which}"
     " ORDER BY number DESC"
 )
 _ITEM_ENDS = _ENDS.format(number="revision", table="items", kept="item_history", which="key = :key")
 _STATE_ENDS = _ENDS.format(
     number="version", table="states", kept="state_history", which="uid = :uid AND key = :key"
 )
+
+
+class _Ended(NamedTuple):
+    update_us: int
+    expire_us: int | None
+    stored: str | None
+    number: int
+
+    @property
+    def provenance(self) -> Provenance | None:
+        return provenance_of(self.stored)
 
 
 def keep_version(db: Connection, key: int, now_us: int) -> None:
@@ -104,8 +118,7 @@ def end_of_state(db: Connection, ledger: Ledger, book: Book, key: str) -> Remova
 def _end(db: Connection, ledger: Ledger, query: str, of: dict[str, object]) -> Removal | None:
     if not ledger.keeps_history:
         return None
-    rows = db.execute(query, of)
-    return cut_short(Version(number, at, end, provenance_of(stored)) for number, at, end, stored in rows)
+    return cut_short(map(_Ended._make, db.execute(query, of)))
 
 
 def forget_history(db: Connection, book: Book) -> None:
