@@ -78,6 +78,9 @@ class PostgresStore(PostgresRecords, Store):
         await super().close()
         await self._checks.close()
 
+    async def flush(self) -> None:
+        await self.views.settle()
+
     async def read(self, namespace: str) -> Reading:
         checked = await self._checks.check(namespace)
         if not self._is_newer_known(namespace, checked):
@@ -136,7 +139,7 @@ class PostgresStore(PostgresRecords, Store):
     async def read_rows(self, namespace: str, work: Callable[[Rows], T]) -> T | None:
         if self.views.cache.peek(namespace) is not None:
             # The view is there, and only its columns are read.
-            return await self._read_rows(namespace, work)
+            return await self._read_columns(namespace, work)
         loop = asyncio.get_running_loop()
         found: asyncio.Future[Mark | None] = loop.create_future()
         self._marks.pop(namespace, None)
@@ -156,6 +159,21 @@ class PostgresStore(PostgresRecords, Store):
             return await self._read_rows(namespace, look)
         finally:
             self._end_reading(namespace, found, None)
+
+    async def _read_columns(self, namespace: str, work: Callable[[Rows], T]) -> T | None:
+        seen: list[Checked] = []
+
+        def look(rows: PostgresRows) -> T:
+            seen.append(Checked(0, rows.info, rows.seq, rows.stamp))
+            return work(rows)
+
+        read = await self._read_rows(namespace, look)
+        # Who asked for the columns waits until the view is as new as they are.
+        async with self._catching_up.setdefault(namespace, asyncio.Lock()):
+            mark = self._marks.get(namespace)
+            if not seen or mark is None or mark.seq < seen[0].seq:
+                await self._catch_up(namespace)
+        return read
 
     def _end_reading(self, namespace: str, found: asyncio.Future[Mark | None], mark: Mark | None) -> None:
         if self._reading.get(namespace) is found:

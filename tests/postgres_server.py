@@ -21,6 +21,7 @@ from pathlib import Path
 import psycopg
 
 _BIN = "MEMORY_TEST_POSTGRES_BIN"
+_ADDRESS = "MEMORY_TEST_POSTGRES_DSN"
 _OPTIONS = (
     "-c fsync=off -c full_page_writes=off -c listen_addresses='' -c max_connections=300"
     " -c shared_buffers=64MB -c log_min_messages=fatal -c autovacuum_naptime=30s"
@@ -41,9 +42,13 @@ def programs() -> Path | None:
 
 def dsn() -> str:
     """Return how to connect to the server of this process, which is started by the first call."""
+    if given := os.environ.get(_ADDRESS):
+        return given
     with _lock:
         if not _running:
             _running.append(_start())
+            # For the processes that a test starts.
+            os.environ[_ADDRESS] = _running[0]
         return _running[0]
 
 

@@ -36,7 +36,8 @@ class _Alternating:
             return getattr(self._stores[0], name)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            self._turn = 1 - self._turn
+            # What a server last saw is what it answers without a look.
+            self._turn = self._turn if kwargs.get("fresh") is False else 1 - self._turn
             return getattr(self._stores[self._turn], name)(*args, **kwargs)
 
         return call

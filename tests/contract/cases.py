@@ -31,6 +31,8 @@ class StoreCase:
     """Makes one that keeps its files, if any, in this folder."""
     snapshots: bool = False
     """It keeps files below `indexes` in its folder that can be thrown away."""
+    servers: int = 1
+    """How many servers the calls go to."""
     row_source: Callable[[Any], FollowedSource] | None = None
     """Gets out of an open store what views read its records by."""
 
@@ -40,10 +42,12 @@ def _postgres(settings: IndexSettings) -> Callable[[Path], Store]:
 
 
 POSTGRES = (
-    StoreCase("postgres", _postgres(GRAPH), row_source=lambda store: store),
+    StoreCase("postgres", _postgres(GRAPH)),
     StoreCase("postgres-evicting", _postgres(EVICTING)),
     # What one server acknowledged, the other has to see at once.
-    StoreCase("postgres-two", lambda data_dir: Alternating(lambda: make_postgres(data_dir, GRAPH))),
+    StoreCase(
+        "postgres-two", lambda data_dir: Alternating(lambda: make_postgres(data_dir, GRAPH)), servers=2
+    ),
 )
 STORES: tuple[StoreCase, ...] = (
     StoreCase("memory", lambda _: InMemoryStore()),

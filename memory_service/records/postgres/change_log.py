@@ -38,7 +38,8 @@ class PostgresChangeLog(StoreCore, ChangeLog):
         return [Change(ChangeType(kind), revision, text_of(subject)) for kind, revision, subject in rows]
 
     async def wait_for_change(self, namespace: str, after_revision: int) -> None:
-        before = await self._info(namespace)
+        # As of the call: one that is deleted while it is looked at has been there.
+        before = self._known.get(namespace) or await self._info(namespace)
 
         def happened() -> bool:
             found = self._seen(namespace)
