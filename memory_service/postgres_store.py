@@ -1,7 +1,7 @@
 """The store over PostgreSQL: records that servers share, and views that each keeps up to date by itself.
 
-Before a view answers, the server looks how new its namespace is, for all calls at once, and reads what the view
-lacks from the journal. A view that cannot be brought up to date so is dropped, and read anew when it is asked.
+Before a view answers, the server looks how new its namespace is, for all calls at once, and reads what the
+view lacks from the journal. A view that cannot be brought up to date so is dropped, and read anew.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class PostgresStore(PostgresRecords, Store):
         queued_writes_max: int = 10_000,
         waiting_searches_max: int = 64,
     ) -> None:
-        """`dsn` is what libpq takes; `cache_dir` has files that may be lost. `namespace_bytes_max` 0: no limit.
+        """`dsn` is what libpq takes; `cache_dir` has files that may be lost.
+
+        `namespace_bytes_max` 0: no limit.
 
         `prepared` False: for a pooler that cannot keep prepared statements apart.
         """

@@ -1,7 +1,7 @@
 """How new a namespace is: one question for all calls that wait.
 
-A call joins only a question that is sent after it came. One that has no answer for a while does not hold up the
-next, which goes by another connection.
+A call joins only a question that is sent after it came. One that has no answer for a while does not hold up
+the next, which goes by another connection.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Connections to the database, and the errors of them in the words of the domain. One file imports psycopg."""
+"""Connections to the database, and their errors in the words of the domain."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ Row = tuple[Any, ...]
 Async = AsyncConnection[Row]
 Sync = Connection[Row]
 
+# Deadlock, serialization failure, lock not available.
+_REPEATABLE = ("40P01", "40001", "55P03")
 _READERS_MAX = 8
 _CONNECT_S = 10
-# Rows are found by keys, of which there are few: what a planner without statistics takes for a small table may
-# have a million rows by the time at which its plan is used.
+# Rows are found by keys, of which there are few: what a planner without statistics takes for a small table
+# may have a million rows by the time at which its plan is used.
 _OPTIONS = (
     "-c enable_hashjoin=off -c enable_mergejoin=off -c enable_seqscan=off -c jit=off"
     " -c default_transaction_isolation=read\\ committed -c client_min_messages=warning"
@@ -47,11 +49,7 @@ def is_lost(error: BaseException) -> bool:
 
 def may_be_repeated(error: BaseException) -> bool:
     """Whether the database has rolled a transaction back that would succeed if made again."""
-    return isinstance(error, DatabaseError) and getattr(error, "sqlstate", None) in (
-        "40P01",
-        "40001",
-        "55P03",
-    )
+    return isinstance(error, DatabaseError) and getattr(error, "sqlstate", None) in _REPEATABLE
 
 
 @dataclass
@@ -80,18 +78,21 @@ class Database:
     async def connect(self) -> Async:
         """Return a new connection, in autocommit. Raises psycopg's errors."""
         connection = await AsyncConnection.connect(self.dsn, autocommit=True, **self._settings())
-        return self._prepared(connection)
+        connection.prepare_threshold = self._prepare_threshold
+        return connection
 
     def connect_sync(self) -> Sync:
         """Return a new connection for threads. Raises psycopg's errors."""
-        return self._prepared(Connection.connect(self.dsn, autocommit=True, **self._settings()))
+        connection = Connection.connect(self.dsn, autocommit=True, **self._settings())
+        connection.prepare_threshold = self._prepare_threshold
+        return connection
 
     def _settings(self) -> dict[str, Any]:
         return {"options": _OPTIONS, "connect_timeout": _CONNECT_S, "application_name": "memory-service"}
 
-    def _prepared(self, connection: Any) -> Any:
-        connection.prepare_threshold = 2 if self.prepared else None
-        return connection
+    @property
+    def _prepare_threshold(self) -> int | None:
+        return 2 if self.prepared else None
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Async]:

@@ -1,7 +1,7 @@
 """What a group looks up once it has locked its namespaces, all in one round trip.
 
-Locks and lookups are separate statements: each sees what was committed before it began, so that those after the
-lock see the last state of what is locked.
+Locks and lookups are separate statements: each sees what was committed before it began, so that those after
+the lock see the last state of what is locked.
 """
 
 from __future__ import annotations

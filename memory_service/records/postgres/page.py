@@ -151,7 +151,7 @@ class Pending:
     keep_items: list[tuple[int, int]] = field(default_factory=list)
     """Positions whose version in the database is kept, and when it was replaced."""
     kept_items: list[tuple[ItemRow, int, bool]] = field(default_factory=list)
-    """Versions that the group itself wrote, when they were replaced, and whether the database has the vector."""
+    """Versions that the group wrote, when they were replaced, and whether the database has the vector."""
     fills: list[tuple[int, int, bytes | None]] = field(default_factory=list)
     """Position, key and vector."""
     uses: Counter[int] = field(default_factory=Counter)

@@ -183,7 +183,7 @@ class PostgresRows(Rows):
         return read["position"], read["count"]
 
     def vector_keys(self, positions: Sequence[int]) -> NDArray[np.int64]:
-        keys = dict(self._fetch(self._some("position, vector_key"), list(positions)))
+        keys: dict[int, int] = dict(self._fetch(self._some("position, vector_key"), list(positions)))
         return self._keys_of_vectors([keys.get(position, 0) for position in positions])
 
     @staticmethod

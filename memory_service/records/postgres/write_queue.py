@@ -1,8 +1,8 @@
-"""Group commit: writes that wait are taken together into one transaction, of two round trips.
+"""Group commit: writes that wait are taken together into one transaction, of two round trips and its COMMIT.
 
-One refused write leaves the others of its group alone. What the database refuses, which no rule foresaw, fails
-the group; then each of its writes is made by itself. The COMMIT is never cancelled, and a write whose COMMIT
-has an unknown outcome is not acknowledged before the outcome is known.
+One refused write leaves the others of its group alone. What the database refuses, which no rule foresaw,
+fails the group; then each of its writes is made by itself. The COMMIT is never cancelled, and a write whose
+COMMIT has an unknown outcome is not acknowledged before the outcome is known.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class WriteQueue:
         *,
         prepare: Callable[[Async, Page], Awaitable[None]] | None = None,
     ) -> T:
-        """Make a write and return what `apply` returned. A caller that is cancelled leaves it to go its way."""
+        """Make a write and return what `apply` returned. If the caller is cancelled, it goes its way."""
         if self._refusing:
             raise Unavailable.shutting_down()
         if len(self._turns) >= self._queued_writes_max:
