@@ -18,8 +18,6 @@ import threading
 import time
 from pathlib import Path
 
-import psycopg
-
 _BIN = "MEMORY_TEST_POSTGRES_BIN"
 _ADDRESS = "MEMORY_TEST_POSTGRES_DSN"
 _OPTIONS = (
@@ -93,6 +91,8 @@ def _start() -> str:
 
 
 def _wait(sockets: Path, address: str) -> None:
+    import psycopg
+
     until = time.monotonic() + 60
     while True:
         with socket.socket(socket.AF_UNIX) as probe:

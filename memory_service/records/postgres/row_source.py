@@ -65,7 +65,8 @@ class PostgresRowSource(StoreCore, FollowedSource):
         return []
 
     async def keep_manifest(self, uid: int, manifest: str) -> bool:
-        return False
+        # Snapshots are not read yet. Views go by what was saved, though: one that never is stays for ever.
+        return True
 
     async def load_items(
         self, info: NamespaceInfo, positions: Sequence[int], *, with_embedding: bool
