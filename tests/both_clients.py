@@ -46,13 +46,13 @@ async def _next_or(end: object, entries: AsyncIterator[Any]) -> Any:
     return await anext(entries, end)
 
 
-def connected(address: str, namespace: str, kind: str) -> Iterator[Any]:
+def connected(address: str, namespace: str, kind: str, **settings: Any) -> Iterator[Any]:
     """A client of the kind that is asked for."""
     if kind == "sync":
-        with MemoryClient(address, namespace=namespace) as client:
+        with MemoryClient(address, namespace=namespace, **settings) as client:
             yield client
         return
     with asyncio.Runner() as runner:
-        client = AsyncMemoryClient(address, namespace=namespace)
+        client = AsyncMemoryClient(address, namespace=namespace, **settings)
         yield Blocking(runner, client)
         runner.run(client.close())

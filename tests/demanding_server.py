@@ -20,11 +20,12 @@ _CODES = {
 class DemandingServer(grpc.GenericRpcHandler):
     """Serves tokens that begin with "good"; one that begins with "weak" is denied permission.
 
-    `asked` has the method and the authorization header of every call.
+    `asked` has the method and the authorization header of every call, `namespaces` its memory-namespace.
     """
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
+        self.namespaces: list[str | None] = []
         self._server = grpc.server(ThreadPoolExecutor(4), options=[("grpc.so_reuseport", 0)])
         self._server.add_generic_rpc_handlers((self,))
         self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
@@ -33,6 +34,8 @@ class DemandingServer(grpc.GenericRpcHandler):
         """Note the call; on the wire a call with one message is a stream of one."""
         headers = dict(handler_call_details.invocation_metadata or ())
         authorization = str(headers.get("authorization", ""))
+        namespace = headers.get("memory-namespace")
+        self.namespaces.append(None if namespace is None else str(namespace))
         self.asked.append((handler_call_details.method.rpartition("/")[2], authorization))
 
         def answer(requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:

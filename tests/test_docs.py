@@ -180,7 +180,8 @@ def test_every_option_of_serve_is_documented_with_its_variable_and_default() -> 
         rows = [line for line in text.splitlines() if line.startswith(f"| `{option.opts[0]}`")]
         assert rows, option.opts[0]
         assert f"`{option.envvar}`" in rows[0]
-        assert isinstance(option.default, bool) or f"| `{option.default}`" in rows[0], option.opts[0]
+        default = "–" if option.default in (None, "") else f"`{option.default}`"
+        assert isinstance(option.default, bool) or f"| {default}" in rows[0], option.opts[0]
 
 
 def test_every_command_is_in_the_readme() -> None:

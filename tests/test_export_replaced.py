@@ -74,8 +74,8 @@ READERS: dict[str, Callable[[ChangeFeed], AsyncIterator[Event]]] = {
         ("export", "read_changes", 1, 0),
         ("export", "get_items", 2, 16),
         ("export", "load_states", 1, 16),
-        ("export of vectors", "load_items", 1, 0),
-        ("export of vectors", "load_items", 5, 4),
+        ("export of vectors", "read", 1, 0),
+        ("export of vectors", "read", 5, 4),
     ],
 )
 async def test_a_reader_is_told_that_its_namespace_is_gone_and_nothing_of_the_next(

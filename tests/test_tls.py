@@ -302,9 +302,9 @@ def test_a_server_starts_on_an_open_address_if_that_is_wanted_in_so_many_words()
 
 def test_the_certificates_of_the_document_serve_its_commands(tmp_path: Path) -> None:
     tool("openssl")
-    document = (ROOT / "docs" / "tls.md").read_text()
+    document = (ROOT / "docs" / "security.md").read_text()
     made, used = re.findall(
-        r"^```sh\n(.*?)^```$", document.partition("## Certificates to try it")[2], re.M | re.S
+        r"^```sh\n(.*?)^```$", document.partition("## Test certificates")[2], re.M | re.S
     )
     subprocess.run(["bash", "-ec", made], cwd=tmp_path, check=True, capture_output=True, timeout=60)
     mutual = ("--tls-client-ca", str(tmp_path / "ca.pem"))

@@ -31,8 +31,9 @@ AWS = "AKIA" + "ABCDEFGH12345678"
 
 
 def _example(language: str) -> str:
-    """The example of the docs in a language."""
-    (found,) = re.findall(rf"```{language}\n(.*?)```", DOCS, re.DOTALL)
+    """The example of a policy on the page, in a language."""
+    section = DOCS[DOCS.index("## Write policies") :]
+    (found,) = re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
     return str(found)
 
 

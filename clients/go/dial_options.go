@@ -134,7 +134,7 @@ var (
 	tokenText   = regexp.MustCompile(`^[\x21-\x7e]+$`)
 )
 
-func (s *dialSettings) validate(target string) error {
+func (s *dialSettings) validate(addresses []string) error {
 	if s.timeout < 0 {
 		return invalidArgument("timeout", fmt.Sprintf("a timeout cannot be negative, as %v is", s.timeout))
 	}
@@ -149,10 +149,10 @@ func (s *dialSettings) validate(target string) error {
 			return invalidArgument("headers", fmt.Sprintf("the header %q cannot be sent", name))
 		}
 	}
-	return s.validateCredentials(target)
+	return s.validateCredentials(addresses)
 }
 
-func (s *dialSettings) validateCredentials(target string) error {
+func (s *dialSettings) validateCredentials(addresses []string) error {
 	given := 0
 	if s.apiKey != nil {
 		given++
@@ -171,10 +171,19 @@ func (s *dialSettings) validateCredentials(target string) error {
 	if given > 1 {
 		return invalidArgument("token", "only one of API key, token source and the header authorization can be sent")
 	}
-	if given > 0 && s.tls == nil && !s.insecure && !isLoopback(target) {
+	if given > 0 && s.tls == nil && !s.insecure && !allLoopback(addresses) {
 		return invalidArgument("token", "credentials need TLS: without it, everybody on the way could read them")
 	}
 	return nil
+}
+
+func allLoopback(addresses []string) bool {
+	for _, address := range addresses {
+		if !isLoopback(address) {
+			return false
+		}
+	}
+	return true
 }
 
 // headers returns names and values in turn, as gRPC takes them.
@@ -193,10 +202,11 @@ func bearer(token string) []string {
 	return []string{"authorization", "Bearer " + token}
 }
 
-func (s *dialSettings) grpcOptions(target string) []grpc.DialOption {
+// grpcOptions are those of a channel to a target, which is one of several or alone.
+func (s *dialSettings) grpcOptions(target string, oneOfSeveral bool) []grpc.DialOption {
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(s.credentials()),
-		grpc.WithDefaultServiceConfig(serviceConfig(s.maxAttempts)),
+		grpc.WithDefaultServiceConfig(serviceConfig(s.maxAttempts, oneOfSeveral)),
 		// Retries are safe only for the calls that this client knows to be so.
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultCallOptions(

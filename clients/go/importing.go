@@ -99,7 +99,7 @@ func (c *Client) ImportItems(ctx context.Context, records iter.Seq2[Record, erro
 	if err != nil {
 		return nil, err
 	}
-	ctx, err = c.outgoing(ctx)
+	ctx, err = c.outgoing(ctx, c.namespace)
 	if err != nil {
 		return nil, err
 	}

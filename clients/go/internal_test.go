@@ -28,7 +28,7 @@ func TestEveryMethodIsRetriedButThree(t *testing.T) {
 			RetryPolicy map[string]any
 		}
 	}
-	if err := json.Unmarshal([]byte(serviceConfig(3)), &config); err != nil {
+	if err := json.Unmarshal([]byte(serviceConfig(3, false)), &config); err != nil {
 		t.Fatal(err)
 	}
 	retried := config.MethodConfig[0].Name
@@ -50,7 +50,7 @@ func TestEveryMethodIsRetriedButThree(t *testing.T) {
 	}) {
 		t.Fatalf("%d of %d methods: %v", len(retried), count, retried)
 	}
-	if config.MethodConfig[0].RetryPolicy["maxAttempts"] != 3.0 || serviceConfig(1) != "{}" {
+	if config.MethodConfig[0].RetryPolicy["maxAttempts"] != 3.0 || serviceConfig(1, false) != "{}" {
 		t.Fatal(config.MethodConfig[0].RetryPolicy)
 	}
 }

@@ -33,7 +33,7 @@ func invokeUnlimited[Q proto.Message, R any](
 		// The address is right, then: the server is being restarted, and will be back.
 		options = append(options, grpc.WaitForReady(true))
 	}
-	sent, err := c.outgoing(ctx)
+	sent, err := c.outgoing(ctx, namespaceIn(request))
 	if err != nil {
 		var none R
 		return none, err
@@ -46,10 +46,10 @@ func invokeUnlimited[Q proto.Message, R any](
 	return response, nil
 }
 
-// outgoing adds the client's headers to a call, and the token of now.
-func (c *Client) outgoing(ctx context.Context) (context.Context, error) {
-	if len(c.headers) > 0 {
-		ctx = metadata.AppendToOutgoingContext(ctx, c.headers...)
+// outgoing adds the client's headers to a call, its namespace and the token of now.
+func (c *Client) outgoing(ctx context.Context, namespace string) (context.Context, error) {
+	if headers := append(headerOf(namespace), c.headers...); len(headers) > 0 {
+		ctx = metadata.AppendToOutgoingContext(ctx, headers...)
 	}
 	if c.tokenSource == nil {
 		return ctx, nil

@@ -27,10 +27,15 @@ type methodName struct {
 	Method  string `json:"method"`
 }
 
-// serviceConfig returns gRPC's service config: which calls are retried, when and how often.
-func serviceConfig(maxAttempts int) string {
+// serviceConfig returns gRPC's service config: which calls are retried, when and how often. With
+// several servers, another is asked when one is away, which gRPC does not know of.
+func serviceConfig(maxAttempts int, oneOfSeveral bool) string {
 	if maxAttempts == 1 {
 		return "{}"
+	}
+	retryable := []string{"UNAVAILABLE", "CANCELLED", "RESOURCE_EXHAUSTED"}
+	if oneOfSeveral {
+		retryable = []string{"RESOURCE_EXHAUSTED"}
 	}
 	policy := map[string]any{
 		"maxAttempts":       maxAttempts,
@@ -40,7 +45,7 @@ func serviceConfig(maxAttempts int) string {
 		// CANCELLED: the server went away just when the call came. Nobody here cancelled it.
 		// RESOURCE_EXHAUSTED: it has too much to do. It says when to come again, and with this code
 		// never to come again with what is too large.
-		"retryableStatusCodes": []string{"UNAVAILABLE", "CANCELLED", "RESOURCE_EXHAUSTED"},
+		"retryableStatusCodes": retryable,
 	}
 	config, err := json.Marshal(map[string]any{
 		"methodConfig": []any{map[string]any{"name": retriedMethods(), "retryPolicy": policy}},

@@ -65,7 +65,7 @@ func stream[Q proto.Message, R any](
 	request Q,
 ) iter.Seq2[*R, error] {
 	return func(yield func(*R, error) bool) {
-		ctx, err := c.outgoing(ctx)
+		ctx, err := c.outgoing(ctx, namespaceIn(request))
 		if err != nil {
 			yield(nil, err)
 			return

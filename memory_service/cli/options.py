@@ -38,7 +38,11 @@ session_option = option("--session", "session_id", default="", help="Conversatio
 _FILE = click.Path(path_type=Path)
 
 _CONNECTION = (
-    option("--address", default=DEFAULT_ADDRESS, help="Host and port of the server."),
+    option(
+        "--address",
+        default=DEFAULT_ADDRESS,
+        help="Host and port of the server; of several equal ones, with commas.",
+    ),
     option(
         "--api-key",
         metavar="KEY",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -26,7 +26,7 @@ class AsyncMemoryClient(
     OverseerMethods,
     AdminMethods,
 ):
-    """A client of one memory server, bound to one namespace. For use in one event loop.
+    """A client of one server or several equal ones, bound to one namespace. For use in one event loop.
 
         async with AsyncMemoryClient(namespace="ada") as memory:
             await memory.add("Ada likes tea")
@@ -34,12 +34,12 @@ class AsyncMemoryClient(
                 print(result.text)
 
     Every method raises `MemoryServiceError`, or rather one of its subclasses, when the server refuses
-    or cannot be reached. The channel is opened by the first call.
+    or cannot be reached. A connection is opened by the first call that needs it.
     """
 
     def __init__(
         self,
-        address: str = "127.0.0.1:50051",
+        address: str | Sequence[str] = "127.0.0.1:50051",
         *,
         namespace: str = "default",
         timeout_s: float | None = 30.0,
@@ -84,7 +84,7 @@ class AsyncMemoryClient(
         self._is_view = False
 
     def namespace(self, name: str) -> Self:
-        """Return this client bound to another namespace, over the same channel.
+        """Return this client bound to another namespace, over the same connections.
 
         Cheap enough for every call. Closing the view closes nothing.
         """
@@ -95,7 +95,7 @@ class AsyncMemoryClient(
         return view
 
     async def close(self) -> None:
-        """End all calls and close the channel."""
+        """End all calls and close the connections."""
         if not self._is_view:
             await self._transport.close()
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -27,7 +27,7 @@ class MemoryClient(
     OverseerMethods,
     AdminMethods,
 ):
-    """A client of one memory server, bound to one namespace. Safe for use from many threads.
+    """A client of one server or several equal ones, bound to one namespace. Safe for use from many threads.
 
         with MemoryClient(namespace="ada") as memory:
             memory.add("Ada likes tea")
@@ -35,12 +35,12 @@ class MemoryClient(
                 print(result.text)
 
     Every method raises `MemoryServiceError`, or rather one of its subclasses, when the server refuses
-    or cannot be reached. The channel is opened by the first call.
+    or cannot be reached. A connection is opened by the first call that needs it.
     """
 
     def __init__(
         self,
-        address: str = "127.0.0.1:50051",
+        address: str | Sequence[str] = "127.0.0.1:50051",
         *,
         namespace: str = "default",
         timeout_s: float | None = 30.0,
@@ -85,7 +85,7 @@ class MemoryClient(
         self._is_view = False
 
     def namespace(self, name: str) -> Self:
-        """Return this client bound to another namespace, over the same channel.
+        """Return this client bound to another namespace, over the same connections.
 
         Cheap enough for every call. Closing the view closes nothing.
         """
@@ -96,7 +96,7 @@ class MemoryClient(
         return view
 
     def close(self) -> None:
-        """End all calls and close the channel."""
+        """End all calls and close the connections."""
         if not self._is_view:
             self._transport.close()
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
 
+from memory_client._addresses import addresses_of
 from memory_client._credentials import TokenSource, bearer, is_loopback
 from memory_client._gen.memory_service.v1 import (
     admin_pb2,
@@ -37,8 +38,10 @@ _NEVER_RETRIED = frozenset({"Import", "Backup", "DeleteNamespace", "ReviewQuaran
 class ClientOptions:
     """How a client reaches its server. Both clients take each of these as a keyword."""
 
-    address: str = "127.0.0.1:50051"
-    """Host and port of the server, or any other target that gRPC understands."""
+    address: str | Sequence[str] = "127.0.0.1:50051"
+    """Host and port of the server, or any other target that gRPC understands. Several of them, with commas
+    between them or in a list, are equal servers of the same records: each namespace has one that its calls
+    go to, and others when that is away. A name of several hosts is one of them: gRPC chooses its host."""
     timeout_s: float | None = 30.0
     """Seconds that a call may take, retries included. None: no limit. Streams have no limit."""
     max_attempts: int = 5
@@ -74,6 +77,7 @@ class ClientOptions:
 
     def __post_init__(self) -> None:
         """Raise ValueError for values out of range, and for credentials that others could read."""
+        addresses_of(self.address)
         if not 1 <= self.max_attempts <= _ATTEMPTS_MAX:
             raise ValueError(f"max_attempts must be 1 to {_ATTEMPTS_MAX}, not {self.max_attempts}")
         if self.timeout_s is not None and self.timeout_s <= 0:
@@ -94,13 +98,18 @@ class ClientOptions:
         given = (self.api_key is not None) + (self.token_source is not None) + in_headers
         if given > 1:
             raise ValueError("only one of api_key, token_source and the header authorization can be sent")
-        if given and not (self.tls or self.allow_insecure_token or is_loopback(self.address)):
+        if given and not (self.tls or self.allow_insecure_token or all(map(is_loopback, self.addresses))):
             raise ValueError(
                 "credentials need tls: without it, everybody on the way could read them; "
                 "allow_insecure_token sends them all the same"
             )
         if self.api_key is not None:
             bearer(self.api_key)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The address of each server, in the order given."""
+        return addresses_of(self.address)
 
     def metadata(self) -> tuple[tuple[str, str], ...]:
         """Return the headers that are the same for every call, as gRPC takes them."""
@@ -111,8 +120,8 @@ class ClientOptions:
         """Return what an encrypted channel trusts and presents."""
         return grpc.ssl_channel_credentials(self.root_certificates, self.client_key, self.client_certificate)
 
-    def channel_arguments(self) -> list[tuple[str, Any]]:
-        """Return the settings of the channel."""
+    def channel_arguments(self, address: str) -> list[tuple[str, Any]]:
+        """Return the settings of the channel to one of the addresses."""
         arguments: list[tuple[str, Any]] = [
             ("grpc.max_receive_message_length", self.max_receive_bytes),
             ("grpc.keepalive_time_ms", int(self.keepalive_s * 1000)),
@@ -128,7 +137,10 @@ class ClientOptions:
         ]
         if self.tls_server_name is not None:
             arguments.append(("grpc.ssl_target_name_override", self.tls_server_name))
-        if is_loopback(self.address):
+        if len(self.addresses) > 1:
+            # A host that does not answer at all holds up its callers for so long, and not for gRPC's 20 s.
+            arguments.append(("grpc.min_reconnect_backoff_ms", 5_000))
+        if is_loopback(address):
             # A proxy of the environment is for the network, not for this machine.
             arguments.append(("grpc.enable_http_proxy", 0))
         return arguments
@@ -137,6 +149,7 @@ class ClientOptions:
         """Return gRPC's service config: which calls are retried, when and how often."""
         if self.max_attempts == 1:
             return {}
+        codes = ["UNAVAILABLE", "CANCELLED", "RESOURCE_EXHAUSTED"]
         policy = {
             "maxAttempts": self.max_attempts,
             "initialBackoff": "0.1s",
@@ -145,12 +158,17 @@ class ClientOptions:
             # CANCELLED: the server went away just when the call came. Nobody here cancelled it.
             # RESOURCE_EXHAUSTED: it has too much to do. It says when to come again, and with this code
             # never to come again with what is too large.
-            "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED", "RESOURCE_EXHAUSTED"],
+            # With several servers, another is asked when one is away, which gRPC does not know of.
+            "retryableStatusCodes": codes if len(self.addresses) == 1 else ["RESOURCE_EXHAUSTED"],
         }
         # A client that meets mostly failures stops adding its retries to them.
         throttling = {"maxTokens": 100, "tokenRatio": 0.1}
         method = {"name": _retried_methods(), "retryPolicy": policy}
         return {"methodConfig": [method], "retryThrottling": throttling}
+
+    def attempts_of(self, method: str) -> int:
+        """Return how often a call may be sent; `method` is its full name."""
+        return 1 if method.rpartition("/")[2] in _NEVER_RETRIED else self.max_attempts
 
 
 _FILES = (

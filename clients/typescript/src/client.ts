@@ -48,7 +48,7 @@ export interface MemoryClient
     AdminMethods {}
 
 /**
- * A client of one memory server, bound to one namespace.
+ * A client of one memory server, or of several equal ones, bound to one namespace.
  *
  *     const memory = new MemoryClient("127.0.0.1:50051", { namespace: "ada" });
  *     await memory.add("Ada likes tea");
@@ -58,22 +58,27 @@ export interface MemoryClient
  *     memory.close();
  *
  * Every method rejects with a `MemoryServiceError`, or rather one of its subclasses, when the server
- * refuses or cannot be reached. The first call opens the connection, and all calls share it.
+ * refuses or cannot be reached. The first call opens the connection to its server, and all calls
+ * share it.
  */
 export class MemoryClient extends Bound {
   /**
    * Makes a client of the server at `address`, a host and a port.
    *
-   * @throws RangeError - the address is none, or an option is out of range
+   * Several of them, with commas between them or in a list, are equal servers of the same records. Each namespace
+   * has one that its calls go to, and others when that is away; a call without a namespace goes to the first that
+   * is up.
+   *
+   * @throws RangeError - an address is none or there twice, or an option is out of range
    * @throws TypeError - a header has a name or a value that HTTP does not allow
    */
-  constructor(address = "127.0.0.1:50051", options: ClientOptions = {}) {
+  constructor(address: string | readonly string[] = "127.0.0.1:50051", options: ClientOptions = {}) {
     super();
     bind(this, new Transport(settingsFrom(address, options)), options.namespace ?? "default", false);
   }
 
   /**
-   * Returns this client bound to another namespace, over the same connection.
+   * Returns this client bound to another namespace, over the same connections.
    *
    * Cheap enough for every call. Closing it closes nothing.
    */
@@ -82,7 +87,7 @@ export class MemoryClient extends Bound {
     return bind(view, this.transport, name, true);
   }
 
-  /** Ends all calls and closes the connection. */
+  /** Ends all calls and closes the connections. */
   close(): void {
     if (!this.isView) {
       this.transport.close();

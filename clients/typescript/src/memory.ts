@@ -82,7 +82,7 @@ export abstract class MemoryMethods extends Bound {
     options: ImportOptions = {},
   ): Promise<ImportSummary> {
     const requests = batches(this.boundTo, records, options);
-    const response = await this.transport.upload(method.import, requests, options);
+    const response = await this.transport.upload(method.import, requests, this.boundTo, options);
     return summaryTo(response);
   }
 

@@ -2,6 +2,8 @@
 
 import { isIPv4 } from "node:net";
 
+import { addressesOf } from "./servers.js";
+
 /** What every method takes beside its own options. */
 export interface CallOptions {
   /** Ends the call when it is aborted; the call then rejects with the signal's reason. */
@@ -84,7 +86,7 @@ const MIB = 1024 * 1024;
  * @internal
  */
 export interface Settings {
-  readonly address: string;
+  readonly addresses: readonly string[];
   readonly timeoutMs: number;
   readonly maxAttempts: number;
   readonly waitForReady: boolean | undefined;
@@ -102,10 +104,8 @@ export interface Settings {
  * @throws TypeError - a header has a name or a value that HTTP does not allow
  * @internal
  */
-export function settingsFrom(address: string, options: ClientOptions): Settings {
-  if (!/^[^\s/@]+:\d+$/.test(address)) {
-    throw new RangeError(`the address must be a host and a port, not ${JSON.stringify(address)}`);
-  }
+export function settingsFrom(address: string | readonly string[], options: ClientOptions): Settings {
+  const addresses = addressesOf(address);
   const { timeoutMs = 30_000, maxAttempts = ATTEMPTS_MAX, keepaliveMs = 60_000 } = options;
   const { maxReceiveBytes = 16 * MIB, waitForReady, tls = false } = options;
   if (!Number.isInteger(maxAttempts) || maxAttempts < 1 || maxAttempts > ATTEMPTS_MAX) {
@@ -117,20 +117,20 @@ export function settingsFrom(address: string, options: ClientOptions): Settings 
     }
   }
   return {
-    address,
+    addresses,
     timeoutMs,
     maxAttempts,
     waitForReady,
     keepaliveMs,
     maxReceiveBytes,
     tls: tls === true ? {} : tls || undefined,
-    headers: headersFrom(address, options),
+    headers: headersFrom(addresses, options),
     tokenSource: options.tokenSource,
   };
 }
 
 /** Returns what is sent with every call, once it is sure that nobody else can read it. */
-function headersFrom(address: string, options: ClientOptions): Headers {
+function headersFrom(addresses: readonly string[], options: ClientOptions): Headers {
   const { apiKey, tokenSource, tls = false, allowInsecureToken = false } = options;
   const sent = new Headers();
   for (const [name, value] of Object.entries(options.headers ?? {})) {
@@ -145,7 +145,7 @@ function headersFrom(address: string, options: ClientOptions): Headers {
   if (given.length > 1) {
     throw new RangeError("only one of apiKey, tokenSource and the header authorization can be sent");
   }
-  if (given.length > 0 && !tls && !allowInsecureToken && !isLoopback(address)) {
+  if (given.length > 0 && !tls && !allowInsecureToken && !addresses.every(isLoopback)) {
     throw new RangeError(
       "credentials need tls: without it, everybody on the way could read them; " +
         "allowInsecureToken sends them all the same",

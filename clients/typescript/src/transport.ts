@@ -1,4 +1,4 @@
-// Runs calls over one HTTP/2 connection, which the first call opens.
+// Runs calls over HTTP/2 connections, one for each server, which the first call that needs it opens.
 
 import type {
   DescMessage,
@@ -15,6 +15,7 @@ import { InternalError, MemoryServiceError } from "./errors.js";
 import { pause, SPREAD } from "./following.js";
 import type { CallOptions, Settings } from "./options.js";
 import { withToken } from "./options.js";
+import { headerOf, NAMESPACE_HEADER, namespaceIn, Servers } from "./servers.js";
 import type { Overloaded } from "./status.js";
 import { errorFrom, isAbsent, isOverloaded, mayPass } from "./status.js";
 import { requireWellFormed } from "./wellformed.js";
@@ -28,27 +29,23 @@ const TIMEOUT_MAX_MS = 99_999_999;
 /** Calls that carry no request id, so that the server could not tell a retry from a second wish. */
 const NEVER_RETRIED: ReadonlySet<string> = new Set(["Import", "Backup", "DeleteNamespace", "ReviewQuarantined"]);
 
-/** A connection to the server. */
+interface Server {
+  readonly address: string;
+  readonly sessions: Http2SessionManager;
+  readonly connection: Connection;
+}
+
+/** Connections to the servers. */
 export class Transport {
   readonly #settings: Settings;
-  readonly #sessions: Http2SessionManager;
-  readonly #connection: Connection;
+  readonly #servers: Servers<Server>;
   readonly #calls = new Set<AbortController>();
   #hasAnswered = false;
   #isClosed = false;
 
   constructor(settings: Settings) {
-    const { address, tls, keepaliveMs } = settings;
-    const baseUrl = `${tls ? "https" : "http"}://${address}`;
-    const keepalive = { pingIntervalMs: keepaliveMs, pingTimeoutMs: PING_TIMEOUT_MS };
     this.#settings = settings;
-    this.#sessions = new Http2SessionManager(baseUrl, keepalive, tls && tlsSettings(tls));
-    this.#connection = createGrpcTransport({
-      baseUrl,
-      sessionManager: this.#sessions,
-      readMaxBytes: settings.maxReceiveBytes,
-      acceptCompression: [],
-    });
+    this.#servers = new Servers(settings.addresses.map((address) => serverAt(address, settings)));
   }
 
   /** Whether calls wait for a server that cannot be reached at present. */
@@ -64,27 +61,34 @@ export class Transport {
   ): Promise<MessageShape<O>> {
     requireWellFormed(request);
     const { maxAttempts, timeoutMs } = this.#settings;
-    const headers = await this.#headers();
+    const namespace = namespaceIn(request);
+    const headers = await this.#headers(namespace);
+    const way = this.#servers.begin(namespace);
     const begin = Date.now();
     const end = begin + (options.timeoutMs ?? timeoutMs);
     const call = this.#begin(options.signal);
-    let attemptsLeft = NEVER_RETRIED.has(method.name) ? 1 : maxAttempts;
+    const isTriedOnce = NEVER_RETRIED.has(method.name) || maxAttempts === 1;
+    let attemptsLeft = isTriedOnce ? 1 : Math.max(maxAttempts, way.length);
     try {
-      for (let delay = DELAY_FIRST_MS; ; delay = Math.min(2 * delay, DELAY_MAX_MS)) {
+      for (let delay = DELAY_FIRST_MS; ; ) {
         try {
           const limit = limitOf(end - Date.now());
-          const response = await this.#connection.unary(method, call.signal, limit, headers, request);
+          const response = await way.server.connection.unary(method, call.signal, limit, headers, request);
           this.#hasAnswered = true;
           return response.message;
         } catch (raised) {
           const error = call.errorFrom(raised);
           const waits = this.waitForReady && isAbsent(error) && Date.now() < begin + timeoutMs;
           attemptsLeft -= waits ? 0 : 1;
-          const wait = isOverloaded(error) ? toldBy(error) : delay;
+          const isAtOnce = way.movesOn(error);
+          const wait = isOverloaded(error) ? toldBy(error) : isAtOnce ? 0 : delay;
           if (!mayPass(error) || attemptsLeft <= 0 || Date.now() + wait >= end) {
             throw error;
           }
-          await pause(wait, call.signal);
+          if (!isAtOnce) {
+            await pause(wait, call.signal);
+            delay = Math.min(2 * delay, DELAY_MAX_MS);
+          }
         }
       }
     } finally {
@@ -106,7 +110,7 @@ export class Transport {
     } while (pageToken !== "");
   }
 
-  /** Yields the responses of a call that has many; it is tried once. Leaving the iteration ends the call. */
+  /** Yields the responses of a call that has many; it is tried once, with each server. Leaving the iteration ends the call. */
   async *stream<I extends DescMessage, O extends DescMessage, T>(
     method: DescMethodServerStreaming<I, O>,
     request: MessageInitShape<I>,
@@ -114,40 +118,59 @@ export class Transport {
     read: (response: MessageShape<O>) => T,
   ): AsyncGenerator<T, void, undefined> {
     requireWellFormed(request);
-    const headers = await this.#headers();
+    const namespace = namespaceIn(request);
+    const headers = await this.#headers(namespace);
+    const way = this.#servers.begin(namespace);
     const call = this.#begin(signal);
     try {
-      const answer = await this.#connection.stream(method, call.signal, 0, headers, once(request));
-      for await (const response of answer.message) {
-        this.#hasAnswered = true;
-        yield read(response);
+      for (let hasBegun = false; ; ) {
+        try {
+          const { connection } = way.server;
+          const answer = await connection.stream(method, call.signal, 0, headers, once(request));
+          for await (const response of answer.message) {
+            hasBegun = true;
+            this.#hasAnswered = true;
+            yield read(response);
+          }
+          return;
+        } catch (raised) {
+          const error = call.errorFrom(raised);
+          if (!way.movesOn(error) || hasBegun) {
+            throw error;
+          }
+        }
       }
-    } catch (raised) {
-      throw call.errorFrom(raised);
     } finally {
       call.end();
     }
   }
 
-  /** Runs a call with many requests, once. An error of `requests` ends the upload and is thrown here. */
+  /** Runs a call with many requests, of a namespace, once. An error of `requests` ends the upload and is thrown here. */
   async upload<I extends DescMessage, O extends DescMessage>(
     method: DescMethodClientStreaming<I, O>,
     requests: AsyncIterable<MessageInitShape<I>>,
+    namespace: string,
     options: CallOptions = {},
   ): Promise<MessageShape<O>> {
-    const headers = await this.#headers();
+    const headers = await this.#headers(namespace);
+    const way = this.#servers.begin(namespace);
     const limit = limitOf(options.timeoutMs ?? Infinity);
     const call = this.#begin(options.signal);
     const failure: { error?: unknown } = {};
     let last: MessageShape<O> | undefined;
     try {
       const noted = notedIn(failure, requests);
-      const answer = await this.#connection.stream(method, call.signal, limit, headers, noted);
+      const answer = await way.server.connection.stream(method, call.signal, limit, headers, noted);
       for await (const response of answer.message) {
         last = response;
       }
     } catch (raised) {
-      throw "error" in failure ? failure.error : call.errorFrom(raised);
+      if ("error" in failure) {
+        throw failure.error;
+      }
+      const error = call.errorFrom(raised);
+      way.movesOn(error);
+      throw error;
     } finally {
       call.end();
     }
@@ -157,16 +180,21 @@ export class Transport {
     return last;
   }
 
-  /** Ends all calls and closes the connection. */
+  /** Ends all calls and closes the connections. */
   close(): void {
     this.#isClosed = true;
     this.#calls.forEach((call) => call.abort(closedError()));
-    this.#sessions.abort();
+    this.#servers.all.forEach(({ sessions }) => sessions.abort());
   }
 
-  /** Returns what is sent with a call, with the token of now. */
-  async #headers(): Promise<Headers> {
-    const { headers, tokenSource } = this.#settings;
+  /** Returns what is sent with a call about a namespace, with the token of now. */
+  async #headers(namespace: string): Promise<Headers> {
+    const { tokenSource } = this.#settings;
+    const headers = new Headers(this.#settings.headers);
+    const told = headerOf(namespace);
+    if (told !== undefined) {
+      headers.set(NAMESPACE_HEADER, told);
+    }
     return tokenSource === undefined ? headers : withToken(headers, await tokenSource());
   }
 
@@ -194,6 +222,20 @@ export class Transport {
       },
     };
   }
+}
+
+function serverAt(address: string, settings: Settings): Server {
+  const { tls, keepaliveMs } = settings;
+  const baseUrl = `${tls ? "https" : "http"}://${address}`;
+  const keepalive = { pingIntervalMs: keepaliveMs, pingTimeoutMs: PING_TIMEOUT_MS };
+  const sessions = new Http2SessionManager(baseUrl, keepalive, tls && tlsSettings(tls));
+  const connection = createGrpcTransport({
+    baseUrl,
+    sessionManager: sessions,
+    readMaxBytes: settings.maxReceiveBytes,
+    acceptCompression: [],
+  });
+  return { address, sessions, connection };
 }
 
 function closedError(): MemoryServiceError {

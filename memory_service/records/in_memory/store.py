@@ -5,31 +5,23 @@ from __future__ import annotations
 import dataclasses
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TypeVar
 
 import msgspec
-import numpy as np
-from msgspec import UNSET
 
 from memory_service.data_model import (
-    Around,
     Change,
     ChangeType,
     HeldWrite,
-    Hits,
     IndexInfo,
     Item,
-    ItemFilter,
-    ItemKind,
     ItemWrite,
     NamespaceInfo,
     OnDuplicate,
     Receipt,
     RequestKey,
-    SearchQuery,
     Since,
     StateEntry,
     StateWrite,
@@ -39,121 +31,35 @@ from memory_service.data_model import (
 )
 from memory_service.errors import NotFound, Unsupported
 from memory_service.indexes.analysis import Analyzer
-from memory_service.indexes.neighbours import neighbours
-from memory_service.indexes.search import search
-from memory_service.indexes.selection import scan
 from memory_service.indexes.settings import IndexSettings
-from memory_service.indexes.value_columns import new_column, reader
-from memory_service.indexes.view import Entry, NamespaceView
-from memory_service.predicates import column_fields
+from memory_service.indexes.view import NamespaceView
 from memory_service.reading import NOTHING, Reading
 from memory_service.records.base import HISTORY_US, BackupReport, Capabilities
 from memory_service.records.change_signal import ChangeSignal
 from memory_service.records.content_bytes import Measured, check_room, item_bytes, state_bytes
 from memory_service.records.in_memory.history import History
-from memory_service.records.in_memory.requests import Requests
+from memory_service.records.in_memory.namespace import Namespace
+from memory_service.records.in_memory.reading import InMemoryReading
 from memory_service.records.rules.held import same_request
-from memory_service.records.rules.history import Version, cut_short, deleted
-from memory_service.records.rules.items import check_unchanged, choose, present_item
-from memory_service.records.rules.presence import Before, before, live
-from memory_service.records.rules.requests import answers_since, of_item, of_state
+from memory_service.records.rules.history import Version
+from memory_service.records.rules.items import check_unchanged, choose, grows, present_item
+from memory_service.records.rules.presence import live
+from memory_service.records.rules.requests import answers_since
 from memory_service.records.rules.states import (
     check_version,
     choose_states,
-    floor_without,
-    next_entry,
     present_state,
     saved,
     saved_again,
 )
-from memory_service.records.rules.undo import Action, Undone, step_of, undo_item, undo_state, write_again
-from memory_service.records.rules.vectors import VectorRule, check_fills, check_move, vector_key, written_key
+from memory_service.records.rules.undo import step_of, undo_item, undo_state
+from memory_service.records.rules.vectors import VectorRule, check_fills, check_move
 from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.clock import now_us
 from memory_service.store import Store
 
 T = TypeVar("T")
 _EXACT = IndexSettings(exact_vectors_max=1 << 62)
-
-
-@dataclass
-class _Namespace:
-    name: str
-    uid: int
-    create_us: int
-    view: NamespaceView
-    items: Measured[Item]
-    states: Measured[StateEntry]
-    revision: int = 0
-    dimension: int = 0
-    model: str = ""
-    vector_epoch: int = 0
-    version_floor: int = 0
-    ids: dict[int, str] = field(default_factory=dict)
-    vectors: dict[str, np.ndarray] = field(default_factory=dict)
-    pending: set[str] = field(default_factory=set)
-    changes: list[Change] = field(default_factory=list)
-    requests: Requests = field(default_factory=Requests)
-    use_counts: Counter[int] = field(default_factory=Counter)
-    history: History = field(default_factory=History)
-    held: dict[str, HeldWrite] = field(default_factory=dict)
-
-    def log(self, kind: ChangeType, subject: str) -> int:
-        self.revision += 1
-        self.changes.append(Change(kind, self.revision, subject))
-        return self.revision
-
-    def changes_since(self, revision: int) -> Iterator[tuple[ChangeType, str, ItemKind | None]]:
-        """Each change since a revision, with its subject and the kind that the item has now."""
-        for change in self.changes[bisect_right(self.changes, revision, key=lambda c: c.revision) :]:
-            item = self.items.get(change.subject)
-            yield change.type, change.subject, item.kind if item else None
-
-    def read(self, item_id: str, with_embedding: bool) -> Item:
-        item = self.items[item_id]
-        if with_embedding and item.embedded:
-            return msgspec.structs.replace(item, embedding=self.vectors[item_id], wire=None, framed=None)
-        return item
-
-    def info(self) -> NamespaceInfo:
-        return NamespaceInfo(
-            self.name, self.uid, self.revision, len(self.items), len(self.states), len(self.vectors),
-            self.dimension, self.model, self.create_us, len(self.pending), self.vector_epoch,
-        )  # fmt: skip
-
-
-class _Reading(Reading):
-    def __init__(self, found: _Namespace) -> None:
-        self._found, self.info = found, found.info()
-
-    async def load_items(
-        self, positions: Sequence[int], *, with_embedding: bool = False
-    ) -> list[Item | None]:
-        ids = [self._found.ids.get(position) for position in positions]
-        return [None if i is None else self._found.read(i, with_embedding) for i in ids]
-
-    async def scan(self, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
-        self._make_columns(item_filter)
-        return scan(self._found.view, item_filter, limit, newest=newest)
-
-    async def search(self, query: SearchQuery) -> Hits:
-        self._make_columns(query.filter)
-        return search(self._found.view, query)
-
-    def _make_columns(self, item_filter: ItemFilter) -> None:
-        """Give the view the columns that a filter takes."""
-        found = self._found
-        fields, columns = column_fields(item_filter.predicate), found.view.columns
-        for wanted in columns.lacking(fields):
-            found.view.index_pending()
-            read, column = reader(wanted), new_column(wanted)
-            ids = [found.ids.get(position) for position in found.view.positions.view.tolist()]
-            column.extend(UNSET if item_id is None else read(found.items[item_id]) for item_id in ids)
-            columns.take({wanted: column})
-        columns.trim(fields)
-
-    async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
-        return neighbours(self._found.view, positions, count, now_us)
 
 
 class InMemoryStore(Store):
@@ -171,7 +77,7 @@ class InMemoryStore(Store):
         self._history_us = history_us
         self._keeps_history = history_us > 0
         self._namespace_bytes_max = namespace_bytes_max
-        self._namespaces: dict[str, _Namespace] = {}
+        self._namespaces: dict[str, Namespace] = {}
         self._next_uid = 1
         self._analyzer = Analyzer()
         self._signal = ChangeSignal()
@@ -206,11 +112,10 @@ class InMemoryStore(Store):
         found = self._begin(namespace)
         if released and released not in found.held:
             raise NotFound.quarantined(namespace, released)
-        if request and (earlier := self._earlier(found, request)):
+        if request and (earlier := found.earlier(request)):
             found.held.pop(released, None)
             return earlier
-        # What goes may leave changes behind in what stays: that, too, is forgetting.
-        if len(writes) > len(removals) or states:
+        if grows(writes, states, removals):
             self._check_room(found)
         if unchanged is not None:
             check_unchanged(unchanged, found.revision, found.changes_since(unchanged.revision))
@@ -221,12 +126,12 @@ class InMemoryStore(Store):
         found.held.pop(released, None)
         removed = [found.items[item_id] for item_id in dict.fromkeys(removals) if item_id in found.items]
         for item in removed:
-            self._remove(found, item, ChangeType.ITEM_DELETED)
-            self._note_removal(found, by)
+            found.remove(item, ChangeType.ITEM_DELETED)
+            found.note_removal(by)
         for at, _, waits in chosen:
-            self._put(found, writes[at], waits)
+            found.put(writes[at], waits)
         for state in chosen_states:
-            self._save(found, state)
+            found.save(state)
         found.dimension, found.model = rule.dimension, rule.model
         receipt = Receipt(found.revision, removed_count=len(removed))
         receipt.skipped_count = len(writes) - len(chosen)
@@ -235,83 +140,9 @@ class InMemoryStore(Store):
             receipt.add(writes[at].item)
         return self._commit(found, request, receipt)
 
-    def _put(self, found: _Namespace, write: ItemWrite, waits: bool) -> None:
-        stored = found.items.get(write.item.id)
-        if stored is not None and self._give_way(found, write, stored):
-            self._replace(found, write, stored, waits)
-            return
-        if stored is not None:
-            self._expire(found, stored)
-        self._insert(found, write, waits)
-
-    def _insert(self, found: _Namespace, write: ItemWrite, waits: bool) -> None:
-        item = write.item
-        item.revision = item.position = found.log(ChangeType.ITEM_ADDED, item.id)
-        found.ids[item.position] = item.id
-        self._store(found, write, waits)
-        found.view.add([self._entry(write)])
-
-    def _replace(self, found: _Namespace, write: ItemWrite, stored: Item, waits: bool) -> None:
-        item = write.item
-        item.position = stored.position
-        item.revision = found.log(ChangeType.ITEM_UPDATED, item.id)
-        if write.keep_vector:
-            item.embedding = found.vectors.get(item.id)
-            waits = item.id in found.pending
-        self._store(found, write, waits)
-        found.view.replace(self._entry(write), keep_vector=write.keep_vector)
-
-    def _give_way(self, found: _Namespace, write: ItemWrite, stored: Item) -> bool:
-        """Keep what is about to be replaced, or forget the answers that tell of it; False: it has expired."""
-        becomes = before(stored, write.item.update_us, keeps_history=self._keeps_history)
-        if becomes is Before.KEEP:
-            vector = found.vectors.get(stored.id)
-            its_key = written_key(
-                found.vector_epoch,
-                stored.revision,
-                waits=stored.id in found.pending,
-                embedded=vector is not None,
-            )
-            found.history.keep(stored, vector, its_key, write.item.update_us)
-        elif becomes is Before.FORGET:
-            found.requests.forget_told_of(of_item(stored.id))
-        return becomes is not Before.EXPIRE
-
-    def _note_removal(self, found: _Namespace, by: Caller) -> None:
-        found.history.note(deleted(by, now_us(), keeps_history=self._keeps_history))
-
-    def _store(self, found: _Namespace, write: ItemWrite, waits: bool) -> None:
-        item = write.item
-        found.history.texts[item.id] = write.search_text, write.speaker
-        found.vectors.pop(item.id, None)
-        found.pending.discard(item.id)
-        if waits:
-            found.pending.add(item.id)
-        if item.embedding is not None:
-            found.vectors[item.id] = np.array(item.embedding, np.float32)
-        found.items[item.id] = msgspec.structs.replace(
-            item, embedding=None, embedded=item.embedding is not None, wire=None, framed=None
-        )
-
-    def _entry(self, write: ItemWrite) -> Entry:
-        return Entry.of(write.item, self._analyzer.item_terms(write), write.item.revision)
-
-    def _remove(self, found: _Namespace, item: Item, kind: ChangeType) -> None:
-        found.log(kind, item.id)
-        found.requests.forget_told_of(of_item(item.id))
-        del found.items[item.id], found.ids[item.position], found.use_counts[item.position]
-        found.vectors.pop(item.id, None)
-        found.pending.discard(item.id)
-        found.history.forget(item.id)
-        found.view.remove([item.position])
-
-    def _expire(self, found: _Namespace, item: Item) -> None:
-        found.history.note(cut_short(found.history.of_item(item)))
-        self._remove(found, item, ChangeType.ITEM_EXPIRED)
-
     async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
         found = self._namespaces.get(namespace)
-        return self._earlier(found, request) if found else None
+        return found.earlier(request) if found else None
 
     async def replace_item(
         self,
@@ -323,15 +154,15 @@ class InMemoryStore(Store):
         by: Caller = ANYBODY,
     ) -> Receipt:
         found = self._begin(namespace)
-        if request and (earlier := self._earlier(found, request)):
+        if request and (earlier := found.earlier(request)):
             return earlier
         self._check_room(found)
         item_id, at_us = write.item.id, write.item.update_us
         stored = present_item(namespace, item_id, found.items.get(item_id), at_us, expected_revision)
         rule = VectorRule(found.dimension, found.model)
         waits = not write.keep_vector and rule.take(write)
-        self._give_way(found, write, stored)
-        self._replace(found, write, stored, waits)
+        found.give_way(write, stored)
+        found.replace(write, stored, waits)
         found.dimension, found.model = rule.dimension, rule.model
         receipt = Receipt(found.revision)
         receipt.add(write.item)
@@ -348,11 +179,11 @@ class InMemoryStore(Store):
         by: Caller = ANYBODY,
     ) -> Receipt:
         found = self._begin(namespace)
-        if request and (earlier := self._earlier(found, request)):
+        if request and (earlier := found.earlier(request)):
             return earlier
         stored = present_item(namespace, item_id, found.items.get(item_id), now_us, expected_revision)
-        self._remove(found, stored, ChangeType.ITEM_DELETED)
-        self._note_removal(found, by)
+        found.remove(stored, ChangeType.ITEM_DELETED)
+        found.note_removal(by)
         return self._commit(found, request, Receipt(found.revision, removed_count=1))
 
     async def get_items(
@@ -382,7 +213,7 @@ class InMemoryStore(Store):
 
     async def read(self, namespace: str) -> Reading:
         found = self._namespaces.get(namespace)
-        return NOTHING if found is None else _Reading(found)
+        return NOTHING if found is None else InMemoryReading(found)
 
     async def index_info(self, namespace: str) -> IndexInfo:
         found = self._namespaces.get(namespace)
@@ -429,22 +260,10 @@ class InMemoryStore(Store):
         if found is None or found.uid != uid:
             return 0
         dimension = check_fills(found.info(), model, fills)
-        done = [fill for fill in fills if self._fill(found, fill)]
+        done = [fill for fill in fills if found.fill(fill)]
         if done:
             found.dimension = dimension
         return len(done)
-
-    @staticmethod
-    def _fill(found: _Namespace, fill: VectorFill) -> bool:
-        item = found.items.get(found.ids.get(fill.position, ""))
-        if item is None or item.id not in found.pending or item.revision != fill.revision:
-            return False
-        found.pending.discard(item.id)
-        if fill.vector is not None:
-            found.vectors[item.id] = np.array(fill.vector, np.float32)
-            found.items[item.id] = msgspec.structs.replace(item, embedded=True)
-            found.view.fill_vector(fill.position, found.vectors[item.id], fill.revision)
-        return True
 
     # --- state --------------------------------------------------------------------------------
 
@@ -452,39 +271,11 @@ class InMemoryStore(Store):
         self, namespace: str, write: StateWrite, *, request: RequestKey | None = None, by: Caller = ANYBODY
     ) -> Receipt:
         found = self._begin(namespace)
-        if request and (earlier := self._earlier(found, request)):
+        if request and (earlier := found.earlier(request)):
             return saved_again(earlier, write)
         self._check_room(found)
         check_version(write, found.states.get(write.key))
-        return self._commit(found, request, saved(self._save(found, write)))
-
-    def _save(self, found: _Namespace, write: StateWrite) -> StateEntry:
-        stored = found.states.get(write.key)
-        becomes = before(stored, write.now_us, keeps_history=self._keeps_history)
-        if becomes is Before.EXPIRE:
-            self._expire_state(found, write.key)
-            stored = None
-        elif stored is not None and becomes is Before.KEEP:
-            found.history.keep_state(stored, write.now_us)
-        elif becomes is Before.FORGET:
-            found.requests.forget_told_of(of_state(write.key))
-        return self._write_over(found, write, stored)
-
-    @staticmethod
-    def _write_over(found: _Namespace, write: StateWrite, present: StateEntry | None) -> StateEntry:
-        revision = found.log(ChangeType.STATE_SAVED, write.key)
-        entry = found.states[write.key] = next_entry(write, present, found.version_floor, revision)
-        return entry
-
-    def _remove_state(self, found: _Namespace, key: str, kind: ChangeType) -> None:
-        found.version_floor = floor_without(found.version_floor, [found.states.take(key).version])
-        found.history.states.pop(key, None)
-        found.requests.forget_told_of(of_state(key))
-        found.log(kind, key)
-
-    def _expire_state(self, found: _Namespace, key: str) -> None:
-        found.history.note(cut_short(found.history.of_state(found.states[key])))
-        self._remove_state(found, key, ChangeType.STATE_EXPIRED)
+        return self._commit(found, request, saved(found.save(write)))
 
     async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
         found = self._namespaces.get(namespace)
@@ -514,34 +305,23 @@ class InMemoryStore(Store):
         by: Caller = ANYBODY,
     ) -> Receipt:
         found = self._begin(namespace)
-        if request and (earlier := self._earlier(found, request)):
+        if request and (earlier := found.earlier(request)):
             return earlier
         present_state(namespace, key, found.states.get(key), now_us, expected_version)
-        self._remove_state(found, key, ChangeType.STATE_DELETED)
-        self._note_removal(found, by)
+        found.remove_state(key, ChangeType.STATE_DELETED)
+        found.note_removal(by)
         return self._commit(found, request, Receipt(found.revision, removed_state_count=1))
 
     async def clear_states(
         self, namespace: str, *, request: RequestKey | None = None, by: Caller = ANYBODY
     ) -> Receipt:
         found = self._begin(namespace)
-        if request and (earlier := self._earlier(found, request)):
+        if request and (earlier := found.earlier(request)):
             return earlier
-        removed = self._clear(found)
+        removed = found.clear_states()
         found.log(ChangeType.STATE_CLEARED, "")
-        self._note_removal(found, by)
+        found.note_removal(by)
         return self._commit(found, request, Receipt(found.revision, removed_state_count=removed))
-
-    @staticmethod
-    def _clear(found: _Namespace) -> int:
-        removed = len(found.states)
-        versions = (entry.version for entry in found.states.values())
-        found.version_floor = floor_without(found.version_floor, versions)
-        found.requests.forget_told_of_states()
-        for key in list(found.states):
-            del found.states[key]
-        found.history.states.clear()
-        return removed
 
     # --- quarantine ---------------------------------------------------------------------------
 
@@ -609,22 +389,10 @@ class InMemoryStore(Store):
             for item in touched
         }
         for item in () if dry_run else touched:
-            self._undo_item(found, item, undone[item.id])
+            found.undo_item(item, undone[item.id])
         if not dry_run:
             self._signal.fire(namespace)
         return step_of(undone, [item.position for item in touched], limit)
-
-    def _undo_item(self, found: _Namespace, item: Item, undone: Undone) -> None:
-        if undone.action is Action.REMOVE:
-            self._remove(found, item, ChangeType.ITEM_DELETED)
-            return
-        found.requests.forget_told_of(of_item(item.id))
-        if undone.action is Action.RESTORE:
-            version = found.history.items.find(item.id, undone.restored)
-            none = vector_key(found.vector_epoch, 0)
-            # Of another model, or not embedded by then: it waits for a vector.
-            self._replace(found, version.write(none), item, version.vector_key < none)
-        found.history.items.forget(item.id, undone.forgotten)
 
     async def undo_states(
         self,
@@ -650,20 +418,10 @@ class InMemoryStore(Store):
             for entry in touched
         }
         for entry in () if dry_run else touched:
-            self._undo_state(found, entry, undone[entry.key])
+            found.undo_state(entry, undone[entry.key])
         if not dry_run:
             self._signal.fire(namespace)
         return step_of(undone, list(undone), limit)
-
-    def _undo_state(self, found: _Namespace, entry: StateEntry, undone: Undone) -> None:
-        if undone.action is Action.REMOVE:
-            self._remove_state(found, entry.key, ChangeType.STATE_DELETED)
-            return
-        found.requests.forget_told_of(of_state(entry.key))
-        if undone.action is Action.RESTORE:
-            version = found.history.states.find(entry.key, undone.restored)
-            self._write_over(found, write_again(version), entry)
-        found.history.states.forget(entry.key, undone.forgotten)
 
     async def count_removals(self, namespace: str, whose: WritesBy) -> int:
         found = self._namespaces.get(namespace)
@@ -673,7 +431,7 @@ class InMemoryStore(Store):
         self, namespace: str, receipt: Receipt, request: RequestKey, *, by: Caller = ANYBODY
     ) -> Receipt:
         found = self._begin(namespace)
-        if earlier := self._earlier(found, request):
+        if earlier := found.earlier(request):
             return earlier
         receipt.revision = found.revision
         return self._commit(found, request, receipt)
@@ -712,9 +470,9 @@ class InMemoryStore(Store):
         self, namespace: str, *, request: RequestKey | None = None, by: Caller = ANYBODY
     ) -> Receipt:
         found = self._begin(namespace)
-        if request and (earlier := self._earlier(found, request)):
+        if request and (earlier := found.earlier(request)):
             return earlier
-        items, states = len(found.items), self._clear(found)
+        items, states = len(found.items), found.clear_states()
         found.items = self._measured(item_bytes)
         found.ids, found.vectors, found.pending, found.changes = {}, {}, set(), []
         found.use_counts = Counter()
@@ -746,11 +504,11 @@ class InMemoryStore(Store):
             found.held = {k: v for k, v in found.held.items() if v.expire_us > now_us}
             due = [item for item in found.items.values() if item.expired(now_us)][: limit - removed]
             for item in due:
-                self._expire(found, item)
+                found.expire(item)
             removed += len(due)
             keys = [k for k in found.states if live(found.states[k], now_us) is None][: limit - removed]
             for key in keys:
-                self._expire_state(found, key)
+                found.expire_state(key)
             removed += len(keys)
             if due or keys:
                 self._signal.fire(found.name)
@@ -758,30 +516,25 @@ class InMemoryStore(Store):
 
     # --- writing ------------------------------------------------------------------------------
 
-    def _begin(self, namespace: str) -> _Namespace:
+    def _begin(self, namespace: str) -> Namespace:
         """Return the namespace to write to; a new one is kept only by `_commit`."""
         found = self._namespaces.get(namespace)
         if found is None:
             view = NamespaceView(self._analyzer, _EXACT)
             items, states = self._measured(item_bytes), self._measured(state_bytes)
-            found = _Namespace(namespace, self._next_uid, now_us(), view, items, states)
+            found = Namespace(
+                namespace, self._next_uid, now_us(), view, self._analyzer, self._keeps_history, items, states
+            )
         return found
 
     def _measured(self, measure: Callable[[T], int]) -> Measured[T]:
         return Measured(measure if self._namespace_bytes_max else None)
 
-    def _check_room(self, found: _Namespace) -> None:
+    def _check_room(self, found: Namespace) -> None:
         if self._namespace_bytes_max:
             check_room(found.items.bytes + found.states.bytes, self._namespace_bytes_max)
 
-    @staticmethod
-    def _earlier(found: _Namespace, request: RequestKey) -> Receipt | None:
-        receipt = found.requests.find(request)
-        if receipt is not None and receipt.version:
-            receipt.description = found.history.description(receipt.revision, found.states.values())
-        return receipt
-
-    def _commit(self, found: _Namespace, request: RequestKey | None, receipt: Receipt) -> Receipt:
+    def _commit(self, found: Namespace, request: RequestKey | None, receipt: Receipt) -> Receipt:
         if found.name not in self._namespaces:
             self._namespaces[found.name] = found
             self._next_uid += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from memory_service.data_model import ChangeType, ItemKind, ItemWrite, OnDuplicate, Since
+from memory_service.data_model import ChangeType, ItemKind, ItemWrite, OnDuplicate, Since, StateWrite
 from memory_service.errors import AlreadyExists, Conflict, NotFound
 from memory_service.records.rules.presence import Found, live
 from memory_service.records.rules.vectors import VectorRule
@@ -23,6 +23,14 @@ class FoundItem(Found, Protocol):
 
 
 I = TypeVar("I", bound=FoundItem)  # noqa: E741 - an item
+
+
+def grows(writes: Sequence[ItemWrite], states: Sequence[StateWrite], removals: Sequence[str]) -> bool:
+    """Return whether a write puts something into a namespace, for which there has to be room.
+
+    What is removed may leave changes behind in what stays: that, too, is forgetting.
+    """
+    return bool(states) or len(writes) > len(removals)
 
 
 def check_unchanged(

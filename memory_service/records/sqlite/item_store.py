@@ -15,13 +15,14 @@ from memory_service.data_model import (
 )
 from memory_service.records.base import ItemStore
 from memory_service.records.effects import Effect
+from memory_service.records.rules.items import grows
+from memory_service.records.rules.vectors import vector_key
 from memory_service.records.sqlite import item_writes
 from memory_service.records.sqlite.commit_queue import HEAVY_ITEMS
 from memory_service.records.sqlite.connection import Connection, Row, translated
 from memory_service.records.sqlite.kept_answers import find_receipt
 from memory_service.records.sqlite.ledger import Outcome
 from memory_service.records.sqlite.rows import ITEM_COLUMNS, item_of
-from memory_service.records.sqlite.schema import vector_key
 from memory_service.records.sqlite.store_core import StoreCore
 from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.yielding import each
@@ -62,11 +63,10 @@ class SqliteItemStore(StoreCore, ItemStore):
                 by, released, unchanged,
             )  # fmt: skip
 
-        # What goes may leave changes behind in what stays: that, too, is forgetting.
-        if len(writes) <= len(removals) and not states:
-            receipt = await self._write(namespace, by, apply, heavy=heavy, shrinks=True)
-        else:
+        if grows(writes, states, removals):
             receipt = await self._grow(namespace, by, apply, request, heavy=heavy)
+        else:
+            receipt = await self._write(namespace, by, apply, heavy=heavy, shrinks=True)
         if heavy:
             await self._follower.absorb(namespace)
         return receipt

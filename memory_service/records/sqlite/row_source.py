@@ -24,10 +24,11 @@ from memory_service.indexes.value_column import Value
 from memory_service.indexes.view import NEVER_US
 from memory_service.predicates import Field
 from memory_service.records.row_source import FollowedSource, Follower, RowBatch, Rows
+from memory_service.records.rules.vectors import vector_key
 from memory_service.records.sqlite.column_values import values
 from memory_service.records.sqlite.connection import Connection, Row, translated
 from memory_service.records.sqlite.rows import ITEM_COLUMNS, NAMESPACE_COLUMNS, item_of, namespace_of
-from memory_service.records.sqlite.schema import FORMAT, POSITION_MAX, key_of, keys_of, vector_key
+from memory_service.records.sqlite.schema import FORMAT, POSITION_MAX, key_of, keys_of
 from memory_service.records.sqlite.store_core import StoreCore
 from memory_service.runtime.yielding import each
 

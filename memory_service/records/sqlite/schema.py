@@ -8,7 +8,6 @@ from collections.abc import Callable
 from memory_service.indexes.analysis import Analyzer, pack_terms, unpack_terms
 from memory_service.records.base import CannotOpen
 from memory_service.records.rules.vectors import REVISION_BITS
-from memory_service.records.rules.vectors import vector_key as vector_key
 from memory_service.records.sqlite.connection import Connection, Row, translated
 from memory_service.runtime.failpoints import reach
 

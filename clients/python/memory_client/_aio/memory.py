@@ -112,7 +112,7 @@ class MemoryMethods(Bound):
         """
         batcher = importing.Batcher(self._namespace, on_duplicate, batch_records)
         requests = importing.async_batches(batcher, records)
-        return await self._transport.upload(importing.import_call(), requests, timeout_s)
+        return await self._transport.upload(importing.import_call(self._namespace), requests, timeout_s)
 
     async def retrieve(
         self,

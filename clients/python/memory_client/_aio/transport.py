@@ -1,8 +1,9 @@
-"""Runs calls over an asynchronous channel."""
+"""Runs calls over asynchronous channels, one for each server."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import replace
@@ -12,10 +13,11 @@ import grpc
 
 from memory_client._calls.call import Call, Event, Page, T, paged
 from memory_client._calls.resume import Resumption
+from memory_client._calls.servers import Attempts, Servers, header_of
 from memory_client._credentials import Metadata, awaited
 from memory_client._status import error_from_call
 from memory_client._sync.transport import Transport as BlockingTransport
-from memory_client.errors import Unavailable
+from memory_client.errors import MemoryServiceError, Unavailable
 from memory_client.options import ClientOptions
 from memory_client.unset import UNSET, Unset
 
@@ -28,26 +30,41 @@ async def _next_or_end(iterator: AsyncIterator[Any]) -> Any:
 
 
 class Transport:
-    """A channel to the server, opened by the first call, inside the event loop that it belongs to."""
+    """Channels to the servers, each opened by its first call, inside the event loop that it belongs to."""
 
     def __init__(self, options: ClientOptions) -> None:
         self.options = options
         self._metadata = options.metadata()
-        self._channel: grpc.aio.Channel | None = None
+        self._servers = Servers(options.addresses)
+        self._channels: dict[int, grpc.aio.Channel] = {}
         self._closed = False
-        self._methods: dict[str, Any] = {}
+        self._methods: dict[tuple[int, str], Any] = {}
         self._has_answered = False
 
     async def unary(self, call: Call[T], timeout_s: float | Unset | None = UNSET) -> T:
         """Run a call that has one response; the timeout is the client's unless one is given."""
-        method = self._method("unary_unary", call)
-        metadata = await self._metadata_of_now()
-        try:
-            response = await method(call.request, **self._settings(timeout_s, metadata))
-        except grpc.aio.AioRpcError as error:
-            raise error_from_call(error) from None
-        self._has_answered = True
-        return call.read(response)
+        self._check_open()
+        timeout = self.options.timeout_s if timeout_s is UNSET else timeout_s
+        metadata = await self._metadata_of(call)
+        end = None if timeout is None else time.monotonic() + timeout
+        attempts = self._attempts(call, timeout)
+        while True:
+            method = self._method("unary_unary", call, attempts.server)
+            try:
+                response = await method(call.request, **self._settings(timeout, metadata))
+            except grpc.aio.AioRpcError as raised:
+                error = error_from_call(raised)
+            else:
+                self._has_answered = True
+                return call.read(response)
+            delay = attempts.delay_after(error)
+            if delay is None or self._closed:
+                raise error from None
+            if end is not None:
+                timeout = end - time.monotonic() - delay
+                if timeout <= 0:
+                    raise error from None
+            await asyncio.sleep(delay)
 
     async def pages(self, first: Call[Page[T]]) -> AsyncIterator[Page[T]]:
         """Yield all pages of an answer, each fetched when it is asked for."""
@@ -69,16 +86,26 @@ class Transport:
 
     async def stream(self, call: Call[T]) -> AsyncGenerator[T, None]:
         """Yield the responses of a call that has many. Closing the iterator ends the call."""
-        method = self._method("unary_stream", call)
-        metadata = await self._metadata_of_now()
-        responses = method(call.request, **self._settings(None, metadata))
-        try:
-            async for response in responses:
-                yield call.read(response)
-        except grpc.aio.AioRpcError as error:
-            raise error_from_call(error) from None
-        finally:
-            responses.cancel()
+        self._check_open()
+        attempts = self._attempts(call, None)
+        while True:
+            metadata = await self._metadata_of(call)
+            method = self._method("unary_stream", call, attempts.server)
+            responses = method(call.request, **self._settings(None, metadata))
+            has_begun = False
+            try:
+                async for response in responses:
+                    has_begun = True
+                    yield call.read(response)
+                return
+            except grpc.aio.AioRpcError as raised:
+                error = error_from_call(raised)
+            finally:
+                responses.cancel()
+            delay = attempts.delay_after(error)
+            if delay is None or has_begun or self._closed:
+                raise error from None
+            await asyncio.sleep(delay)
 
     async def resumed(
         self, call_after: Callable[[int | None], Call[Event[T]]], resumption: Resumption
@@ -107,8 +134,10 @@ class Transport:
         self._check_open()
         loop = asyncio.get_running_loop()
         iterator = aiter(requests)
-        metadata = await self._metadata_of_now()
-        blocking = BlockingTransport(replace(self.options, token_source=None))
+        metadata = await self._metadata_of(call)
+        attempts = self._attempts(call, timeout_s)
+        address = self._servers.addresses[attempts.server]
+        blocking = BlockingTransport(replace(self.options, address=[address], token_source=None))
 
         def pulled() -> Iterator[Any]:
             while True:
@@ -119,54 +148,68 @@ class Transport:
 
         try:
             return await asyncio.to_thread(blocking.upload, call, pulled(), timeout_s, metadata)
+        except MemoryServiceError as error:
+            attempts.delay_after(error)
+            raise
         finally:
             blocking.close()
 
     async def close(self) -> None:
-        """End all calls and close the channel."""
+        """End all calls and close the channels."""
         self._closed = True
-        if self._channel is not None:
-            await self._channel.close()
+        for channel in self._channels.values():
+            await channel.close()
 
     def _check_open(self) -> None:
         if self._closed:
             raise ValueError("the client is closed")
 
-    def _open(self) -> grpc.aio.Channel:
+    def _attempts(self, call: Call[Any], timeout: float | None) -> Attempts:
+        attempts_max = self.options.attempts_of(call.method)
+        return Attempts(self._servers, call.namespace, attempts_max, self._waits(timeout))
+
+    def _open(self, server: int) -> grpc.aio.Channel:
         self._check_open()
-        if self._channel is None:
-            arguments = self.options.channel_arguments()
+        channel = self._channels.get(server)
+        if channel is None:
+            address = self._servers.addresses[server]
+            arguments = self.options.channel_arguments(address)
             if self.options.tls:
                 credentials = self.options.channel_credentials()
-                self._channel = grpc.aio.secure_channel(self.options.address, credentials, options=arguments)
+                channel = grpc.aio.secure_channel(address, credentials, options=arguments)
             else:
-                self._channel = grpc.aio.insecure_channel(self.options.address, options=arguments)
-        return self._channel
+                channel = grpc.aio.insecure_channel(address, options=arguments)
+            self._channels[server] = channel
+        return channel
 
-    def _method(self, kind: str, call: Call[Any]) -> Any:
-        channel = self._open()
-        method = self._methods.get(call.method)
+    def _method(self, kind: str, call: Call[Any], server: int) -> Any:
+        channel = self._open(server)
+        method = self._methods.get((server, call.method))
         if method is None:
-            method = self._methods[call.method] = getattr(channel, kind)(
+            method = self._methods[server, call.method] = getattr(channel, kind)(
                 call.method,
                 request_serializer=lambda request: request.SerializeToString(),
                 response_deserializer=call.response_type.FromString,
             )
         return method
 
-    async def _metadata_of_now(self) -> Metadata:
+    async def _metadata_of(self, call: Call[Any]) -> Metadata:
+        """Return the metadata of a call, with the token of now."""
+        metadata = self._metadata + header_of(call.namespace)
         source = self.options.token_source
-        return self._metadata if source is None else self._metadata + await awaited(source)
+        return metadata if source is None else metadata + await awaited(source)
 
-    def _settings(self, timeout_s: float | Unset | None, metadata: Metadata) -> dict[str, Any]:
-        timeout = self.options.timeout_s if timeout_s is UNSET else timeout_s
+    def _settings(self, timeout: float | None, metadata: Metadata) -> dict[str, Any]:
+        # With several servers, the others are tried in the meantime.
+        waits = len(self._servers.addresses) == 1 and self._waits(timeout)
+        return {"timeout": timeout, "metadata": metadata, "wait_for_ready": waits}
+
+    def _waits(self, timeout: float | None) -> bool:
+        """Whether a call waits for a server that cannot be reached."""
+        if self.options.wait_for_ready is not None:
+            return self.options.wait_for_ready
         # What has no limit would wait for ever, and a stream is taken up again by other means.
-        waits = self._has_answered and timeout is not None
-        return {
-            "timeout": timeout,
-            "metadata": metadata,
-            "wait_for_ready": waits if self.options.wait_for_ready is None else self.options.wait_for_ready,
-        }
+        return self._has_answered and timeout is not None
 
 
 class Bound:

@@ -20,11 +20,16 @@ class Call(Generic[T]):
     method: str
     """Full name, as in "/memory_service.v1.MemoryService/Add"."""
     request: Any
-    """The request, a protobuf message; of an upload None."""
+    """The request, a protobuf message; of an upload one that has its namespace and is not sent."""
     response_type: type[Message]
     """Type of the response, or of each response of a stream."""
     read: Callable[[Any], T]
     """Turns a response into what the caller gets."""
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that the call is about. Empty: it has none."""
+        return getattr(self.request, "namespace", "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,9 @@ _RECORDS_MAX = 1000
 """What the server takes in one batch."""
 
 
-def import_call() -> Call[ImportSummary]:
+def import_call(namespace: str) -> Call[ImportSummary]:
     """Call Import; the requests come from a `Batcher`."""
+    request = memory_pb2.ImportRequest(namespace=namespace)
 
     def read(response: memory_pb2.ImportResponse) -> ImportSummary:
         return ImportSummary(
@@ -36,7 +37,7 @@ def import_call() -> Call[ImportSummary]:
             degraded_to(response.degraded),
         )
 
-    return Call("/memory_service.v1.MemoryService/Import", None, memory_pb2.ImportResponse, read)
+    return Call("/memory_service.v1.MemoryService/Import", request, memory_pb2.ImportResponse, read)
 
 
 class Batcher:

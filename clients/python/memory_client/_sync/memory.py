@@ -113,7 +113,7 @@ class MemoryMethods(Bound):
         """
         batcher = importing.Batcher(self._namespace, on_duplicate, batch_records)
         requests = importing.batches(batcher, records)
-        return self._transport.upload(importing.import_call(), requests, timeout_s)
+        return self._transport.upload(importing.import_call(self._namespace), requests, timeout_s)
 
     def retrieve(
         self,

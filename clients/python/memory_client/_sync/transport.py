@@ -1,4 +1,4 @@
-"""Runs calls over a synchronous channel."""
+"""Runs calls over synchronous channels, one for each server."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import grpc
 
 from memory_client._calls.call import Call, Event, Page, T, paged
 from memory_client._calls.resume import Resumption
+from memory_client._calls.servers import Attempts, Servers, header_of
 from memory_client._credentials import Metadata, fetched
 from memory_client._status import error_from_call
 from memory_client.errors import Unavailable
@@ -18,30 +19,46 @@ from memory_client.unset import UNSET, Unset
 
 
 class Transport:
-    """A channel to the server. Safe for use from many threads."""
+    """Channels to the servers, each connected by its first call. Safe for use from many threads."""
 
     def __init__(self, options: ClientOptions) -> None:
         self.options = options
         self._metadata = options.metadata()
-        arguments = options.channel_arguments()
-        if options.tls:
-            credentials = options.channel_credentials()
-            self._channel = grpc.secure_channel(options.address, credentials, options=arguments)
-        else:
-            self._channel = grpc.insecure_channel(options.address, options=arguments)
-        self._methods: dict[str, Any] = {}
+        self._servers = Servers(options.addresses)
+        self._channels = [self._channel_to(address) for address in options.addresses]
+        self._methods: dict[tuple[int, str], Any] = {}
         self._has_answered = False
+        self._closed = False
+
+    def _channel_to(self, address: str) -> grpc.Channel:
+        arguments = self.options.channel_arguments(address)
+        if self.options.tls:
+            return grpc.secure_channel(address, self.options.channel_credentials(), options=arguments)
+        return grpc.insecure_channel(address, options=arguments)
 
     def unary(self, call: Call[T], timeout_s: float | Unset | None = UNSET) -> T:
         """Run a call that has one response; the timeout is the client's unless one is given."""
-        method = self._method("unary_unary", call)
-        metadata = self._metadata_of_now()
-        try:
-            response = method(call.request, **self._settings(timeout_s, metadata))
-        except grpc.RpcError as error:
-            raise error_from_call(error) from None  # type: ignore[arg-type]
-        self._has_answered = True
-        return call.read(response)
+        timeout = self.options.timeout_s if timeout_s is UNSET else timeout_s
+        metadata = self._metadata_of(call)
+        end = None if timeout is None else time.monotonic() + timeout
+        attempts = self._attempts(call, timeout)
+        while True:
+            method = self._method("unary_unary", call, attempts.server)
+            try:
+                response = method(call.request, **self._settings(timeout, metadata))
+            except grpc.RpcError as raised:
+                error = error_from_call(raised)  # type: ignore[arg-type]
+            else:
+                self._has_answered = True
+                return call.read(response)
+            delay = attempts.delay_after(error)
+            if delay is None or self._closed:
+                raise error from None
+            if end is not None:
+                timeout = end - time.monotonic() - delay
+                if timeout <= 0:
+                    raise error from None
+            time.sleep(delay)
 
     def pages(self, first: Call[Page[T]]) -> Iterator[Page[T]]:
         """Yield all pages of an answer, each fetched when it is asked for."""
@@ -62,15 +79,24 @@ class Transport:
 
     def stream(self, call: Call[T]) -> Iterator[T]:
         """Yield the responses of a call that has many. Closing the iterator ends the call."""
-        method = self._method("unary_stream", call)
-        responses = method(call.request, **self._settings(None, self._metadata_of_now()))
-        try:
-            for response in responses:
-                yield call.read(response)
-        except grpc.RpcError as error:
-            raise error_from_call(error) from None  # type: ignore[arg-type]
-        finally:
-            responses.cancel()
+        attempts = self._attempts(call, None)
+        while True:
+            method = self._method("unary_stream", call, attempts.server)
+            responses = method(call.request, **self._settings(None, self._metadata_of(call)))
+            has_begun = False
+            try:
+                for response in responses:
+                    has_begun = True
+                    yield call.read(response)
+                return
+            except grpc.RpcError as raised:
+                error = error_from_call(raised)  # type: ignore[arg-type]
+            finally:
+                responses.cancel()
+            delay = attempts.delay_after(error)
+            if delay is None or has_begun or self._closed:
+                raise error from None
+            time.sleep(delay)
 
     def resumed(
         self, call_after: Callable[[int | None], Call[Event[T]]], resumption: Resumption
@@ -97,7 +123,8 @@ class Transport:
         metadata: Metadata | None = None,
     ) -> T:
         """Run a call with many requests. An exception of `requests` ends the upload and is raised here."""
-        settings = self._settings(timeout_s, self._metadata_of_now() if metadata is None else metadata)
+        settings = self._settings(timeout_s, self._metadata_of(call) if metadata is None else metadata)
+        attempts = self._attempts(call, timeout_s)
         failures: list[BaseException] = []
 
         def guarded() -> Iterator[Any]:
@@ -109,40 +136,52 @@ class Transport:
                 failures.append(error)
 
         try:
-            response = self._method("stream_unary", call)(guarded(), **settings)
-        except grpc.RpcError as error:
-            raise (failures[0] if failures else error_from_call(error)) from None  # type: ignore[arg-type]
+            response = self._method("stream_unary", call, attempts.server)(guarded(), **settings)
+        except grpc.RpcError as raised:
+            error = error_from_call(raised)  # type: ignore[arg-type]
+            attempts.delay_after(error)
+            raise (failures[0] if failures else error) from None
         if failures:
             raise failures[0]
         return call.read(response)
 
     def close(self) -> None:
-        """End all calls and close the channel."""
-        self._channel.close()
+        """End all calls and close the channels."""
+        self._closed = True
+        for channel in self._channels:
+            channel.close()
 
-    def _method(self, kind: str, call: Call[Any]) -> Any:
-        method = self._methods.get(call.method)
+    def _attempts(self, call: Call[Any], timeout: float | None) -> Attempts:
+        attempts_max = self.options.attempts_of(call.method)
+        return Attempts(self._servers, call.namespace, attempts_max, self._waits(timeout))
+
+    def _method(self, kind: str, call: Call[Any], server: int) -> Any:
+        method = self._methods.get((server, call.method))
         if method is None:
-            method = self._methods[call.method] = getattr(self._channel, kind)(
+            method = self._methods[server, call.method] = getattr(self._channels[server], kind)(
                 call.method,
                 request_serializer=lambda request: request.SerializeToString(),
                 response_deserializer=call.response_type.FromString,
             )
         return method
 
-    def _metadata_of_now(self) -> Metadata:
+    def _metadata_of(self, call: Call[Any]) -> Metadata:
+        """Return the metadata of a call, with the token of now."""
+        metadata = self._metadata + header_of(call.namespace)
         source = self.options.token_source
-        return self._metadata if source is None else self._metadata + fetched(source)
+        return metadata if source is None else metadata + fetched(source)
 
-    def _settings(self, timeout_s: float | Unset | None, metadata: Metadata) -> dict[str, Any]:
-        timeout = self.options.timeout_s if timeout_s is UNSET else timeout_s
+    def _settings(self, timeout: float | None, metadata: Metadata) -> dict[str, Any]:
+        # With several servers, the others are tried in the meantime.
+        waits = len(self._channels) == 1 and self._waits(timeout)
+        return {"timeout": timeout, "metadata": metadata, "wait_for_ready": waits}
+
+    def _waits(self, timeout: float | None) -> bool:
+        """Whether a call waits for a server that cannot be reached."""
+        if self.options.wait_for_ready is not None:
+            return self.options.wait_for_ready
         # What has no limit would wait for ever, and a stream is taken up again by other means.
-        waits = self._has_answered and timeout is not None
-        return {
-            "timeout": timeout,
-            "metadata": metadata,
-            "wait_for_ready": waits if self.options.wait_for_ready is None else self.options.wait_for_ready,
-        }
+        return self._has_answered and timeout is not None
 
 
 class Bound:

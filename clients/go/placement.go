@@ -1,0 +1,65 @@
+package memory
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	// namespaceHeader is the metadata that tells proxies the namespace of a call.
+	namespaceHeader = "memory-namespace"
+	// Longer names are no namespaces, and would fill the metadata.
+	namespaceHeaderBytesMax = 1024
+)
+
+// orderOf returns the indexes of the addresses in the order in which the calls of a namespace try them:
+// that of their weights, the highest first. Without a namespace it is the order in which they were given.
+// It is the same in every client: see "Several servers" in clients/README.md, and clients/placement.json.
+func orderOf(addresses []string, namespace string) []int {
+	order := make([]int, len(addresses))
+	weights := make([]uint64, len(addresses))
+	for i, address := range addresses {
+		order[i] = i
+		if namespace != "" && len(addresses) > 1 {
+			weights[i] = weightOf(address, namespace)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(weights[b], weights[a]) })
+	return order
+}
+
+// weightOf returns the weight that an address has for a namespace: the first 8 bytes, as an unsigned
+// big-endian integer, of the SHA-256 of the address, a zero byte and the namespace.
+func weightOf(address, namespace string) uint64 {
+	digest := sha256.Sum256([]byte(address + "\x00" + namespace))
+	return binary.BigEndian.Uint64(digest[:])
+}
+
+// headerOf returns the metadata that tells the namespace, name and value, encoded as gRPC encodes
+// grpc-message. Nil: none.
+func headerOf(namespace string) []string {
+	var encoded strings.Builder
+	for _, char := range []byte(namespace) {
+		if char < ' ' || char > '~' || char == '%' {
+			fmt.Fprintf(&encoded, "%%%02X", char)
+		} else {
+			encoded.WriteByte(char)
+		}
+	}
+	if encoded.Len() == 0 || encoded.Len() > namespaceHeaderBytesMax {
+		return nil
+	}
+	return []string{namespaceHeader, encoded.String()}
+}
+
+// namespaceIn returns the namespace that a request is about. Empty: it has none.
+func namespaceIn(request any) string {
+	if named, ok := request.(interface{ GetNamespace() string }); ok {
+		return named.GetNamespace()
+	}
+	return ""
+}

@@ -1,0 +1,255 @@
+"""A namespace of the store in memory."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+
+from memory_service.data_model import (
+    Change,
+    ChangeType,
+    HeldWrite,
+    Item,
+    ItemKind,
+    ItemWrite,
+    NamespaceInfo,
+    Receipt,
+    RequestKey,
+    StateEntry,
+    StateWrite,
+    VectorFill,
+)
+from memory_service.indexes.analysis import Analyzer
+from memory_service.indexes.view import Entry, NamespaceView
+from memory_service.records.content_bytes import Measured
+from memory_service.records.in_memory.history import History
+from memory_service.records.in_memory.requests import Requests
+from memory_service.records.rules.history import cut_short, deleted
+from memory_service.records.rules.presence import Before, before
+from memory_service.records.rules.requests import of_item, of_state
+from memory_service.records.rules.states import floor_without, next_entry
+from memory_service.records.rules.undo import Action, Undone, write_again
+from memory_service.records.rules.vectors import vector_key, written_key
+from memory_service.runtime.caller import Caller
+from memory_service.runtime.clock import now_us
+
+
+@dataclass
+class Namespace:
+    """All that is kept of a namespace, and what a write does to a part of it. Rules decide before."""
+
+    name: str
+    uid: int
+    create_us: int
+    view: NamespaceView
+    analyzer: Analyzer
+    keeps_history: bool
+    items: Measured[Item]
+    states: Measured[StateEntry]
+    revision: int = 0
+    dimension: int = 0
+    model: str = ""
+    vector_epoch: int = 0
+    version_floor: int = 0
+    ids: dict[int, str] = field(default_factory=dict)
+    vectors: dict[str, np.ndarray] = field(default_factory=dict)
+    pending: set[str] = field(default_factory=set)
+    changes: list[Change] = field(default_factory=list)
+    requests: Requests = field(default_factory=Requests)
+    use_counts: Counter[int] = field(default_factory=Counter)
+    history: History = field(default_factory=History)
+    held: dict[str, HeldWrite] = field(default_factory=dict)
+
+    def log(self, kind: ChangeType, subject: str) -> int:
+        """Note a change; return its revision."""
+        self.revision += 1
+        self.changes.append(Change(kind, self.revision, subject))
+        return self.revision
+
+    def changes_since(self, revision: int) -> Iterator[tuple[ChangeType, str, ItemKind | None]]:
+        """Each change since a revision, with its subject and the kind that the item has now."""
+        for change in self.changes[bisect_right(self.changes, revision, key=lambda c: c.revision) :]:
+            item = self.items.get(change.subject)
+            yield change.type, change.subject, item.kind if item else None
+
+    def read(self, item_id: str, with_embedding: bool) -> Item:
+        """Return an item that there is."""
+        item = self.items[item_id]
+        if with_embedding and item.embedded:
+            return msgspec.structs.replace(item, embedding=self.vectors[item_id], wire=None, framed=None)
+        return item
+
+    def info(self) -> NamespaceInfo:
+        """Return what the namespace holds."""
+        return NamespaceInfo(
+            self.name, self.uid, self.revision, len(self.items), len(self.states), len(self.vectors),
+            self.dimension, self.model, self.create_us, len(self.pending), self.vector_epoch,
+        )  # fmt: skip
+
+    def put(self, write: ItemWrite, waits: bool) -> None:
+        """Add an item, or replace the one of its id; `waits`: for its vector."""
+        stored = self.items.get(write.item.id)
+        if stored is not None and self.give_way(write, stored):
+            self.replace(write, stored, waits)
+            return
+        if stored is not None:
+            self.expire(stored)
+        self._insert(write, waits)
+
+    def _insert(self, write: ItemWrite, waits: bool) -> None:
+        item = write.item
+        item.revision = item.position = self.log(ChangeType.ITEM_ADDED, item.id)
+        self.ids[item.position] = item.id
+        self._store(write, waits)
+        self.view.add([self._entry(write)])
+
+    def replace(self, write: ItemWrite, stored: Item, waits: bool) -> None:
+        """Replace an item at its position."""
+        item = write.item
+        item.position = stored.position
+        item.revision = self.log(ChangeType.ITEM_UPDATED, item.id)
+        if write.keep_vector:
+            item.embedding = self.vectors.get(item.id)
+            waits = item.id in self.pending
+        self._store(write, waits)
+        self.view.replace(self._entry(write), keep_vector=write.keep_vector)
+
+    def give_way(self, write: ItemWrite, stored: Item) -> bool:
+        """Keep what is about to be replaced, or forget the answers that tell of it; False: it has expired."""
+        becomes = before(stored, write.item.update_us, keeps_history=self.keeps_history)
+        if becomes is Before.KEEP:
+            vector = self.vectors.get(stored.id)
+            its_key = written_key(
+                self.vector_epoch,
+                stored.revision,
+                waits=stored.id in self.pending,
+                embedded=vector is not None,
+            )
+            self.history.keep(stored, vector, its_key, write.item.update_us)
+        elif becomes is Before.FORGET:
+            self.requests.forget_told_of(of_item(stored.id))
+        return becomes is not Before.EXPIRE
+
+    def note_removal(self, by: Caller) -> None:
+        """Note who has deleted something."""
+        self.history.note(deleted(by, now_us(), keeps_history=self.keeps_history))
+
+    def _store(self, write: ItemWrite, waits: bool) -> None:
+        item = write.item
+        self.history.texts[item.id] = write.search_text, write.speaker
+        self.vectors.pop(item.id, None)
+        self.pending.discard(item.id)
+        if waits:
+            self.pending.add(item.id)
+        if item.embedding is not None:
+            self.vectors[item.id] = np.array(item.embedding, np.float32)
+        self.items[item.id] = msgspec.structs.replace(
+            item, embedding=None, embedded=item.embedding is not None, wire=None, framed=None
+        )
+
+    def _entry(self, write: ItemWrite) -> Entry:
+        return Entry.of(write.item, self.analyzer.item_terms(write), write.item.revision)
+
+    def remove(self, item: Item, kind: ChangeType) -> None:
+        """Remove an item with all that goes with it."""
+        self.log(kind, item.id)
+        self.requests.forget_told_of(of_item(item.id))
+        del self.items[item.id], self.ids[item.position], self.use_counts[item.position]
+        self.vectors.pop(item.id, None)
+        self.pending.discard(item.id)
+        self.history.forget(item.id)
+        self.view.remove([item.position])
+
+    def expire(self, item: Item) -> None:
+        """Remove an item that has expired."""
+        self.history.note(cut_short(self.history.of_item(item)))
+        self.remove(item, ChangeType.ITEM_EXPIRED)
+
+    def fill(self, fill: VectorFill) -> bool:
+        """Give an item its vector, if it waits for it."""
+        item = self.items.get(self.ids.get(fill.position, ""))
+        if item is None or item.id not in self.pending or item.revision != fill.revision:
+            return False
+        self.pending.discard(item.id)
+        if fill.vector is not None:
+            self.vectors[item.id] = np.array(fill.vector, np.float32)
+            self.items[item.id] = msgspec.structs.replace(item, embedded=True)
+            self.view.fill_vector(fill.position, self.vectors[item.id], fill.revision)
+        return True
+
+    def save(self, write: StateWrite) -> StateEntry:
+        """Save a state over what there is."""
+        stored = self.states.get(write.key)
+        becomes = before(stored, write.now_us, keeps_history=self.keeps_history)
+        if becomes is Before.EXPIRE:
+            self.expire_state(write.key)
+            stored = None
+        elif stored is not None and becomes is Before.KEEP:
+            self.history.keep_state(stored, write.now_us)
+        elif becomes is Before.FORGET:
+            self.requests.forget_told_of(of_state(write.key))
+        return self._write_over(write, stored)
+
+    def _write_over(self, write: StateWrite, present: StateEntry | None) -> StateEntry:
+        revision = self.log(ChangeType.STATE_SAVED, write.key)
+        entry = self.states[write.key] = next_entry(write, present, self.version_floor, revision)
+        return entry
+
+    def remove_state(self, key: str, kind: ChangeType) -> None:
+        """Remove a state with all that goes with it."""
+        self.version_floor = floor_without(self.version_floor, [self.states.take(key).version])
+        self.history.states.pop(key, None)
+        self.requests.forget_told_of(of_state(key))
+        self.log(kind, key)
+
+    def expire_state(self, key: str) -> None:
+        """Remove a state that has expired."""
+        self.history.note(cut_short(self.history.of_state(self.states[key])))
+        self.remove_state(key, ChangeType.STATE_EXPIRED)
+
+    def clear_states(self) -> int:
+        """Remove all states, without a change for each; return how many there were."""
+        removed = len(self.states)
+        versions = (entry.version for entry in self.states.values())
+        self.version_floor = floor_without(self.version_floor, versions)
+        self.requests.forget_told_of_states()
+        for key in list(self.states):
+            del self.states[key]
+        self.history.states.clear()
+        return removed
+
+    def undo_item(self, item: Item, undone: Undone) -> None:
+        """Do what an undo decided on an item."""
+        if undone.action is Action.REMOVE:
+            self.remove(item, ChangeType.ITEM_DELETED)
+            return
+        self.requests.forget_told_of(of_item(item.id))
+        if undone.action is Action.RESTORE:
+            version = self.history.items.find(item.id, undone.restored)
+            none = vector_key(self.vector_epoch, 0)
+            # Of another model, or not embedded by then: it waits for a vector.
+            self.replace(version.write(none), item, version.vector_key < none)
+        self.history.items.forget(item.id, undone.forgotten)
+
+    def undo_state(self, entry: StateEntry, undone: Undone) -> None:
+        """Do what an undo decided on a state."""
+        if undone.action is Action.REMOVE:
+            self.remove_state(entry.key, ChangeType.STATE_DELETED)
+            return
+        self.requests.forget_told_of(of_state(entry.key))
+        if undone.action is Action.RESTORE:
+            version = self.history.states.find(entry.key, undone.restored)
+            self._write_over(write_again(version), entry)
+        self.history.states.forget(entry.key, undone.forgotten)
+
+    def earlier(self, request: RequestKey) -> Receipt | None:
+        """Return the receipt of a request that was applied. Raises FailedPrecondition for another body."""
+        receipt = self.requests.find(request)
+        if receipt is not None and receipt.version:
+            receipt.description = self.history.description(receipt.revision, self.states.values())
+        return receipt

@@ -1,0 +1,56 @@
+"""Finding in the store in memory, by the view that each namespace has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import UNSET
+
+from memory_service.data_model import (
+    Around,
+    Hits,
+    Item,
+    ItemFilter,
+    SearchQuery,
+)
+from memory_service.indexes.neighbours import neighbours
+from memory_service.indexes.search import search
+from memory_service.indexes.selection import scan
+from memory_service.indexes.value_columns import new_column, reader
+from memory_service.predicates import column_fields
+from memory_service.reading import Reading
+from memory_service.records.in_memory.namespace import Namespace
+
+
+class InMemoryReading(Reading):
+    def __init__(self, found: Namespace) -> None:
+        self._found, self.info = found, found.info()
+
+    async def load_items(
+        self, positions: Sequence[int], *, with_embedding: bool = False
+    ) -> list[Item | None]:
+        ids = [self._found.ids.get(position) for position in positions]
+        return [None if i is None else self._found.read(i, with_embedding) for i in ids]
+
+    async def scan(self, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
+        self._make_columns(item_filter)
+        return scan(self._found.view, item_filter, limit, newest=newest)
+
+    async def search(self, query: SearchQuery) -> Hits:
+        self._make_columns(query.filter)
+        return search(self._found.view, query)
+
+    def _make_columns(self, item_filter: ItemFilter) -> None:
+        """Give the view the columns that a filter takes."""
+        found = self._found
+        fields, columns = column_fields(item_filter.predicate), found.view.columns
+        for wanted in columns.lacking(fields):
+            found.view.index_pending()
+            read, column = reader(wanted), new_column(wanted)
+            ids = [found.ids.get(position) for position in found.view.positions.view.tolist()]
+            column.extend(UNSET if item_id is None else read(found.items[item_id]) for item_id in ids)
+            columns.take({wanted: column})
+        columns.trim(fields)
+
+    async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
+        return neighbours(self._found.view, positions, count, now_us)
