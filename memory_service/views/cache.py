@@ -120,6 +120,10 @@ class ViewCache:
         held = self._held.get(namespace)
         return held.view if held else None
 
+    def is_loading(self, namespace: str) -> bool:
+        """Whether a view is being read."""
+        return namespace in self._loading
+
     def get_loaded(self, namespace: str) -> NamespaceView | None:
         """Return a view that is loaded, as used just now."""
         held = self._held.get(namespace)

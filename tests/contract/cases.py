@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import postgres_server
+from contract.alternating import Alternating, make_postgres
 from memory_service.data_key import DataKey
 from memory_service.indexes.settings import IndexSettings
 from memory_service.records.in_memory.store import InMemoryStore
@@ -29,17 +31,32 @@ class StoreCase:
     """Makes one that keeps its files, if any, in this folder."""
     snapshots: bool = False
     """It keeps files below `indexes` in its folder that can be thrown away."""
+    servers: int = 1
+    """How many servers the calls go to."""
     row_source: Callable[[Any], FollowedSource] | None = None
     """Gets out of an open store what views read its records by."""
 
 
-STORES = (
+def _postgres(settings: IndexSettings) -> Callable[[Path], Store]:
+    return lambda data_dir: make_postgres(data_dir, settings)
+
+
+POSTGRES = (
+    StoreCase("postgres", _postgres(GRAPH)),
+    StoreCase("postgres-evicting", _postgres(EVICTING)),
+    # What one server acknowledged, the other has to see at once.
+    StoreCase(
+        "postgres-two", lambda data_dir: Alternating(lambda: make_postgres(data_dir, GRAPH)), servers=2
+    ),
+)
+STORES: tuple[StoreCase, ...] = (
     StoreCase("memory", lambda _: InMemoryStore()),
     StoreCase(
         "hnsw", lambda data_dir: SqliteStore(data_dir, IndexSettings()), row_source=lambda store: store
     ),
     StoreCase("hnsw-graph", lambda data_dir: SqliteStore(data_dir, GRAPH), snapshots=True),
     StoreCase("hnsw-evicting", lambda data_dir: SqliteStore(data_dir, EVICTING), snapshots=True),
+    *(POSTGRES if postgres_server.programs() else ()),
 )
 KEY = DataKey(b"k" * 32)
 # What is proved of files is proved of encrypted ones, too; what an answer is does not depend on that.

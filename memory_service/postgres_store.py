@@ -1,0 +1,219 @@
+"""The store over PostgreSQL: records that servers share, and views that each keeps up to date by itself.
+
+Before a view answers, the server looks how new its namespace is, for all calls at once, and reads what the
+view lacks from the journal. A view that cannot be brought up to date so is dropped, and read anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from memory_service.data_model import IndexInfo
+from memory_service.indexes.settings import IndexSettings
+from memory_service.reading import Reading
+from memory_service.records.base import HISTORY_US
+from memory_service.records.effects import Effect
+from memory_service.records.postgres.checks import Checked, Checks
+from memory_service.records.postgres.journal import Mark, read_missed
+from memory_service.records.postgres.page import EMPTIED, MOVED, Page
+from memory_service.records.postgres.records import PostgresRecords
+from memory_service.records.postgres.row_source import PostgresRows
+from memory_service.records.row_source import Rows
+from memory_service.store import Store
+from memory_service.views.finding import Views
+from memory_service.views.snapshots import Snapshots
+
+T = TypeVar("T")
+
+
+class PostgresStore(PostgresRecords, Store):
+    """Records in a PostgreSQL database, views of them in memory."""
+
+    def __init__(
+        self,
+        dsn: str,
+        settings: IndexSettings | None = None,
+        *,
+        cache_dir: Path,
+        schema: str = "memory_service",
+        prepared: bool = True,
+        history_us: int = HISTORY_US,
+        namespace_bytes_max: int = 0,
+        queued_writes_max: int = 10_000,
+        waiting_searches_max: int = 64,
+    ) -> None:
+        """`dsn` is what libpq takes; `cache_dir` has files that may be lost.
+
+        `namespace_bytes_max` 0: no limit.
+
+        `prepared` False: for a pooler that cannot keep prepared statements apart.
+        """
+        super().__init__(
+            dsn,
+            schema=schema,
+            prepared=prepared,
+            history_us=history_us,
+            namespace_bytes_max=namespace_bytes_max,
+            queued_writes_max=queued_writes_max,
+        )
+        self._checks = Checks(dsn, schema, prepared=prepared)
+        self._settings = settings or IndexSettings()
+        self._cache_dir = cache_dir
+        self._waiting_searches_max = waiting_searches_max
+        # Of each view that is held, or read, how new it is, with what was published since.
+        self._marks: dict[str, Mark] = {}
+        # Views that are being read, until it is known how new they are; None: it was not found out.
+        self._reading: dict[str, asyncio.Future[Mark | None]] = {}
+        self._catching_up: dict[str, asyncio.Lock] = {}
+
+    async def open(self) -> None:
+        await super().open()
+        self._snapshots = Snapshots(self._cache_dir, self.records_format, None)
+        self.views = Views(self, self._settings, self._snapshots, self._waiting_searches_max)
+
+    async def close(self) -> None:
+        self.refuse()
+        await self.views.close()
+        await super().close()
+        await self._checks.close()
+
+    async def flush(self) -> None:
+        await self.views.settle()
+
+    async def read(self, namespace: str) -> Reading:
+        checked = await self._checks.check(namespace)
+        if not self._is_newer_known(namespace, checked):
+            self._remember(namespace, checked.info)
+        if checked.info is None:
+            self._drop(namespace)
+        elif not await self._is_current(namespace, checked):
+            async with self._catching_up.setdefault(namespace, asyncio.Lock()):
+                if not await self._is_current(namespace, checked):
+                    await self._catch_up(namespace)
+        return self.views.read(namespace, checked.info)
+
+    async def index_info(self, namespace: str) -> IndexInfo:
+        return self.views.index_info(namespace)
+
+    def _is_newer_known(self, namespace: str, checked: Checked) -> bool:
+        """Whether something was committed here that is newer than what a check found."""
+        mark = self._marks.get(namespace)
+        return mark is not None and mark.number >= checked.number
+
+    async def _is_current(self, namespace: str, checked: Checked) -> bool:
+        """Whether the view of a namespace, if there is one, is as new as a check has found the records."""
+        while (reading := self._reading.get(namespace)) is not None:
+            await asyncio.shield(reading)
+        if not self._has_view(namespace):
+            return True
+        mark, info = self._marks.get(namespace), checked.info
+        if mark is None or info is None or mark.uid != info.uid:
+            return False
+        if (mark.seq, mark.stamp) == (checked.seq, checked.stamp):
+            return True
+        # Others asked later. What is newer by its number alone may be of a history that was lost.
+        return mark.seq > checked.seq and mark.number >= checked.number
+
+    def _has_view(self, namespace: str) -> bool:
+        cache = self.views.cache
+        return cache.peek(namespace) is not None or cache.is_loading(namespace)
+
+    async def _catch_up(self, namespace: str) -> None:
+        mark = self._marks.get(namespace)
+        missed = mark and await read_missed(self._database, namespace, mark, self._checks.number)
+        if mark is None or self._marks.get(namespace) is not mark:
+            # What was committed here, or read anew, meanwhile.
+            missed = None
+        if not missed:
+            self._drop(namespace)
+            return
+        for effect in missed.effects:
+            self._follower.publish(namespace, effect)
+        self._marks[namespace] = missed.mark
+
+    def _drop(self, namespace: str) -> None:
+        self._marks.pop(namespace, None)
+        self.views.cache.drop(namespace)
+
+    async def read_rows(self, namespace: str, work: Callable[[Rows], T]) -> T | None:
+        if self.views.cache.peek(namespace) is not None:
+            # The view is there, and only its columns are read.
+            return await self._read_columns(namespace, work)
+        loop = asyncio.get_running_loop()
+        found: asyncio.Future[Mark | None] = loop.create_future()
+        self._marks.pop(namespace, None)
+        self._reading[namespace] = found
+
+        def note(mark: Mark) -> None:
+            if not found.done():
+                self._marks[namespace] = mark._replace(number=self._checks.number)
+                self._end_reading(namespace, found, mark)
+
+        def look(rows: PostgresRows) -> T:
+            info = rows.info
+            loop.call_soon_threadsafe(note, Mark(info.uid, rows.seq, rows.stamp, info.revision, 0))
+            return work(rows)
+
+        try:
+            return await self._read_rows(namespace, look)
+        finally:
+            self._end_reading(namespace, found, None)
+
+    async def _read_columns(self, namespace: str, work: Callable[[Rows], T]) -> T | None:
+        seen: list[Checked] = []
+
+        def look(rows: PostgresRows) -> T:
+            seen.append(Checked(0, rows.info, rows.seq, rows.stamp))
+            return work(rows)
+
+        read = await self._read_rows(namespace, look)
+        # Who asked for the columns waits until the view is as new as they are.
+        async with self._catching_up.setdefault(namespace, asyncio.Lock()):
+            mark = self._marks.get(namespace)
+            if not seen or mark is None or mark.seq < seen[0].seq:
+                await self._catch_up(namespace)
+        return read
+
+    def _end_reading(self, namespace: str, found: asyncio.Future[Mark | None], mark: Mark | None) -> None:
+        if self._reading.get(namespace) is found:
+            del self._reading[namespace]
+        if not found.done():
+            found.set_result(mark)
+
+    def _committed(self, page: Page) -> None:
+        """Put what this process committed into the view, if that lacks nothing else."""
+        name, book, mark = page.name, page.book, self._marks.get(page.name)
+        assert book is not None
+        if page.deleted or page.pending.flags & (EMPTIED | MOVED):
+            self._drop(name)
+            return
+        before = (book.uid, page.seq_before, page.stamp_before)
+        if mark is None or name in self._reading or (mark.uid, mark.seq, mark.stamp) != before:
+            return
+        effect = _effect_of(page, mark)
+        if effect is None:
+            return
+        self._follower.publish(name, effect)
+        self._marks[name] = Mark(book.uid, book.seq, book.stamp, book.revision, self._checks.number)
+
+
+def _effect_of(page: Page, mark: Mark) -> Effect | None:
+    """Return what a group did to the items of a namespace; None: the view reads it from the journal."""
+    book, pending = page.book, page.pending
+    assert book is not None
+    if pending.fills or pending.uses or pending.moved or len(pending.entries) < len(pending.items):
+        return None
+    effect = Effect(
+        uid=book.uid, revision=book.revision, vector_epoch=book.vector_epoch, dimension=book.dimension
+    )
+    for position in sorted(pending.entries):
+        entry = pending.entries[position]
+        if position > mark.revision:
+            effect.added.append(entry)
+        else:
+            effect.replaced.append((entry, pending.items[position].keeps_vector))
+    effect.removed = [position for position in pending.removed if position <= mark.revision]
+    return effect

@@ -1,0 +1,88 @@
+"""Changes of a namespace in their order, and those who wait for one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import structlog
+
+from memory_service.data_model import Change, ChangeType, NamespaceInfo
+from memory_service.errors import MemoryServiceError
+from memory_service.records.base import ChangeLog
+from memory_service.records.postgres.rows import NAMESPACE_COLUMNS, columns_of, namespace_of, text_in, text_of
+from memory_service.records.postgres.store_core import OF_NAME, StoreCore
+from memory_service.runtime.log_causes import cause_of
+
+_log = structlog.get_logger(__name__)
+
+_LOOK_EVERY_S = 0.1
+_CHANGES = (
+    "SELECT c.type, c.revision, c.subject "
+    + OF_NAME.replace(
+        "$.namespaces n", "$.namespaces n JOIN $.changes c ON c.part = n.part AND c.uid = n.uid"
+    )
+    + " AND c.revision > %s ORDER BY c.revision LIMIT %s"
+)
+_WATCHED = f"SELECT {columns_of('n', NAMESPACE_COLUMNS)} FROM $.namespaces n WHERE n.name = ANY(%s::text[])"
+
+
+class PostgresChangeLog(StoreCore, ChangeLog):
+    """Who waits shares one query a tenth of a second; what this process writes wakes them at once."""
+
+    _watched: Counter[str]
+    _looking: asyncio.Task[None] | None = None
+
+    async def read_changes(self, namespace: str, after_revision: int, limit: int) -> list[Change]:
+        rows = await self._fetch_of(_CHANGES, namespace, after_revision, limit)
+        return [Change(ChangeType(kind), revision, text_of(subject)) for kind, revision, subject in rows]
+
+    async def wait_for_change(self, namespace: str, after_revision: int) -> None:
+        # As of the call: one that is deleted while it is looked at has been there.
+        before = self._known.get(namespace) or await self._info(namespace)
+
+        def happened() -> bool:
+            found = self._seen(namespace)
+            if before is not None and (found is None or found.uid != before.uid):
+                return True
+            return found is not None and found.revision > after_revision
+
+        self._watched[namespace] += 1
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look())
+        try:
+            await self._signal.wait_until(namespace, happened)
+        finally:
+            self._watched[namespace] -= 1
+            if not self._watched[namespace]:
+                del self._watched[namespace]
+
+    def _seen(self, namespace: str) -> NamespaceInfo | None:
+        return self._known.get(namespace)
+
+    async def _look(self) -> None:
+        """Ask for all namespaces that somebody waits for, as long as anybody does."""
+        try:
+            while self._watched:
+                await asyncio.sleep(_LOOK_EVERY_S)
+                try:
+                    await self._look_once(list(self._watched))
+                except MemoryServiceError as error:
+                    _log.warning("watch_failed", cause=cause_of(error))
+        finally:
+            self._looking = None
+
+    async def _look_once(self, names: list[str]) -> None:
+        before = {name: self._known.get(name) for name in names}
+        rows = await self._fetch(_WATCHED, ([text_in(name) for name in names],))
+        found = {info.name: info for info in map(namespace_of, rows)}
+        for name in names:
+            # What was committed here meanwhile is newer than what was read.
+            if self._known.get(name) is before[name]:
+                self._remember(name, found.get(name))
+                self._signal.fire(name)
+
+    async def _stop_looking(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait([self._looking])

@@ -1,0 +1,94 @@
+"""How new a namespace is: one question for all calls that wait.
+
+A call joins only a question that is sent after it came. One that has no answer for a while does not hold up
+the next, which goes by another connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from memory_service.data_model import NamespaceInfo
+from memory_service.errors import Unavailable
+from memory_service.records.postgres.database import Database
+from memory_service.records.postgres.rows import NAMESPACE_COLUMNS, columns_of, namespace_of, text_in
+from memory_service.records.postgres.schema import part_of
+from memory_service.runtime.yielding import aside
+
+_STATEMENT = (
+    f"SELECT n.seq, n.stamp, {columns_of('n', NAMESPACE_COLUMNS)} FROM $.namespaces n"
+    " WHERE n.part = ANY(%s::int[]) AND n.name = ANY(%s::text[])"
+)
+_OVERDUE_S = 0.5
+_DEADLINE_S = 5.0
+_UNANSWERED_MAX = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check found; `number` counts the checks. info None: there is no such namespace."""
+
+    number: int
+    info: NamespaceInfo | None = None
+    seq: int = 0
+    stamp: int = 0
+
+
+class Checks:
+    """Asks, with connections of its own. For the event loop."""
+
+    def __init__(self, dsn: str, schema: str, *, prepared: bool) -> None:
+        self._database = Database(dsn, schema, prepared)
+        self._waiting: dict[str, asyncio.Future[Checked]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.number = 0
+
+    async def check(self, namespace: str) -> Checked:
+        """Return how new a namespace is, as of some time after this was called. Raises Unavailable."""
+        answer = self._waiting.get(namespace)
+        if answer is None:
+            answer = self._waiting[namespace] = asyncio.get_running_loop().create_future()
+        if not self._tasks:
+            self._begin()
+        return await aside(asyncio.shield(answer))
+
+    def _begin(self) -> None:
+        if self._waiting and len(self._tasks) < _UNANSWERED_MAX:
+            task = asyncio.create_task(self._ask())
+            self._tasks.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._begin()
+
+    async def _ask(self) -> None:
+        # What else comes in this turn of the loop is asked with it.
+        await asyncio.sleep(0)
+        asked, self._waiting = self._waiting, {}
+        self.number += 1
+        number, overdue = self.number, asyncio.get_running_loop().call_later(_OVERDUE_S, self._begin)
+        try:
+            found = await asyncio.wait_for(self._answers(number, list(asked)), _DEADLINE_S)
+            for name, answer in asked.items():
+                answer.set_result(found.get(name) or Checked(number))
+        except (Unavailable, TimeoutError):
+            for answer in asked.values():
+                answer.set_exception(Unavailable.storage())
+                # Nobody may wait for it any more.
+                answer.exception()
+        finally:
+            overdue.cancel()
+
+    async def _answers(self, number: int, names: list[str]) -> dict[str, Checked]:
+        values = [part_of(name) for name in names], [text_in(name) for name in names]
+        rows = await self._database.fetch(_STATEMENT, values)
+        found = (Checked(number, namespace_of(row[2:]), row[0], row[1]) for row in rows)
+        return {checked.info.name: checked for checked in found if checked.info is not None}
+
+    async def close(self) -> None:
+        """Wait for what was asked, and close the connections."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+        await self._database.close()

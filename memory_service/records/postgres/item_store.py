@@ -1,0 +1,150 @@
+"""Items: written in groups, read by one statement."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from memory_service.data_model import Item, ItemWrite, OnDuplicate, Receipt, RequestKey, Since, StateWrite
+from memory_service.records.base import ItemStore
+from memory_service.records.postgres import item_writes
+from memory_service.records.postgres.lookups import FIND_REQUEST, Needs, kept_request
+from memory_service.records.postgres.page import Page
+from memory_service.records.postgres.requests import receipt_of
+from memory_service.records.postgres.rows import ITEM_COLUMNS, columns_of, item_of, text_in
+from memory_service.records.postgres.schema import part_of
+from memory_service.records.postgres.store_core import StoreCore
+from memory_service.records.rules.vectors import vector_key
+from memory_service.runtime.caller import ANYBODY, Caller
+from memory_service.runtime.yielding import each
+
+_OF_ITEMS = (
+    "FROM $.namespaces n JOIN $.items i ON i.part = n.part AND i.uid = n.uid"
+    " WHERE n.part = %s AND n.name = %s AND i.id = ANY(%s::text[])"
+)
+_BY_ID = f"SELECT n.vector_epoch, {columns_of('i', ITEM_COLUMNS)}"
+_KEPT = ", ".join(f"i.{name}" if name in ("position", "id") else f"h.{name}" for name in ITEM_COLUMNS)
+_VERSIONS = (
+    "SELECT n.vector_epoch, {columns} FROM unnest(%s::text[], %s::bigint[]) w(id, revision)"
+    " JOIN $.namespaces n ON n.part = %s AND n.name = %s"
+    " JOIN $.items i ON i.part = n.part AND i.uid = n.uid AND i.id = w.id"
+)
+_PRESENT = f"{_VERSIONS.format(columns=columns_of('i', ITEM_COLUMNS))} AND i.revision = w.revision"
+_BEFORE = (
+    f"{_VERSIONS.format(columns=_KEPT)} JOIN $.item_history h ON h.part = i.part AND h.uid = i.uid"
+    " AND h.position = i.position AND h.revision = w.revision"
+)
+
+
+def _requests(request: RequestKey | None) -> list[str]:
+    return [request.id] if request else []
+
+
+class PostgresItemStore(StoreCore, ItemStore):
+    """Each answer is read when it is asked for."""
+
+    async def add_items(
+        self,
+        namespace: str,
+        writes: Sequence[ItemWrite],
+        *,
+        states: Sequence[StateWrite] = (),
+        removals: Sequence[str] = (),
+        on_duplicate: OnDuplicate = OnDuplicate.FAIL,
+        request: RequestKey | None = None,
+        released: str = "",
+        unchanged: Since | None = None,
+        by: Caller = ANYBODY,
+    ) -> Receipt:
+        terms = await each(self._analyzer.item_terms, writes)
+        needs = Needs(
+            items=[*(write.item.id for write in writes if not write.new_id), *removals],
+            states=[state.key for state in states],
+            requests=_requests(request),
+            held=[released] if released else [],
+            since=unchanged.revision if unchanged else None,
+        )
+
+        def apply(page: Page) -> Receipt:
+            return item_writes.add_items(
+                page, writes, terms, states, removals, on_duplicate, request, by, released, unchanged,
+                keeps_history=self._keeps_history, bytes_max=self._namespace_bytes_max,
+            )  # fmt: skip
+
+        return await self._write(namespace, by, needs, apply)
+
+    async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
+        values = [part_of(namespace)], [text_in(namespace)], [text_in(request.id)]
+        rows = await self._fetch(FIND_REQUEST, values)
+        return receipt_of(request, kept_request(rows[0][2:])) if rows else None
+
+    async def replace_item(
+        self,
+        namespace: str,
+        write: ItemWrite,
+        *,
+        expected_revision: int | None = None,
+        request: RequestKey | None = None,
+        by: Caller = ANYBODY,
+    ) -> Receipt:
+        terms = self._analyzer.item_terms(write)
+
+        def apply(page: Page) -> Receipt:
+            return item_writes.replace_item(
+                page, write, terms, expected_revision, request,
+                keeps_history=self._keeps_history, bytes_max=self._namespace_bytes_max,
+            )  # fmt: skip
+
+        needs = Needs(items=[write.item.id], requests=_requests(request))
+        return await self._write(namespace, by, needs, apply)
+
+    async def delete_item(
+        self,
+        namespace: str,
+        item_id: str,
+        *,
+        now_us: int,
+        expected_revision: int | None = None,
+        request: RequestKey | None = None,
+        by: Caller = ANYBODY,
+    ) -> Receipt:
+        def apply(page: Page) -> Receipt:
+            return item_writes.delete_item(
+                page, item_id, now_us, expected_revision, request, by, keeps_history=self._keeps_history
+            )
+
+        needs = Needs(items=[item_id], requests=_requests(request))
+        return await self._write(namespace, by, needs, apply)
+
+    async def get_items(
+        self, namespace: str, ids: Sequence[str], *, with_embedding: bool = False
+    ) -> dict[str, Item]:
+        columns = f"{_BY_ID}, i.embedding" if with_embedding else _BY_ID
+        wanted = list(dict.fromkeys(map(text_in, ids)))
+        if not wanted:
+            return {}
+        rows = await self._fetch_of(f"{columns} {_OF_ITEMS}", namespace, wanted)
+        items = await each(lambda row: item_of(row[1:], vector_key(row[0], 0)), rows)
+        found = {item.id: item for item in items}
+        return {item_id: found[item_id] for item_id in ids if item_id in found}
+
+    async def get_versions(
+        self, namespace: str, versions: Sequence[tuple[str, int]]
+    ) -> dict[tuple[str, int], Item]:
+        if not versions:
+            return {}
+        values = (
+            [text_in(item_id) for item_id, _ in versions], [revision for _, revision in versions],
+            part_of(namespace), text_in(namespace),
+        )  # fmt: skip
+        rows = await self._fetch(f"{_PRESENT} UNION ALL {_BEFORE}", (*values, *values))
+        items = await each(lambda row: item_of(row[1:], vector_key(row[0], 0)), rows)
+        return {(item.id, item.revision): item for item in items}
+
+    async def record_uses(self, namespace: str, positions: Sequence[int], *, by: Caller = ANYBODY) -> None:
+        def apply(page: Page) -> None:
+            if page.book is not None and positions:
+                page.open(0)
+                page.pending.uses.update(Counter(positions))
+
+        await self._write(namespace, by, Needs(), apply)

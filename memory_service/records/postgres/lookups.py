@@ -1,0 +1,228 @@
+"""What a group looks up once it has locked its namespaces, all in one round trip.
+
+Locks and lookups are separate statements: each sees what was committed before it began, so that those after
+the lock see the last state of what is locked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from psycopg import AsyncCursor
+
+from memory_service.records.postgres.database import Async, Database, Row
+from memory_service.records.postgres.page import (
+    BOOK_COLUMNS,
+    Ended,
+    KeptRequest,
+    Page,
+    StoredItem,
+    StoredState,
+    book_of,
+)
+from memory_service.records.postgres.rows import HELD_COLUMNS, columns_of, held_of, text_in, text_of
+from memory_service.records.postgres.schema import lock_of, part_of
+
+
+class Forgotten(Exception):
+    """A namespace that was known is not there any more: its name has to be locked first."""
+
+
+@dataclass
+class Needs:
+    """What a write has to know of its namespace."""
+
+    items: Iterable[str] = ()
+    positions: Iterable[int] = ()
+    states: Iterable[str] = ()
+    requests: Iterable[str] = ()
+    held: Iterable[str] = ()
+    held_requests: Iterable[str] = ()
+    since: int | None = None
+
+
+@dataclass
+class _Wanted:
+    """The same of a whole group: places of namespaces, and what of them."""
+
+    parts: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    what: list[Any] = field(default_factory=list)
+
+    def add(self, name: str, values: Iterable[Any]) -> None:
+        for value in values:
+            self.parts.append(part_of(name))
+            self.names.append(text_in(name))
+            self.what.append(value)
+
+    @property
+    def values(self) -> list[list[Any]]:
+        return [self.parts, self.names, self.what]
+
+
+_OF = (
+    "unnest(%s::int[], %s::text[], %s::{type}[]) w(part, name, wanted)"
+    " JOIN $.namespaces n ON n.part = w.part AND n.name = w.name"
+)
+_TEXTS, _NUMBERS = _OF.format(type="text"), _OF.format(type="bigint")
+_ITEM = "i.id, i.position, i.revision, i.update_us, i.expire_us, i.vector_key, i.kind, i.provenance, i.nbytes"
+_ITEM_JOIN = "JOIN $.items i ON i.part = n.part AND i.uid = n.uid AND i.{column} = w.wanted"
+_HISTORY_JOIN = (
+    "JOIN $.item_history h ON h.part = i.part AND h.uid = i.uid AND h.position = i.position"
+    " WHERE i.expire_us IS NOT NULL ORDER BY h.revision DESC"
+)
+_STATE = "s.key, s.version, s.create_us, s.update_us, s.expire_us, s.description, s.provenance, s.nbytes"
+_STATE_JOIN = "JOIN $.states s ON s.part = n.part AND s.uid = n.uid AND s.key = w.wanted"
+_LOCK = (
+    f"SELECT n.name, {columns_of('n', BOOK_COLUMNS)} FROM $.namespaces n"
+    " WHERE n.part = ANY(%s::int[]) AND n.name = ANY(%s::text[]) ORDER BY n.uid FOR UPDATE"
+)
+_STATEMENTS = {
+    "items": f"SELECT n.name, {_ITEM} FROM {_TEXTS} {_ITEM_JOIN.format(column='id')}",
+    "item_ends": "SELECT n.name, i.id, h.update_us, h.expire_us, h.provenance"
+    f" FROM {_TEXTS} {_ITEM_JOIN.format(column='id')} {_HISTORY_JOIN}",
+    "positions": f"SELECT n.name, {_ITEM} FROM {_NUMBERS} {_ITEM_JOIN.format(column='position')}",
+    "states": f"SELECT n.name, {_STATE} FROM {_TEXTS} {_STATE_JOIN}",
+    "state_ends": "SELECT n.name, s.key, h.update_us, h.expire_us, h.provenance"
+    f" FROM {_TEXTS} {_STATE_JOIN}"
+    " JOIN $.state_history h ON h.part = s.part AND h.uid = s.uid AND h.key = s.key"
+    " WHERE s.expire_us IS NOT NULL ORDER BY h.version DESC",
+    "requests": "SELECT n.name, r.id, r.digest, r.receipt, r.whole, r.state_key, r.state_version,"
+    " coalesce((SELECT s.description FROM $.states s WHERE s.part = r.part AND s.uid = r.uid"
+    " AND s.key = r.state_key AND s.version = r.state_version),"
+    " (SELECT h.description FROM $.state_history h WHERE h.part = r.part AND h.uid = r.uid"
+    " AND h.key = r.state_key AND h.version = r.state_version), '')"
+    f" FROM {_TEXTS} JOIN $.requests r ON r.part = n.part AND r.uid = n.uid AND r.id = w.wanted",
+    "held": f"SELECT n.name, {columns_of('q', HELD_COLUMNS)} FROM {_TEXTS}"
+    " JOIN $.quarantine q ON q.part = n.part AND q.uid = n.uid AND q.id = w.wanted",
+    "held_requests": f"SELECT n.name, {columns_of('q', HELD_COLUMNS)} FROM {_TEXTS}"
+    " JOIN $.quarantine q ON q.part = n.part AND q.uid = n.uid AND q.request_id = w.wanted",
+    "since": f"SELECT n.name, c.revision, c.type, c.subject, i.kind FROM {_NUMBERS}"
+    " JOIN $.changes c ON c.part = n.part AND c.uid = n.uid AND c.revision > w.wanted"
+    " LEFT JOIN $.items i ON i.part = n.part AND i.uid = n.uid AND i.id = c.subject ORDER BY c.revision",
+}
+FIND_REQUEST = _STATEMENTS["requests"]
+
+
+async def look_up(
+    connection: Async, database: Database, needs: Mapping[str, Sequence[Needs]], known: set[str]
+) -> tuple[dict[str, Page], int]:
+    """Begin a transaction, lock namespaces, and return what was looked up of each, and the transaction's id.
+
+    Of those in `known` it is assumed that they exist; if one does not, raises Forgotten.
+    """
+    new = sorted(lock_of(database.schema, name) for name in needs if name not in known)
+    wanted = _wanted(needs)
+    cursors: dict[str, AsyncCursor[Row]] = {}
+    async with connection.pipeline():
+        await connection.execute("BEGIN")
+        if new:
+            await connection.execute(
+                "SELECT count(pg_advisory_xact_lock(k)) FROM unnest(%s::bigint[]) k", (new,)
+            )
+        names = [text_in(name) for name in needs]
+        parts = [part_of(name) for name in needs]
+        locked = await connection.execute(database.sql(_LOCK), (parts, names), binary=True)
+        numbers = await connection.execute(
+            database.sql(
+                "SELECT pg_current_xact_id()::text::bigint, ARRAY(SELECT nextval('$.uids')"
+                " FROM generate_series(1, %s))"
+            ),
+            (len(new),),
+            binary=True,
+        )
+        for kind, each in wanted.items():
+            cursors[kind] = await connection.execute(
+                database.sql(_STATEMENTS[kind]), each.values, binary=True
+            )
+    rows = {kind: await cursor.fetchall() for kind, cursor in cursors.items()}
+    books = {text_of(row[0]): row[1:] for row in await locked.fetchall()}
+    if any(name in known and name not in books for name in needs):
+        raise Forgotten
+    row = await numbers.fetchone()
+    assert row is not None
+    return _pages(needs, books, list(row[1]), rows), row[0]
+
+
+def _wanted(needs: Mapping[str, Sequence[Needs]]) -> dict[str, _Wanted]:
+    wanted: dict[str, _Wanted] = {}
+
+    def want(kind: str, name: str, values: set[Any]) -> None:
+        if values:
+            wanted.setdefault(kind, _Wanted()).add(name, values)
+
+    for name, some in needs.items():
+        texts = {
+            kind: {text_in(value) for each in some for value in getattr(each, kind)}
+            for kind in ("items", "states", "requests", "held", "held_requests")
+        }
+        for kind, values in texts.items():
+            want(kind, name, values)
+        want("item_ends", name, texts["items"])
+        want("state_ends", name, texts["states"])
+        want("positions", name, {position for each in some for position in each.positions})
+        since = [each.since for each in some if each.since is not None]
+        want("since", name, {min(since)} if since else set())
+    return wanted
+
+
+def _pages(
+    needs: Mapping[str, Sequence[Needs]], books: dict[str, Row], uids: list[int], rows: dict[str, list[Row]]
+) -> dict[str, Page]:
+    pages = {name: Page(name) for name in needs}
+    for name, page in pages.items():
+        if name in books:
+            page.book = book_of(name, books[name])
+            page.seq_before, page.stamp_before = page.book.seq, page.book.stamp
+        elif uids:
+            page.next_uid = uids.pop()
+    for name, *row in _of(rows, "items") + _of(rows, "positions"):
+        put_item(pages[name], tuple(row))
+    for name, item_id, *ended in _of(rows, "item_ends"):
+        stored = pages[name].items[text_of(item_id)]
+        assert stored is not None
+        pages[name].items[text_of(item_id)] = replace(stored, before=(*stored.before, Ended(*ended)))
+    for name, *row in _of(rows, "states"):
+        put_state(pages[name], tuple(row))
+    for name, key, *ended in _of(rows, "state_ends"):
+        state = pages[name].states[text_of(key)]
+        assert state is not None
+        pages[name].states[text_of(key)] = replace(state, before=(*state.before, Ended(*ended)))
+    for name, request_id, *row in _of(rows, "requests"):
+        pages[name].requests[text_of(request_id)] = kept_request(row)
+    for name, *row in _of(rows, "held") + _of(rows, "held_requests"):
+        held = held_of(tuple(row))
+        pages[name].held[held.id] = held
+    for name, revision, kind, subject, item_kind in _of(rows, "since"):
+        pages[name].changes.append((revision, kind, text_of(subject), item_kind))
+    return pages
+
+
+def _of(rows: dict[str, list[Row]], kind: str) -> list[Row]:
+    return [(text_of(name), *row) for name, *row in rows.get(kind, ())]
+
+
+def put_item(page: Page, row: Row) -> None:
+    """Put into a page what was looked up of an item."""
+    item_id, *stored = row
+    page.items[text_of(item_id)] = StoredItem(*stored)
+    page.at[stored[0]] = text_of(item_id)
+
+
+def put_state(page: Page, row: Row) -> None:
+    """Put into a page what was looked up of a state."""
+    key, version, create_us, update_us, expire_us, description, provenance, nbytes = row
+    page.states[text_of(key)] = StoredState(
+        version, create_us, update_us, expire_us, text_of(description), provenance, nbytes
+    )
+
+
+def kept_request(row: Sequence[Any]) -> KeptRequest:
+    """Return a request of what FIND_REQUEST tells of one, after its id."""
+    digest, receipt, whole, state_key, version, description = row
+    return KeptRequest(
+        bytes(digest), receipt, whole and bytes(whole), state_key and text_of(state_key), version,
+        text_of(description),
+    )  # fmt: skip

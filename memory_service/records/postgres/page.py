@@ -1,0 +1,266 @@
+"""What a group of writes knows of one namespace, and what it is about to write there.
+
+It begins with what was looked up under the lock of the namespace, and each write adds what it does, so that
+the next one finds it. Nothing of it is in the database before the whole group is.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from memory_service.data_model import ChangeType, HeldWrite, ItemKind, NamespaceInfo, Provenance
+from memory_service.indexes.view import Entry
+from memory_service.records.postgres.database import Row
+from memory_service.records.postgres.rows import ItemRow, StateRow, provenance_of
+from memory_service.records.postgres.schema import part_of
+from memory_service.records.rules.history import Removal
+from memory_service.records.rules.vectors import vector_key
+
+EMPTIED = 1
+"""Flag of the journal: the namespace begins anew."""
+MOVED = 2
+"""Flag of the journal: all its vectors were given up."""
+
+
+class Ended(NamedTuple):
+    """What tells of a version who set its end."""
+
+    update_us: int
+    expire_us: int | None
+    stored: str | None
+    """Its provenance."""
+
+    @property
+    def provenance(self) -> Provenance | None:
+        """Who wrote it."""
+        return provenance_of(self.stored)
+
+
+@dataclass(slots=True, frozen=True)
+class StoredItem:
+    """What is known of an item: looked up, or written by the group and then with its `row`."""
+
+    position: int
+    revision: int
+    update_us: int
+    expire_us: int | None
+    vector_key: int
+    kind: int
+    provenance: str | None
+    nbytes: int
+    row: ItemRow | None = None
+    keeps_vector: bool = False
+    """The row has no vector, and the one that the database has stays."""
+    before: tuple[Ended, ...] = ()
+    """The versions before, newest first; of one without an end they may be missing."""
+
+    @property
+    def ended(self) -> Ended:
+        """What tells who set its end."""
+        return Ended(self.update_us, self.expire_us, self.provenance)
+
+
+@dataclass(slots=True, frozen=True)
+class StoredState:
+    """What is known of a state, likewise."""
+
+    version: int
+    create_us: int
+    update_us: int
+    expire_us: int | None
+    description: str
+    provenance: str | None
+    nbytes: int
+    row: StateRow | None = None
+    before: tuple[Ended, ...] = ()
+
+    @property
+    def ended(self) -> Ended:
+        """What tells who set its end."""
+        return Ended(self.update_us, self.expire_us, self.provenance)
+
+
+@dataclass(slots=True)
+class KeptRequest:
+    """A request that was applied, as it is kept."""
+
+    digest: bytes
+    receipt: str
+    whole: bytes | None
+    state_key: str | None = None
+    state_version: int | None = None
+    description: str = ""
+    """Of the state that it saved, "" where that is not kept."""
+    told: frozenset[str] = frozenset()
+    time_us: int = 0
+
+
+@dataclass(slots=True)
+class Book:
+    """The row of a namespace while it is written to."""
+
+    name: str
+    uid: int
+    revision: int = 0
+    seq: int = 0
+    stamp: int = 0
+    item_count: int = 0
+    state_count: int = 0
+    embedded_count: int = 0
+    pending_count: int = 0
+    bytes: int = 0
+    dimension: int = 0
+    model: str = ""
+    version_floor: int = 0
+    vector_epoch: int = 0
+    moving: bool = False
+    create_us: int = 0
+
+    @property
+    def no_vector_key(self) -> int:
+        """The key of a vector that there is not: lower ones are waited for, higher ones are there."""
+        return vector_key(self.vector_epoch, 0)
+
+    def count_vector(self, key: int, step: int) -> None:
+        """Count an item's vector key in (1) or out (-1)."""
+        if key < self.no_vector_key:
+            self.pending_count += step
+        elif key > self.no_vector_key:
+            self.embedded_count += step
+
+    def info(self) -> NamespaceInfo:
+        """Return it as others may see it, once it is committed."""
+        return NamespaceInfo(
+            self.name, self.uid, self.revision, self.item_count, self.state_count, self.embedded_count,
+            self.dimension, self.model, self.create_us, self.pending_count, self.vector_epoch,
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Pending:
+    """What is to be written of a namespace; the order in which is that of `flushing`."""
+
+    items: dict[int, StoredItem] = field(default_factory=dict)
+    """By position, in their last version."""
+    removed: dict[int, None] = field(default_factory=dict)
+    """Positions of items that are gone, in order."""
+    keep_items: list[tuple[int, int]] = field(default_factory=list)
+    """Positions whose version in the database is kept, and when it was replaced."""
+    kept_items: list[tuple[ItemRow, int, bool]] = field(default_factory=list)
+    """Versions that the group wrote, when they were replaced, and whether the database has the vector."""
+    fills: list[tuple[int, int, bytes | None]] = field(default_factory=list)
+    """Position, key and vector."""
+    uses: Counter[int] = field(default_factory=Counter)
+    states: dict[str, StoredState | None] = field(default_factory=dict)
+    keep_states: list[tuple[str, int]] = field(default_factory=list)
+    kept_states: list[tuple[StateRow, int]] = field(default_factory=list)
+    gone_states: set[str] = field(default_factory=set)
+    """Keys that were removed, also if they are there again."""
+    changes: list[tuple[int, int, str]] = field(default_factory=list)
+    removals: list[tuple[int, Removal]] = field(default_factory=list)
+    requests: dict[str, KeptRequest] = field(default_factory=dict)
+    forgotten: set[str] = field(default_factory=set)
+    """Subjects of which answers that the database has are forgotten."""
+    held: dict[str, HeldWrite] = field(default_factory=dict)
+    let_go: set[str] = field(default_factory=set)
+    entries: dict[int, Entry] = field(default_factory=dict)
+    """What views have to know of the items."""
+    moved: set[int] = field(default_factory=set)
+    """Other positions that views have to look at again, where direct statements wrote."""
+    flags: int = 0
+
+
+@dataclass
+class Page:
+    """A namespace while a group writes to it."""
+
+    name: str
+    book: Book | None = None
+    next_uid: int = 0
+    """For the case that it begins."""
+    began: bool = False
+    deleted: bool = False
+    touched: bool = False
+    items: dict[str, StoredItem | None] = field(default_factory=dict)
+    at: dict[int, str] = field(default_factory=dict)
+    """Ids of items that were looked up by their positions."""
+    states: dict[str, StoredState | None] = field(default_factory=dict)
+    requests: dict[str, KeptRequest] = field(default_factory=dict)
+    held: dict[str, HeldWrite] = field(default_factory=dict)
+    changes: list[tuple[int, int, str, int | None]] = field(default_factory=list)
+    """Changes since the revision that was asked for: number, type, subject, and the kind of the item."""
+    pending: Pending = field(default_factory=Pending)
+    seq_before: int = 0
+    stamp_before: int = 0
+
+    @property
+    def part(self) -> int:
+        """Where its rows are."""
+        return part_of(self.name)
+
+    def open(self, now_us: int) -> Book:
+        """Return the row, for something is written; the namespace begins with it if there is none."""
+        if self.book is None:
+            self.book = Book(self.name, self.next_uid, create_us=now_us)
+            self.began = True
+        self.touched = True
+        return self.book
+
+    def step(self) -> None:
+        """Count the internal sequence up, once for all that the group did here."""
+        assert self.book is not None
+        self.book.seq, self.book.stamp = self.book.seq + 1, random.getrandbits(62)
+        self.book.moving = self.book.moving and self.book.pending_count > 0
+
+    def change(self, kind: ChangeType, subject: str) -> int:
+        """Log a change and return its revision."""
+        assert self.book is not None
+        self.book.revision += 1
+        self.pending.changes.append((self.book.revision, int(kind), subject))
+        return self.book.revision
+
+    def note(self, removal: Removal | None) -> None:
+        """Note who deleted, or let expire, what the change that was logged last removed; None: nobody."""
+        if removal is not None:
+            assert self.book is not None
+            self.pending.removals.append((self.book.revision, removal))
+
+    def forget_told(self, subject: str) -> None:
+        """Forget the answers that tell of an item or a state."""
+        self.pending.forgotten.add(subject)
+        for kept in self.pending.requests.values():
+            if subject in kept.told:
+                kept.whole, kept.told = None, frozenset()
+
+    def changes_since(self, revision: int) -> Iterable[tuple[ChangeType, str, ItemKind | None]]:
+        """Return each change since a revision, with its subject and the kind that the item has now."""
+        logged = [(*change, None) for change in self.pending.changes]
+        for number, kind, subject, found in [*self.changes, *logged]:
+            if number <= revision:
+                continue
+            item_kind = found
+            if subject in self.items:
+                item = self.items[subject]
+                item_kind = None if item is None else item.kind
+            yield ChangeType(kind), subject, None if item_kind is None else ItemKind(item_kind)
+
+    def positions(self) -> list[int]:
+        """Return the positions that views have to look at again."""
+        p = self.pending
+        filled = (fill[0] for fill in p.fills)
+        return sorted({*p.items, *p.removed, *filled, *p.uses, *p.moved})
+
+
+def book_of(name: str, row: Row) -> Book:
+    """Return the row of a namespace, of BOOK_COLUMNS."""
+    return Book(name, *row)
+
+
+BOOK_COLUMNS = (
+    *("uid", "revision", "seq", "stamp", "item_count", "state_count", "embedded_count", "pending_count"),
+    *("bytes", "dimension", "model", "version_floor", "vector_epoch", "moving", "create_us"),
+)

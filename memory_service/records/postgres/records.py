@@ -1,0 +1,78 @@
+"""The records as a whole, over their life."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+
+from memory_service.errors import Unavailable, Unsupported
+from memory_service.records.base import BackupReport, CannotOpen, Capabilities, Records
+from memory_service.records.postgres.change_log import PostgresChangeLog
+from memory_service.records.postgres.database import close
+from memory_service.records.postgres.item_store import PostgresItemStore
+from memory_service.records.postgres.namespace_store import PostgresNamespaceStore
+from memory_service.records.postgres.pending_store import PostgresPendingStore
+from memory_service.records.postgres.quarantine_store import PostgresQuarantineStore
+from memory_service.records.postgres.row_source import READERS, PostgresRowSource
+from memory_service.records.postgres.schema import prepare
+from memory_service.records.postgres.state_store import PostgresStateStore
+from memory_service.records.postgres.undo_store import PostgresUndoStore
+from memory_service.records.postgres.write_queue import WriteQueue
+from memory_service.runtime.log_causes import cause_of
+
+
+class PostgresRecords(
+    PostgresItemStore,
+    PostgresPendingStore,
+    PostgresStateStore,
+    PostgresQuarantineStore,
+    PostgresUndoStore,
+    PostgresChangeLog,
+    PostgresNamespaceStore,
+    PostgresRowSource,
+    Records,
+):
+    """Records in a PostgreSQL database, which any number of servers share."""
+
+    capabilities = Capabilities(durable=True, backup=False, shared=True, files=False)
+
+    async def open(self) -> None:
+        try:
+            connection = await self._database.connect()
+            try:
+                await prepare(connection, self._database)
+            finally:
+                await close(connection)
+        except (psycopg.Error, Unavailable, OSError) as error:
+            # Its text may have the address, and nothing of the password.
+            raise CannotOpen(f"cannot open the database: {cause_of(error)}") from error
+        self._watched = Counter()
+        self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="read")
+        self._queue = WriteQueue(
+            self._database,
+            self._known.__contains__,
+            self._publish,
+            self._forget_known,
+            queued_writes_max=self._queued_writes_max,
+        )
+
+    def refuse(self) -> None:
+        """Take no more writes; those that are under way go on."""
+        self._signal.close()
+        self._queue.refuse()
+
+    async def close(self) -> None:
+        self.refuse()
+        await self._queue.close()
+        await self._stop_looking()
+        self._threads.shutdown()
+        await self._database.close()
+
+    async def flush(self) -> None:
+        pass
+
+    async def backup(self, name: str, progress: Callable[[int, int], None]) -> BackupReport:
+        raise Unsupported("backup", "the database is backed up by its own means; export the records instead")

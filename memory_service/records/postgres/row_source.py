@@ -1,0 +1,209 @@
+"""The rows of a namespace as views ask for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_service.data_model import UNSET_IMPORTANCE, Facet, Item, LabelKey, NamespaceInfo, index_labels
+from memory_service.indexes.value_column import Value
+from memory_service.indexes.view import NEVER_US
+from memory_service.predicates import Field
+from memory_service.records.postgres.column_values import values
+from memory_service.records.postgres.database import Database, Row, Sync
+from memory_service.records.postgres.rows import (
+    ITEM_COLUMNS,
+    NAMESPACE_COLUMNS,
+    columns_of,
+    item_of,
+    namespace_of,
+    text_in,
+    text_of,
+)
+from memory_service.records.postgres.schema import FORMAT, part_of
+from memory_service.records.postgres.store_core import OF_NAME, StoreCore
+from memory_service.records.row_source import FollowedSource, Follower, RowBatch, Rows
+from memory_service.records.rules.vectors import vector_key
+from memory_service.runtime.yielding import aside, each
+
+T = TypeVar("T")
+
+READERS = 2
+_ROWS_AT_ONCE = 8192
+_VECTORS_AT_ONCE = 4096
+_BATCH = (
+    f"SELECT i.position, i.session_id, i.create_us, coalesce(i.expire_us, {NEVER_US}), i.labels,"
+    f" i.vector_key, i.terms, i.facet, i.kind, coalesce(i.importance, {UNSET_IMPORTANCE}),"
+    " coalesce(u.count, 0) FROM $.items i LEFT JOIN $.uses u"
+    " ON u.part = i.part AND u.uid = i.uid AND u.position = i.position"
+    " WHERE i.part = %s AND i.uid = %s"
+)
+_LOADED = (
+    "FROM $.namespaces n JOIN $.items i ON i.part = n.part AND i.uid = n.uid"
+    " WHERE n.part = %s AND n.uid = %s AND i.position = ANY(%s::bigint[])"
+)
+_labels = msgspec.json.Decoder(dict[str, str]).decode
+_facet = msgspec.json.Decoder(Facet).decode
+
+
+class PostgresRowSource(StoreCore, FollowedSource):
+    """Reads the rows of views in threads, in transactions that see one state."""
+
+    records_format = FORMAT
+    _threads: ThreadPoolExecutor
+
+    def follow(self, follower: Follower) -> None:
+        self._follower = follower
+
+    async def manifests(self) -> list[str]:
+        return []
+
+    async def keep_manifest(self, uid: int, manifest: str) -> bool:
+        # Snapshots are not read yet. Views go by what was saved, though: one that never is stays for ever.
+        return True
+
+    async def load_items(
+        self, info: NamespaceInfo, positions: Sequence[int], *, with_embedding: bool
+    ) -> list[Item | None]:
+        columns = f"n.vector_epoch, {columns_of('i', ITEM_COLUMNS)}"
+        columns += ", i.embedding" if with_embedding else ""
+        values = (part_of(info.name), info.uid, list(positions))
+        rows = await self._fetch(f"SELECT {columns} {_LOADED}", values) if positions else []
+        items = await each(lambda row: item_of(row[1:], vector_key(row[0], 0)), rows)
+        found = {item.position: item for item in items}
+        return [found.get(position) for position in positions]
+
+    async def read_rows(self, namespace: str, work: Callable[[Rows], T]) -> T | None:
+        return await self._read_rows(namespace, work)
+
+    async def _read_rows(self, namespace: str, work: Callable[[PostgresRows], T]) -> T | None:
+        def look() -> T | None:
+            with self._database.reading_sync() as connection:
+                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                try:
+                    rows = find_rows(connection, self._database, namespace)
+                    return None if rows is None else work(rows)
+                finally:
+                    connection.rollback()
+
+        return await aside(asyncio.get_running_loop().run_in_executor(self._threads, look))
+
+
+def find_rows(connection: Sync, database: Database, namespace: str) -> PostgresRows | None:
+    """Return the rows of a namespace as they are now; None: there is no such namespace."""
+    row = connection.execute(
+        database.sql(f"SELECT n.seq, n.stamp, {columns_of('n', NAMESPACE_COLUMNS)} {OF_NAME}"),
+        (part_of(namespace), text_in(namespace)),
+        binary=True,
+    ).fetchone()
+    if row is None:
+        return None
+    return PostgresRows(connection, database, namespace_of(row[2:]), row[0], row[1])
+
+
+class PostgresRows(Rows):
+    """Rows within a transaction that sees one state."""
+
+    def __init__(
+        self, connection: Sync, database: Database, info: NamespaceInfo, seq: int, stamp: int
+    ) -> None:
+        self.info, self.seq, self.stamp = info, seq, stamp
+        self._connection, self._database = connection, database
+        self._of = part_of(info.name), info.uid
+        self._no_vector = vector_key(info.vector_epoch, 0)
+
+    def _fetch(self, statement: str, *values: Any) -> list[Row]:
+        cursor = self._connection.execute(self._database.sql(statement), (*self._of, *values), binary=True)
+        return cursor.fetchall()
+
+    def _pages(self, statement: str, after: int = 0) -> Iterator[list[Row]]:
+        """Yield rows by position, which is their first column, some thousand at a time."""
+        while rows := self._fetch(
+            f"{statement} AND i.position > %s ORDER BY i.position LIMIT {_ROWS_AT_ONCE}", after
+        ):
+            yield rows
+            after = rows[-1][0]
+
+    def above(self, position: int) -> Iterator[RowBatch]:
+        return map(self._batch, self._pages(_BATCH, position))
+
+    def of_ids(self, ids: Collection[str], up_to: int) -> Iterator[RowBatch]:
+        wanted = [text_in(item_id) for item_id in sorted(ids)]
+        rows = self._fetch(f"{_BATCH} AND i.id = ANY(%s::text[]) AND i.position <= %s", wanted, up_to)
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            yield self._batch(rows[start : start + _ROWS_AT_ONCE])
+
+    def _batch(self, rows: list[Row]) -> RowBatch:
+        (
+            positions, sessions, create_us, expire_us, labels, vector_keys, terms, facets, kinds, importances,
+            uses,
+        ) = zip(*rows, strict=True)  # fmt: skip
+        indexed: dict[int, dict[LabelKey, str]] = {}
+        for at, (encoded, encoded_facet) in enumerate(zip(labels, facets, strict=True)):
+            if encoded or encoded_facet:
+                facet = _facet(encoded_facet) if encoded_facet else None
+                indexed[at] = index_labels(_labels(encoded) if encoded else {}, facet)
+        return RowBatch(
+            np.array(positions, np.int64),
+            [text_of(session) for session in sessions],
+            np.array(create_us, np.int64),
+            np.array(expire_us, np.int64),
+            indexed,
+            np.array(kinds, np.int8),
+            self._keys_of_vectors(vector_keys),
+            terms,
+            np.array(importances, np.float64),
+            np.array(uses, np.int32),
+        )
+
+    def _keys_of_vectors(self, stored: Sequence[int]) -> NDArray[np.int64]:
+        keys = np.array(stored, np.int64)
+        return np.where(keys > self._no_vector, keys, 0)
+
+    def changes(self, since: int) -> list[tuple[int, str]]:
+        rows = self._fetch(
+            "SELECT type, subject FROM $.changes WHERE part = %s AND uid = %s AND revision > %s"
+            " ORDER BY revision",
+            since,
+        )
+        return [(kind, text_of(subject)) for kind, subject in rows]
+
+    def positions(self) -> NDArray[np.int64]:
+        rows = self._fetch("SELECT position FROM $.items WHERE part = %s AND uid = %s")
+        return np.fromiter((position for (position,) in rows), np.int64)
+
+    def uses(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        rows = self._fetch("SELECT position, count FROM $.uses WHERE part = %s AND uid = %s")
+        read = np.fromiter(rows, [("position", np.int64), ("count", np.int64)])
+        return read["position"], read["count"]
+
+    def vector_keys(self, positions: Sequence[int]) -> NDArray[np.int64]:
+        keys: dict[int, int] = dict(self._fetch(self._some("position, vector_key"), list(positions)))
+        return self._keys_of_vectors([keys.get(position, 0) for position in positions])
+
+    @staticmethod
+    def _some(columns: str) -> str:
+        return (
+            f"SELECT {columns} FROM $.items WHERE part = %s AND uid = %s AND position = ANY(%s::bigint[])"
+            " ORDER BY position"
+        )
+
+    def vectors(self, positions: Sequence[int]) -> Iterator[NDArray[np.float32]]:
+        # A part at a time: all of them as bytes would take as much again.
+        for start in range(0, len(positions), _VECTORS_AT_ONCE):
+            some = list(positions[start : start + _VECTORS_AT_ONCE])
+            joined = b"".join(vector for (vector,) in self._fetch(self._some("embedding"), some))
+            yield np.frombuffer(joined, "<f4").reshape(len(some), self.info.dimension)
+
+    def values(self, fields: Sequence[Field]) -> Iterator[tuple[NDArray[np.int64], list[list[Value]]]]:
+        every = f"SELECT {columns_of('i', ITEM_COLUMNS)} FROM $.items i WHERE i.part = %s AND i.uid = %s"
+        return values(self._pages(every), fields, self._no_vector)
+
+    def manifest(self) -> str | None:
+        return None

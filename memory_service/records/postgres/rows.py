@@ -1,0 +1,219 @@
+"""Items, states, namespaces and held writes as rows, both directions side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from memory_service.data_model import (
+    Content,
+    Facet,
+    HeldWrite,
+    Item,
+    ItemWrite,
+    NamespaceInfo,
+    Provenance,
+    RequestKey,
+    StateEntry,
+    Vector,
+)
+from memory_service.records.postgres.database import Row
+
+_json = msgspec.json.Encoder().encode
+_content = msgspec.json.Decoder(Content).decode
+_object = msgspec.json.Decoder(dict).decode
+_facet = msgspec.json.Decoder(Facet).decode
+_provenance = msgspec.json.Decoder(Provenance).decode
+
+ITEM_COLUMNS = (
+    *("position", "id", "revision", "session_id", "create_us", "update_us", "expire_us", "labels"),
+    *("metadata", "content", "vector_key", "facet", "importance", "provenance"),
+)
+STATE_COLUMNS = (
+    *("key", "version", "create_us", "update_us", "expire_us", "description", "revision", "value"),
+    "provenance",
+)
+NAMESPACE_COLUMNS = (
+    *("name", "uid", "revision", "item_count", "state_count", "embedded_count", "dimension", "model"),
+    *("create_us", "pending_count", "vector_epoch"),
+)
+HELD_COLUMNS = (
+    *("id", "reason", "body", "held_us", "expire_us", "writer", "credential_id", "request_id", "digest"),
+)
+
+
+def columns_of(table: str, columns: Sequence[str]) -> str:
+    """Return columns as they are selected of a table, or of its alias."""
+    return ", ".join(f"{table}.{name}" for name in columns)
+
+
+def text_in(text: str) -> str:
+    """Return a text as it is kept: PostgreSQL takes no U+0000. Order and prefixes stay as they are."""
+    if "\x00" in text or "\x01" in text:
+        return text.replace("\x01", "\x01\x02").replace("\x00", "\x01\x01")
+    return text
+
+
+def text_of(kept: str) -> str:
+    """Return the text that is kept so."""
+    if "\x01" in kept:
+        return kept.replace("\x01\x01", "\x00").replace("\x01\x02", "\x01")
+    return kept
+
+
+class ItemRow(NamedTuple):
+    """A version of an item as it is kept, in the order of the columns below."""
+
+    position: int
+    id: str
+    revision: int
+    session_id: str
+    create_us: int
+    update_us: int
+    expire_us: int | None
+    labels: str | None
+    metadata: str | None
+    content: str
+    facet: str | None
+    kind: int
+    importance: float | None
+    provenance: str | None
+    terms: bytes
+    vector_key: int
+    embedding: bytes | None
+    nbytes: int
+
+
+class StateRow(NamedTuple):
+    """A version of a state as it is kept."""
+
+    key: str
+    version: int
+    create_us: int
+    update_us: int
+    expire_us: int | None
+    description: str
+    revision: int
+    value: str
+    provenance: str | None
+    nbytes: int
+
+
+def _size(text: str | None) -> int:
+    return 0 if text is None else len(text) if text.isascii() else len(text.encode())
+
+
+def encode_provenance(provenance: Provenance | None) -> str | None:
+    """Return a provenance as it is kept."""
+    return None if provenance is None else _json(provenance).decode()
+
+
+def provenance_of(kept: str | None) -> Provenance | None:
+    """Return a provenance that is kept."""
+    return None if kept is None else _provenance(kept)
+
+
+def vector_bytes(vector: Vector | None) -> bytes | None:
+    """Return a vector as little-endian float32."""
+    return None if vector is None else np.asarray(vector, "<f4").tobytes()
+
+
+def vector_of(kept: bytes | None) -> Vector | None:
+    """Return a vector that is kept."""
+    return None if kept is None else np.frombuffer(kept, "<f4")
+
+
+def item_row(write: ItemWrite, terms: bytes, vector_key: int) -> ItemRow:
+    """Return the row of an item that has its revision and position."""
+    item = write.item
+    labels = _json(item.labels).decode() if item.labels else None
+    metadata = None if item.metadata is None else _json(item.metadata).decode()
+    content = _json(item.content).decode()
+    facet = None if item.facet is None else _json(item.facet).decode()
+    provenance = encode_provenance(item.provenance)
+    counted = (item.id, item.session_id, labels, metadata, content, facet, provenance)
+    return ItemRow(
+        item.position, text_in(item.id), item.revision, text_in(item.session_id), item.create_us,
+        item.update_us, item.expire_us, labels, metadata, content, facet, int(item.kind), item.importance,
+        provenance, terms, vector_key, vector_bytes(item.embedding), sum(map(_size, counted)),
+    )  # fmt: skip
+
+
+def item_of(row: Row, no_vector_key: int) -> Item:
+    """Return the item of a row of ITEM_COLUMNS, with the embedding as an optional last column.
+
+    Only vectors of keys above `no_vector_key` are there.
+    """
+    (
+        position, item_id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content,
+        vector, facet, importance, provenance,
+    ) = row[:14]  # fmt: skip
+    return Item(
+        id=text_of(item_id),
+        session_id=text_of(session_id),
+        content=_content(content),
+        create_us=create_us,
+        update_us=update_us,
+        expire_us=expire_us,
+        labels=_object(labels) if labels else {},
+        metadata=None if metadata is None else _object(metadata),
+        embedding=vector_of(row[14]) if len(row) > 14 and vector > no_vector_key else None,
+        embedded=vector > no_vector_key,
+        facet=None if facet is None else _facet(facet),
+        importance=importance,
+        provenance=provenance_of(provenance),
+        revision=revision,
+        position=position,
+    )
+
+
+def state_row(entry: StateEntry) -> StateRow:
+    """Return the row of a state."""
+    value, provenance = entry.value_json.decode(), encode_provenance(entry.provenance)
+    nbytes = len(entry.value_json) + sum(map(_size, (entry.key, entry.description, provenance)))
+    return StateRow(
+        text_in(entry.key), entry.version, entry.create_us, entry.update_us, entry.expire_us,
+        text_in(entry.description), entry.revision, value, provenance, nbytes,
+    )  # fmt: skip
+
+
+def state_of(row: Row) -> StateEntry:
+    """Return the state of a row of STATE_COLUMNS, or of shortened ones, which end with its size in bytes."""
+    key, version, create_us, update_us, expire_us, description, revision, value, provenance = row[:9]
+    encoded = value.encode()
+    return StateEntry(
+        text_of(key), encoded, version, create_us, update_us, expire_us,
+        row[9] if len(row) > 9 else len(encoded), text_of(description), revision, provenance_of(provenance),
+    )  # fmt: skip
+
+
+def namespace_of(row: Row) -> NamespaceInfo:
+    """Return the namespace of a row of NAMESPACE_COLUMNS."""
+    name, uid, revision, items, states, embedded, dimension, model, create_us, pending, epoch = row
+    return NamespaceInfo(
+        text_of(name), uid, revision, items, states, embedded, dimension, text_of(model), create_us, pending,
+        epoch,
+    )  # fmt: skip
+
+
+def held_row(held: HeldWrite) -> Row:
+    """Return the values of HELD_COLUMNS."""
+    request = held.request
+    return (
+        text_in(held.id), text_in(held.reason), held.body, held.held_us, held.expire_us,
+        text_in(held.writer), text_in(held.credential_id), text_in(request.id) if request else None,
+        request.digest if request else None,
+    )  # fmt: skip
+
+
+def held_of(row: Row) -> HeldWrite:
+    """Return the held write of a row of HELD_COLUMNS."""
+    held_id, reason, body, held_us, expire_us, writer, credential_id, request_id, digest = row
+    request = None if request_id is None else RequestKey(text_of(request_id), bytes(digest))
+    return HeldWrite(
+        text_of(held_id), text_of(reason), bytes(body), held_us, expire_us, text_of(writer),
+        text_of(credential_id), request,
+    )  # fmt: skip

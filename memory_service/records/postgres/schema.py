@@ -1,0 +1,158 @@
+"""The tables, and the version of their format.
+
+`part` is first in every key: a hash of the namespace's name, by which a database may be spread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+
+from memory_service.records.base import CannotOpen
+from memory_service.records.postgres.database import Async, Database
+
+FORMAT = 1
+PARTS = 1024
+
+
+def part_of(name: str) -> int:
+    """Return the part that a namespace is in."""
+    return zlib.crc32(name.encode()) % PARTS
+
+
+def lock_of(*names: str) -> int:
+    """Return the key of an advisory lock, of 64 bits with a sign."""
+    digest = hashlib.blake2b("\0".join(names).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+_ITEM = """
+    session_id text NOT NULL, create_us bigint NOT NULL, update_us bigint NOT NULL, expire_us bigint,
+    labels text, metadata text, content text NOT NULL, facet text, kind smallint NOT NULL,
+    importance double precision, provenance text, terms bytea NOT NULL, vector_key bigint NOT NULL,
+    embedding bytea, nbytes bigint NOT NULL
+"""
+_TABLES = (
+    "CREATE TABLE $.settings (name text PRIMARY KEY, value bytea NOT NULL)",
+    "CREATE SEQUENCE $.uids",
+    """CREATE TABLE $.namespaces (
+        part int NOT NULL, uid bigint NOT NULL, name text COLLATE "C" NOT NULL, revision bigint NOT NULL,
+        seq bigint NOT NULL, stamp bigint NOT NULL, item_count bigint NOT NULL, state_count bigint NOT NULL,
+        embedded_count bigint NOT NULL, pending_count bigint NOT NULL, bytes bigint NOT NULL,
+        dimension int NOT NULL, model text NOT NULL, version_floor bigint NOT NULL,
+        vector_epoch bigint NOT NULL, moving boolean NOT NULL, create_us bigint NOT NULL,
+        PRIMARY KEY (part, uid), UNIQUE (part, name)) WITH (fillfactor = 40)""",
+    "CREATE INDEX namespaces_by_name ON $.namespaces (name)",
+    f"""CREATE TABLE $.items (
+        part int NOT NULL, uid bigint NOT NULL, position bigint NOT NULL, id text COLLATE "C" NOT NULL,
+        revision bigint NOT NULL, {_ITEM},
+        PRIMARY KEY (part, uid, position), UNIQUE (part, uid, id))""",
+    "CREATE INDEX items_expiring ON $.items (expire_us) WHERE expire_us IS NOT NULL",
+    "CREATE INDEX items_pending ON $.items (part, uid, position) WHERE vector_key < 0",
+    f"""CREATE TABLE $.item_history (
+        part int NOT NULL, uid bigint NOT NULL, position bigint NOT NULL, revision bigint NOT NULL,
+        replaced_us bigint NOT NULL, {_ITEM}, PRIMARY KEY (part, uid, position, revision))""",
+    "CREATE INDEX item_history_by_age ON $.item_history (replaced_us)",
+    """CREATE TABLE $.uses (
+        part int NOT NULL, uid bigint NOT NULL, position bigint NOT NULL, count bigint NOT NULL,
+        PRIMARY KEY (part, uid, position)) WITH (fillfactor = 50)""",
+    """CREATE TABLE $.states (
+        part int NOT NULL, uid bigint NOT NULL, key text COLLATE "C" NOT NULL, version bigint NOT NULL,
+        create_us bigint NOT NULL, update_us bigint NOT NULL, expire_us bigint, description text NOT NULL,
+        revision bigint NOT NULL, value text NOT NULL, provenance text, nbytes bigint NOT NULL,
+        PRIMARY KEY (part, uid, key))""",
+    "CREATE INDEX states_expiring ON $.states (expire_us) WHERE expire_us IS NOT NULL",
+    """CREATE TABLE $.state_history (
+        part int NOT NULL, uid bigint NOT NULL, key text COLLATE "C" NOT NULL, version bigint NOT NULL,
+        replaced_us bigint NOT NULL, create_us bigint NOT NULL, update_us bigint NOT NULL, expire_us bigint,
+        description text NOT NULL, revision bigint NOT NULL, value text NOT NULL, provenance text,
+        PRIMARY KEY (part, uid, key, version))""",
+    "CREATE INDEX state_history_by_age ON $.state_history (replaced_us)",
+    """CREATE TABLE $.changes (
+        part int NOT NULL, uid bigint NOT NULL, revision bigint NOT NULL, type smallint NOT NULL,
+        subject text NOT NULL, PRIMARY KEY (part, uid, revision))""",
+    """CREATE TABLE $.journal (
+        part int NOT NULL, uid bigint NOT NULL, seq bigint NOT NULL, stamp bigint NOT NULL,
+        flags int NOT NULL, positions bigint[] NOT NULL, time_us bigint NOT NULL,
+        PRIMARY KEY (part, uid, seq))""",
+    "CREATE INDEX journal_by_age ON $.journal (time_us)",
+    """CREATE TABLE $.requests (
+        part int NOT NULL, uid bigint NOT NULL, id text COLLATE "C" NOT NULL, digest bytea NOT NULL,
+        receipt text NOT NULL, whole bytea, state_key text, state_version bigint, time_us bigint NOT NULL,
+        PRIMARY KEY (part, uid, id))""",
+    "CREATE INDEX requests_by_time ON $.requests (time_us)",
+    """CREATE TABLE $.told_of (
+        part int NOT NULL, uid bigint NOT NULL, subject text COLLATE "C" NOT NULL,
+        request text COLLATE "C" NOT NULL, PRIMARY KEY (part, uid, subject, request))""",
+    "CREATE INDEX told_of_by_request ON $.told_of (part, uid, request)",
+    """CREATE TABLE $.removals (
+        part int NOT NULL, uid bigint NOT NULL, revision bigint NOT NULL, time_us bigint NOT NULL,
+        writer text NOT NULL, credential_id text NOT NULL, PRIMARY KEY (part, uid, revision))""",
+    "CREATE INDEX removals_by_age ON $.removals (time_us)",
+    """CREATE TABLE $.quarantine (
+        part int NOT NULL, uid bigint NOT NULL, id text COLLATE "C" NOT NULL, reason text NOT NULL,
+        body bytea NOT NULL, held_us bigint NOT NULL, expire_us bigint NOT NULL, writer text NOT NULL,
+        credential_id text NOT NULL, request_id text, digest bytea, PRIMARY KEY (part, uid, id))""",
+    "CREATE INDEX quarantine_by_request ON $.quarantine (part, uid, request_id) WHERE request_id IS NOT NULL",
+    "CREATE INDEX quarantine_expiring ON $.quarantine (expire_us)",
+    "ALTER TABLE $.items ALTER COLUMN embedding SET STORAGE EXTERNAL",
+    "ALTER TABLE $.item_history ALTER COLUMN embedding SET STORAGE EXTERNAL",
+)
+OF_NAMESPACES = (
+    *("items", "item_history", "uses", "states", "state_history", "changes", "journal", "requests"),
+    *("told_of", "removals", "quarantine"),
+)
+"""Tables with rows of namespaces, but for that of the namespaces themselves."""
+
+# What makes tables of the format before into those of a format.
+_MIGRATIONS: dict[int, tuple[str, ...]] = {1: _TABLES}
+
+
+async def prepare(connection: Async, database: Database) -> None:
+    """Create the tables, or bring older ones up to date, whole or not at all. Raises CannotOpen.
+
+    Of servers that start at once the others wait for the first.
+    """
+    await _check(connection)
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_of("format", database.schema),))
+        await connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{database.schema}"'.encode())
+        found = await _format(connection, database)
+        if found > FORMAT:
+            raise CannotOpen(
+                f"the tables have format {found}; this release reads up to format {FORMAT}:"
+                " use the release that wrote it, or a newer one"
+            )
+        if found == FORMAT:
+            return
+        for number in range(found + 1, FORMAT + 1):
+            for statement in _MIGRATIONS[number]:
+                await connection.execute(database.sql(statement))
+        await connection.execute(
+            database.sql(
+                "INSERT INTO $.settings (name, value) VALUES ('format', %s)"
+                " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+            ),
+            (str(FORMAT).encode(),),
+        )
+
+
+async def _check(connection: Async) -> None:
+    """Refuse a database that does not keep what it acknowledges, or not all texts."""
+    if connection.info.server_version < 150000:
+        raise CannotOpen("the database is older than PostgreSQL 15")
+    cursor = await connection.execute("SHOW server_encoding")
+    if (encoding := await cursor.fetchone()) != ("UTF8",):
+        raise CannotOpen(f"the encoding of the database is {encoding and encoding[0]}; it has to be UTF8")
+    cursor = await connection.execute("SHOW synchronous_commit")
+    if (commit := await cursor.fetchone()) in (("off",), ("local",)):
+        raise CannotOpen(f"synchronous_commit is {commit and commit[0]}; it has to be on, or stronger")
+
+
+async def _format(connection: Async, database: Database) -> int:
+    cursor = await connection.execute("SELECT to_regclass(%s)", (f'"{database.schema}".settings',))
+    if (await cursor.fetchone()) == (None,):
+        return 0
+    cursor = await connection.execute(database.sql("SELECT value FROM $.settings WHERE name = 'format'"))
+    row = await cursor.fetchone()
+    return int(row[0]) if row else 0

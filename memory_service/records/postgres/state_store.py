@@ -1,0 +1,106 @@
+"""States, which have no view: SQL alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memory_service.data_model import ChangeType, Receipt, RequestKey, StateEntry, StateWrite
+from memory_service.records.base import StateStore
+from memory_service.records.postgres import state_writes
+from memory_service.records.postgres.database import Async
+from memory_service.records.postgres.lookups import Needs
+from memory_service.records.postgres.namespace_writes import empty_states
+from memory_service.records.postgres.page import Page
+from memory_service.records.postgres.requests import earlier, finish
+from memory_service.records.postgres.rows import STATE_COLUMNS, columns_of, state_of, text_in
+from memory_service.records.postgres.store_core import OF_NAME, StoreCore
+from memory_service.records.rules.history import deleted
+from memory_service.runtime.caller import ANYBODY, Caller
+from memory_service.runtime.clock import now_us as present_us
+from memory_service.runtime.yielding import each
+
+_JOIN = OF_NAME.replace(
+    "$.namespaces n", "$.namespaces n JOIN $.states s ON s.part = n.part AND s.uid = n.uid"
+)
+_STATES = columns_of("s", STATE_COLUMNS)
+
+
+def _requests(request: RequestKey | None) -> list[str]:
+    return [request.id] if request else []
+
+
+class PostgresStateStore(StoreCore, StateStore):
+    """Written in groups, read by one statement."""
+
+    async def save_state(
+        self, namespace: str, write: StateWrite, *, request: RequestKey | None = None, by: Caller = ANYBODY
+    ) -> Receipt:
+        def apply(page: Page) -> Receipt:
+            return state_writes.save_state(
+                page,
+                write,
+                request,
+                keeps_history=self._keeps_history,
+                bytes_max=self._namespace_bytes_max,
+            )
+
+        needs = Needs(states=[write.key], requests=_requests(request))
+        return await self._write(namespace, by, needs, apply)
+
+    async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
+        wanted = [text_in(key) for key in keys]
+        statement = f"SELECT {_STATES} {_JOIN} AND s.key = ANY(%s::text[])"
+        entries = map(state_of, await self._fetch_of(statement, namespace, wanted))
+        return {entry.key: entry for entry in entries}
+
+    async def scan_states(
+        self, namespace: str, after_key: str, limit: int, *, now_us: int, value_chars: int | None = None
+    ) -> list[StateEntry]:
+        columns = _STATES
+        if value_chars is not None:
+            columns = _STATES.replace("s.value", f"left(s.value, {value_chars:d})")
+            columns += ", octet_length(s.value)"
+        statement = (
+            f"SELECT {columns} {_JOIN} AND s.key > %s AND (s.expire_us IS NULL OR s.expire_us > %s)"
+            " ORDER BY s.key LIMIT %s"
+        )
+        rows = await self._fetch_of(statement, namespace, text_in(after_key), now_us, limit)
+        return await each(state_of, rows)
+
+    async def delete_state(
+        self,
+        namespace: str,
+        key: str,
+        *,
+        now_us: int,
+        expected_version: int | None = None,
+        request: RequestKey | None = None,
+        by: Caller = ANYBODY,
+    ) -> Receipt:
+        def apply(page: Page) -> Receipt:
+            return state_writes.delete_state(
+                page, key, now_us, expected_version, request, by, keeps_history=self._keeps_history
+            )
+
+        needs = Needs(states=[key], requests=_requests(request))
+        return await self._write(namespace, by, needs, apply)
+
+    async def clear_states(
+        self, namespace: str, *, request: RequestKey | None = None, by: Caller = ANYBODY
+    ) -> Receipt:
+        async def prepare(connection: Async, page: Page) -> None:
+            if page.book is not None and earlier(page, request) is None:
+                await empty_states(connection, self._database, page)
+
+        def apply(page: Page) -> Receipt:
+            if (replayed := earlier(page, request)) is not None:
+                return replayed
+            book = page.open(present_us())
+            receipt = Receipt(0, removed_state_count=book.state_count)
+            book.state_count = 0
+            page.change(ChangeType.STATE_CLEARED, "")
+            page.note(deleted(by, present_us(), keeps_history=self._keeps_history))
+            return finish(page, request, receipt)
+
+        needs = Needs(requests=_requests(request))
+        return await self._write_alone(namespace, by, prepare, apply, needs)

@@ -1,0 +1,117 @@
+"""What writes of states do to a page. Each checks everything before it changes anything."""
+
+from __future__ import annotations
+
+from memory_service.data_model import ChangeType, Receipt, RequestKey, StateEntry, StateWrite
+from memory_service.records.content_bytes import check_room
+from memory_service.records.postgres.page import Ended, Page, StoredState
+from memory_service.records.postgres.requests import earlier, finish
+from memory_service.records.postgres.rows import state_row, text_in
+from memory_service.records.rules.history import cut_short, deleted
+from memory_service.records.rules.presence import Before, before
+from memory_service.records.rules.requests import of_state
+from memory_service.records.rules.states import (
+    check_version,
+    floor_without,
+    next_entry,
+    present_state,
+    saved,
+    saved_again,
+)
+from memory_service.runtime.caller import Caller
+from memory_service.runtime.clock import now_us
+
+
+def save_state(
+    page: Page, write: StateWrite, request: RequestKey | None, *, keeps_history: bool, bytes_max: int
+) -> Receipt:
+    """Save a value; see `StateStore.save_state`."""
+    if (replayed := earlier(page, request)) is not None:
+        return saved_again(replayed, write)
+    if bytes_max and page.book is not None:
+        check_room(page.book.bytes, bytes_max)
+    check_version(write, page.states.get(write.key))
+    page.open(now_us())
+    entry = put_state(page, write, keeps_history=keeps_history)
+    return finish(page, request, saved(entry), state_key=write.key)
+
+
+def put_state(page: Page, write: StateWrite, *, keeps_history: bool) -> StateEntry:
+    """Save a value, whatever is stored."""
+    stored = page.states.get(write.key)
+    becomes = before(stored, write.now_us, keeps_history=keeps_history)
+    if stored is not None and becomes is Before.EXPIRE:
+        expire_state(page, write.key, stored, keeps_history=keeps_history)
+        stored = None
+    elif stored is not None and becomes is Before.KEEP:
+        if stored.row is None:
+            page.pending.keep_states.append((write.key, write.now_us))
+        else:
+            page.pending.kept_states.append((stored.row, write.now_us))
+    elif becomes is Before.FORGET:
+        page.forget_told(of_state(write.key))
+    return write_over(page, write, stored, kept=becomes is Before.KEEP)
+
+
+def write_over(page: Page, write: StateWrite, present: StoredState | None, *, kept: bool) -> StateEntry:
+    """Save a value over the present one."""
+    assert page.book is not None
+    book = page.book
+    revision = page.change(ChangeType.STATE_SAVED, write.key)
+    entry = next_entry(write, present, book.version_floor, revision)
+    row = state_row(entry)
+    versions: tuple[Ended, ...] = ()
+    if present is None:
+        book.state_count += 1
+    else:
+        book.bytes -= present.nbytes
+        versions = (present.ended, *present.before) if kept else present.before
+    book.bytes += row.nbytes
+    stored = StoredState(
+        entry.version, entry.create_us, entry.update_us, entry.expire_us, entry.description, row.provenance,
+        row.nbytes, row, versions,
+    )  # fmt: skip
+    page.states[entry.key] = page.pending.states[entry.key] = stored
+    return entry
+
+
+def remove_state(page: Page, key: str, stored: StoredState, kind: ChangeType) -> None:
+    """Remove a key, and the versions it had; versions go on above the one it had."""
+    assert page.book is not None
+    page.change(kind, key)
+    page.forget_told(of_state(key))
+    page.states[key] = page.pending.states[key] = None
+    p = page.pending
+    p.gone_states.add(key)
+    p.keep_states = [kept for kept in p.keep_states if kept[0] != key]
+    p.kept_states = [kept for kept in p.kept_states if kept[0].key != text_in(key)]
+    page.book.state_count -= 1
+    page.book.bytes -= stored.nbytes
+    page.book.version_floor = floor_without(page.book.version_floor, [stored.version])
+
+
+def expire_state(page: Page, key: str, stored: StoredState, *, keeps_history: bool) -> None:
+    """Remove a key that has expired, and note who cut it short, if anybody did."""
+    end = cut_short((stored.ended, *stored.before)) if keeps_history else None
+    remove_state(page, key, stored, ChangeType.STATE_EXPIRED)
+    page.note(end)
+
+
+def delete_state(
+    page: Page,
+    key: str,
+    at_us: int,
+    expected_version: int | None,
+    request: RequestKey | None,
+    by: Caller,
+    *,
+    keeps_history: bool,
+) -> Receipt:
+    """Remove a key; see `StateStore.delete_state`."""
+    if (replayed := earlier(page, request)) is not None:
+        return replayed
+    stored = present_state(page.name, key, page.states.get(key), at_us, expected_version)
+    page.open(0)
+    remove_state(page, key, stored, ChangeType.STATE_DELETED)
+    page.note(deleted(by, now_us(), keeps_history=keeps_history))
+    return finish(page, request, Receipt(0, removed_state_count=1))

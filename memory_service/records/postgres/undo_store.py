@@ -1,0 +1,141 @@
+"""Taking back what somebody wrote, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memory_service.data_model import ChangeType, ItemWrite, UndoStep, WritesBy
+from memory_service.records.base import UndoStore
+from memory_service.records.postgres import undo_plans
+from memory_service.records.postgres.database import Async, Row
+from memory_service.records.postgres.item_writes import put_version, remove_item
+from memory_service.records.postgres.page import Page
+from memory_service.records.postgres.rows import text_in
+from memory_service.records.postgres.state_writes import remove_state, write_over
+from memory_service.records.postgres.store_core import OF_NAME, StoreCore
+from memory_service.records.postgres.undo_plans import ItemPlan, Of, StatePlan
+from memory_service.records.rules.history import copied
+from memory_service.records.rules.requests import of_item, of_state
+from memory_service.records.rules.undo import Action, step_of, write_again
+from memory_service.runtime.caller import ANYBODY, Caller
+from memory_service.runtime.clock import now_us as present_us
+
+_REMOVALS = (
+    "SELECT count(*) "
+    + OF_NAME.replace(
+        "$.namespaces n", "$.namespaces n JOIN $.removals r ON r.part = n.part AND r.uid = n.uid"
+    )
+    + " AND r.time_us >= %s AND (%s::text IS NULL OR r.writer = %s)"
+    " AND (%s::text IS NULL OR r.credential_id = %s)"
+)
+
+
+class PostgresUndoStore(StoreCore, UndoStore):
+    """Each step is a transaction."""
+
+    async def undo_items(
+        self,
+        namespace: str,
+        whose: WritesBy,
+        after_position: int,
+        limit: int,
+        *,
+        dry_run: bool,
+        by: Caller = ANYBODY,
+    ) -> UndoStep:
+        step, at_us = UndoStep(), present_us()
+
+        async def plan(connection: Async, of: Of) -> list[ItemPlan]:
+            nonlocal step
+            plans = await undo_plans.plan_items(
+                connection, self._database, of, whose, after_position, limit, at_us
+            )
+            step = step_of({p.id: p.undone for p in plans}, [p.stored.position for p in plans], limit)
+            return plans
+
+        async def prepare(connection: Async, page: Page) -> None:
+            if page.book is not None:
+                plans = await plan(connection, Of(page.part, page.book.uid))
+                page.touched = bool(plans)
+                await self._undo_items(connection, page, plans)
+
+        if not dry_run:
+            return await self._write_alone(namespace, by, prepare, lambda page: step)
+        if (info := await self._info(namespace)) is not None:
+            async with self._database.reading() as connection:
+                await plan(connection, Of(Page(namespace).part, info.uid))
+        return step
+
+    async def _undo_items(self, connection: Async, page: Page, plans: Sequence[ItemPlan]) -> None:
+        assert page.book is not None
+        of, forgotten = Of(page.part, page.book.uid), list[Row]()
+        for item_id, stored, undone in plans:
+            if undone.action is Action.REMOVE:
+                remove_item(page, item_id, stored, ChangeType.ITEM_DELETED)
+                continue
+            page.forget_told(of_item(item_id))
+            if undone.action is Action.RESTORE:
+                none = page.book.no_vector_key
+                item, terms, key = await undo_plans.kept_item(
+                    connection, self._database, of, stored.position, undone.restored, none
+                )
+                item.provenance = copied(item.provenance, undone.restored)
+                # Of another model, or not embedded by then: it waits for a vector.
+                put_version(page, ItemWrite(item, ""), terms, stored, key < none, kept=False)
+            forgotten += [(stored.position, revision) for revision in undone.forgotten]
+        await undo_plans.forget(
+            connection, self._database, "item_history", of, "position revision", forgotten
+        )
+
+    async def undo_states(
+        self,
+        namespace: str,
+        whose: WritesBy,
+        after_key: str,
+        limit: int,
+        *,
+        dry_run: bool,
+        by: Caller = ANYBODY,
+    ) -> UndoStep:
+        step, at_us = UndoStep(), present_us()
+
+        async def plan(connection: Async, of: Of) -> list[StatePlan]:
+            nonlocal step
+            after = text_in(after_key)
+            plans = await undo_plans.plan_states(connection, self._database, of, whose, after, limit, at_us)
+            step = step_of({p.key: p.undone for p in plans}, [p.key for p in plans], limit)
+            return plans
+
+        async def prepare(connection: Async, page: Page) -> None:
+            if page.book is not None:
+                plans = await plan(connection, Of(page.part, page.book.uid))
+                page.touched = bool(plans)
+                await self._undo_states(connection, page, plans)
+
+        if not dry_run:
+            return await self._write_alone(namespace, by, prepare, lambda page: step)
+        if (info := await self._info(namespace)) is not None:
+            async with self._database.reading() as connection:
+                await plan(connection, Of(Page(namespace).part, info.uid))
+        return step
+
+    async def _undo_states(self, connection: Async, page: Page, plans: Sequence[StatePlan]) -> None:
+        assert page.book is not None
+        of, forgotten = Of(page.part, page.book.uid), list[Row]()
+        for key, stored, undone in plans:
+            if undone.action is Action.REMOVE:
+                remove_state(page, key, stored, ChangeType.STATE_DELETED)
+                continue
+            page.forget_told(of_state(key))
+            kept = text_in(key)
+            if undone.action is Action.RESTORE:
+                version = await undo_plans.kept_state(connection, self._database, of, kept, undone.restored)
+                write_over(page, write_again(version), stored, kept=False)
+            forgotten += [(kept, version) for version in undone.forgotten]
+        await undo_plans.forget(connection, self._database, "state_history", of, "key version", forgotten)
+
+    async def count_removals(self, namespace: str, whose: WritesBy) -> int:
+        writer = None if whose.writer is None else text_in(whose.writer)
+        credential_id = None if whose.credential_id is None else text_in(whose.credential_id)
+        values = (whose.since_us, writer, writer, credential_id, credential_id)
+        return int((await self._fetch_of(_REMOVALS, namespace, *values))[0][0])

@@ -1,0 +1,286 @@
+"""Group commit: writes that wait are taken together into one transaction, of two round trips and its COMMIT.
+
+One refused write leaves the others of its group alone. What the database refuses, which no rule foresaw,
+fails the group; then each of its writes is made by itself. The COMMIT is never cancelled, and a write whose
+COMMIT has an unknown outcome is not acknowledged before the outcome is known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import psycopg
+import structlog
+from psycopg.errors import DiskFull
+
+from memory_service.errors import MemoryServiceError, Overloaded, StorageFull, Unavailable
+from memory_service.records.postgres.database import (
+    Async,
+    Database,
+    close,
+    is_lost,
+    may_be_repeated,
+)
+from memory_service.records.postgres.flushing import flush
+from memory_service.records.postgres.lookups import Forgotten, Needs, look_up
+from memory_service.records.postgres.page import Page
+from memory_service.runtime.fair_queue import FairQueue
+from memory_service.runtime.log_causes import cause_of
+from memory_service.runtime.yielding import aside
+
+T = TypeVar("T")
+_log = structlog.get_logger(__name__)
+
+GROUP_WRITES_MAX = 256
+_REPEATS_MAX = 8
+_OUTCOME_TRIES = 20
+_OUTCOME_WAIT_S = 0.25
+
+
+class _Unknown(Exception):
+    """It is not known whether the transaction was committed."""
+
+
+@dataclass(eq=False)
+class Write(Generic[T]):
+    """`apply` changes a page, or raises one of our errors before it changed anything.
+
+    `prepare`, of a write that is made alone, looks up and writes what only it does, before `apply`.
+    """
+
+    namespace: str
+    needs: Needs
+    apply: Callable[[Page], T]
+    done: asyncio.Future[T]
+    prepare: Callable[[Async, Page], Awaitable[None]] | None = None
+    result: Any = None
+    error: BaseException | None = None
+
+
+class WriteQueue:
+    """Makes writes in the order in which they come, owners taking turns. For the event loop."""
+
+    def __init__(
+        self,
+        database: Database,
+        is_known: Callable[[str], bool],
+        publish: Callable[[Iterable[Page]], None],
+        forget: Callable[[Iterable[str]], None],
+        *,
+        queued_writes_max: int,
+    ) -> None:
+        """`publish` is called with the pages of a group once it is committed, before its writes return."""
+        self._database = database
+        self._is_known = is_known
+        self._publish = publish
+        self._forget = forget
+        self._queued_writes_max = queued_writes_max
+        self._turns = FairQueue[str, Write[Any]]()
+        self._next: Write[Any] | None = None
+        self._connection: Async | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._refusing = False
+        self._warned = False
+
+    async def write(
+        self,
+        owner: tuple[str, str],
+        needs: Needs,
+        apply: Callable[[Page], T],
+        *,
+        prepare: Callable[[Async, Page], Awaitable[None]] | None = None,
+    ) -> T:
+        """Make a write and return what `apply` returned. If the caller is cancelled, it goes its way."""
+        if self._refusing:
+            raise Unavailable.shutting_down()
+        if len(self._turns) >= self._queued_writes_max:
+            raise Overloaded("queued_writes_max", self._queued_writes_max)
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._turns.put(owner, Write(owner[1], needs, apply, done, prepare))
+        if self._task is None:
+            self._task = asyncio.create_task(self._work_off())
+        return await aside(asyncio.shield(done))
+
+    def refuse(self) -> None:
+        """Take no more writes; those that are under way go on."""
+        self._refusing = True
+
+    async def close(self) -> None:
+        """Finish what was begun."""
+        self.refuse()
+        if self._task is not None:
+            await asyncio.wait([self._task])
+        if self._connection is not None:
+            await close(self._connection)
+
+    async def _work_off(self) -> None:
+        try:
+            # What comes in this turn of the loop is of the first group.
+            await asyncio.sleep(0)
+            while group := self._take():
+                await self._do(group)
+        finally:
+            self._task = None
+
+    def _take(self) -> list[Write[Any]]:
+        """Return the next group; a write that is made alone is one by itself."""
+        group: list[Write[Any]] = []
+        while len(group) < GROUP_WRITES_MAX:
+            write = self._next or self._turns.take()
+            self._next = None
+            if write is None:
+                break
+            if write.prepare is not None and group:
+                self._next = write
+                break
+            group.append(write)
+            if write.prepare is not None:
+                break
+        return group
+
+    async def _do(self, group: list[Write[Any]]) -> None:
+        try:
+            await self._try(group)
+        except (psycopg.Error, OSError) as error:
+            if is_lost(error) or len(group) == 1:
+                _log.warning("write_failed", cause=cause_of(error))
+                self._fail(group, StorageFull() if isinstance(error, DiskFull) else Unavailable.storage())
+                return
+            for write in group:
+                await self._do([write])
+        except Exception as error:
+            if len(group) == 1:
+                self._fail(group, error)
+                return
+            for write in group:
+                await self._do([write])
+
+    async def _try(self, group: list[Write[Any]]) -> None:
+        known = {write.namespace for write in group if self._is_known(write.namespace)}
+        for attempt in range(_REPEATS_MAX):
+            idled = self._connection is not None
+            try:
+                pages = await self._transaction(group, known)
+            except Forgotten:
+                self._forget(known)
+                known = set()
+            except _Unknown:
+                self._fail(group, Unavailable.storage())
+                return
+            except psycopg.Error as error:
+                # One that idled may have been closed meanwhile.
+                again = may_be_repeated(error) or (is_lost(error) and idled and attempt == 0)
+                if not again or attempt == _REPEATS_MAX - 1:
+                    raise
+            else:
+                self._publish(pages)
+                self._finish(group)
+                return
+        raise Unavailable.storage()
+
+    async def _transaction(self, group: list[Write[Any]], known: set[str]) -> list[Page]:
+        needs: dict[str, list[Needs]] = {}
+        for write in group:
+            needs.setdefault(write.namespace, []).append(write.needs)
+            write.result = write.error = None
+        connection = await self._connected()
+        try:
+            pages, transaction = await look_up(connection, self._database, needs, known)
+            for write in group:
+                await self._apply(connection, write, pages[write.namespace])
+            if not any(page.touched for page in pages.values()):
+                await connection.execute("ROLLBACK")
+                return []
+            async with connection.pipeline():
+                await flush(connection, self._database, pages.values())
+        except BaseException:
+            await self._give_up()
+            raise
+        await self._commit(connection, transaction)
+        return list(pages.values())
+
+    async def _apply(self, connection: Async, write: Write[Any], page: Page) -> None:
+        try:
+            if write.prepare is not None:
+                await write.prepare(connection, page)
+            write.result = write.apply(page)
+        except MemoryServiceError as error:
+            write.error = error
+
+    async def _commit(self, connection: Async, transaction: int) -> None:
+        self._warned = False
+        try:
+            await connection.execute("COMMIT")
+        except psycopg.Error as error:
+            await self._drop()
+            if not is_lost(error):
+                raise
+            if not await self._was_committed(transaction):
+                raise _Unknown from error
+            return
+        if self._warned:
+            # Committed here, and perhaps not where it should be, too.
+            await self._drop()
+            raise _Unknown
+
+    async def _was_committed(self, transaction: int) -> bool:
+        """Whether a transaction whose COMMIT had no answer is known to be committed."""
+        for _ in range(_OUTCOME_TRIES):
+            try:
+                connection = await self._connected()
+                cursor = await connection.execute(
+                    "SELECT pg_xact_status(%s::text::xid8)", (str(transaction),)
+                )
+                row = await cursor.fetchone()
+            except psycopg.Error:
+                await self._drop()
+                row = ("in progress",)
+            if row != ("in progress",):
+                return row == ("committed",)
+            await asyncio.sleep(_OUTCOME_WAIT_S)
+        return False
+
+    async def _connected(self) -> Async:
+        if self._connection is None or self._connection.closed:
+            self._connection = await self._database.connect()
+            self._connection.add_notice_handler(self._notice)
+        return self._connection
+
+    def _notice(self, diagnostic: psycopg.errors.Diagnostic) -> None:
+        self._warned = self._warned or diagnostic.severity_nonlocalized == "WARNING"
+
+    async def _give_up(self) -> None:
+        """Roll back, or close a connection that does not even take that."""
+        if self._connection is None:
+            return
+        try:
+            await self._connection.rollback()
+        except (psycopg.Error, OSError):
+            await self._drop()
+
+    async def _drop(self) -> None:
+        if self._connection is not None:
+            await close(self._connection)
+            self._connection = None
+
+    @staticmethod
+    def _fail(group: list[Write[Any]], error: BaseException) -> None:
+        for write in group:
+            # An error that was raised twice would have two tracebacks in one.
+            write.error = write.error or error
+        WriteQueue._finish(group)
+
+    @staticmethod
+    def _finish(group: list[Write[Any]]) -> None:
+        for write in group:
+            if write.done.done():
+                continue
+            if write.error is None:
+                write.done.set_result(write.result)
+                continue
+            write.done.set_exception(write.error)
+            # Nobody may wait for it any more.
+            write.done.exception()

