@@ -12,6 +12,7 @@ from memory_service.limits import Limits
 
 AUTHENTICATIONS = ("keys", "jwt", "mtls")
 _LOOPBACK_URL = re.compile(r"http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?(/|$)")
+_SCHEMA = re.compile("[a-z][a-z0-9_]{0,62}")
 JWT_ALGORITHMS = ("EdDSA", "ES256", "RS256")
 
 
@@ -46,7 +47,11 @@ class Config:
     allow_insecure_network: bool = False
     """Whether to listen on a network even without encryption or without asking for credentials."""
     store: str = "hnsw"
-    """Where records are kept: "hnsw" (on disk) or "memory"."""
+    """Where records are kept: "hnsw" (on disk), "memory", or "postgres" (a database that servers share)."""
+    postgres_dsn: str = field(default="", repr=False)
+    """How to connect to the database, as libpq takes it; what it leaves out is of the PG* variables."""
+    postgres_schema: str = "memory_service"
+    """The schema of the database that has the tables."""
     data_dir: Path = Path("data")
     """Folder of the records, the index snapshots and the backups."""
     encryption_key_file: Path | None = None
@@ -258,6 +263,14 @@ class Config:
                 (
                     self.data_dir.exists() and not self.data_dir.is_dir(),
                     f"data_dir {str(self.data_dir)!r} is no folder",
+                ),
+                (
+                    bool(self.postgres_dsn) and self.store != "postgres",
+                    "postgres_dsn needs the store postgres",
+                ),
+                (
+                    not _SCHEMA.fullmatch(self.postgres_schema),
+                    "postgres_schema must be 1 to 63 lower-case letters, digits and _, and begin with a letter",
                 ),
                 (self.disk_free_bytes_min < 0, "disk_free_bytes_min must not be negative"),
                 (self.ballast_bytes < 0, "ballast_bytes must not be negative"),

@@ -10,13 +10,16 @@ import atexit
 import hashlib
 import importlib.util
 import os
+import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 _BIN = "MEMORY_TEST_POSTGRES_BIN"
 _ADDRESS = "MEMORY_TEST_POSTGRES_DSN"
@@ -55,24 +58,30 @@ def schema_of(data_dir: Path) -> str:
     return "t" + hashlib.sha256(str(data_dir).encode()).hexdigest()[:24]
 
 
-def _as_user(command: list[str]) -> list[str]:
-    # The server refuses to run as root.
-    return ["runuser", "-u", "postgres", "--", *command] if os.geteuid() == 0 else command
+def as_user() -> dict[str, Any]:
+    """Return what `subprocess` needs to start a program of PostgreSQL, which refuses to run as root."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
 
 def _start() -> str:
     folder = Path(tempfile.mkdtemp(prefix="memory-pg-"))
     bin_dir = programs()
     assert bin_dir is not None
+    if os.geteuid() == 0 and not all(path.stat().st_mode & 0o001 for path in bin_dir.parents):
+        # Nobody but root may look into a folder above.
+        bin_dir = shutil.copytree(bin_dir.parent, folder / "pginstall", symlinks=True) / "bin"
     data, sockets = folder / "data", folder / "s"
     sockets.mkdir()
     if os.geteuid() == 0:
         for path in (folder, sockets):
-            shutil.chown(path, "postgres", "postgres")
+            shutil.chown(path, as_user()["user"])
     subprocess.run(
-        _as_user([str(bin_dir / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-N",
-                  "-E", "UTF8", "--locale=C"]),
-        check=True, stdout=subprocess.DEVNULL, cwd="/",
+        [str(bin_dir / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8",
+         "--locale=C"],
+        check=True, stdout=subprocess.DEVNULL, cwd="/", **as_user(),
     )  # fmt: skip
     command = [
         str(bin_dir / "postgres"),
@@ -83,8 +92,8 @@ def _start() -> str:
         *_OPTIONS.replace("'", "").split(),
     ]
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(_as_user(command), stdout=log, stderr=log, cwd="/")
-    atexit.register(_end, process, data, folder)
+        process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/", **as_user())
+    atexit.register(_end, process, folder)
     address = f"host={sockets} user=postgres dbname=postgres"
     _wait(sockets, address)
     return address
@@ -108,10 +117,8 @@ def _wait(sockets: Path, address: str) -> None:
         time.sleep(0.05)
 
 
-def _end(process: subprocess.Popen[bytes], data: Path, folder: Path) -> None:
-    pid_file = data / "postmaster.pid"
-    if pid_file.exists():
-        # SIGINT to the server itself: `runuser` does not pass it on.
-        subprocess.run(["kill", "-INT", pid_file.read_text().split("\n", 1)[0]], check=False)
+def _end(process: subprocess.Popen[bytes], folder: Path) -> None:
+    # It ends at once, whoever is connected.
+    process.send_signal(signal.SIGINT)
     process.wait(30)
     shutil.rmtree(folder, ignore_errors=True)

@@ -66,7 +66,20 @@ _M_MMAP_THRESHOLD = -3
     default=False,
     help="Start even if everybody in the network can then listen in, or read, change and delete everything.",
 )
-@option("--store", type=click.Choice(["hnsw", "memory"]), default="hnsw", help="Where records are kept.")
+@option(
+    "--store",
+    type=click.Choice(["hnsw", "memory", "postgres"]),
+    default="hnsw",
+    help="Where records are kept: in the data folder, in memory, or in a database that servers share.",
+)
+@option(
+    "--postgres-dsn",
+    default="",
+    help="Database of the store postgres, as libpq takes it (postgresql://… or host=… dbname=…); what it leaves"
+    " out is of the PG* variables. A password is better in its variable or in ~/.pgpass: others on this machine"
+    " can see a command line.",
+)
+@option("--postgres-schema", default="memory_service", help="Schema of that database that has the tables.")
 @option(
     "--data-dir",
     type=click.Path(path_type=Path),
@@ -367,7 +380,8 @@ def _quiet_libraries() -> None:
 
 
 def _announce(config: Config, address: str, health_address: str) -> None:
-    where = f"records in {config.data_dir}" if config.store == "hnsw" else "records in memory"
+    places = {"hnsw": str(config.data_dir), "postgres": f"PostgreSQL, schema {config.postgres_schema}"}
+    where = f"records in {places.get(config.store, 'memory')}"
     health = f", health alone on {health_address}" if health_address else ""
     output.tell(f"memory-service {__version__} listening on {address} ({where}){health}\n")
     output.tell("Try it from another terminal:")

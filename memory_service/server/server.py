@@ -58,6 +58,8 @@ def open_store(config: Config) -> Store:
         from memory_service.records.in_memory.store import InMemoryStore
 
         return InMemoryStore(history_us=history_us, namespace_bytes_max=room)
+    if config.store == "postgres":
+        return _postgres_store(config, history_us)
     from memory_service.records.sqlite.disk_space import SpaceSettings
     from memory_service.stores import SqliteStore
 
@@ -69,6 +71,25 @@ def open_store(config: Config) -> Store:
         history_us=history_us,
         space=space,
         namespace_bytes_max=room,
+        queued_writes_max=config.limits.queued_writes_max,
+        waiting_searches_max=config.limits.waiting_searches_max,
+    )
+
+
+def _postgres_store(config: Config, history_us: int) -> Store:
+    if _data_key(config) is not None:
+        raise BadConfig("the store postgres is encrypted by its database: leave the encryption key out")
+    try:
+        from memory_service.postgres_store import PostgresStore
+    except ImportError as error:
+        raise BadConfig('the store postgres needs psycopg: pip install "memory-service[postgres]"') from error
+    return PostgresStore(
+        config.postgres_dsn,
+        config.index,
+        cache_dir=config.data_dir / "views",
+        schema=config.postgres_schema,
+        history_us=history_us,
+        namespace_bytes_max=config.limits.namespace_bytes_max,
         queued_writes_max=config.limits.queued_writes_max,
         waiting_searches_max=config.limits.waiting_searches_max,
     )
