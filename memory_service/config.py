@@ -270,7 +270,7 @@ class Config:
                 ),
                 (
                     not _SCHEMA.fullmatch(self.postgres_schema),
-                    "postgres_schema must be 1 to 63 lower-case letters, digits and _, and begin with a letter",
+                    "postgres_schema must be 1 to 63 lower-case letters, digits and _, a letter first",
                 ),
                 (self.disk_free_bytes_min < 0, "disk_free_bytes_min must not be negative"),
                 (self.ballast_bytes < 0, "ballast_bytes must not be negative"),
