@@ -75,9 +75,9 @@ _M_MMAP_THRESHOLD = -3
 @option(
     "--postgres-dsn",
     default="",
-    help="Database of the store postgres, as libpq takes it (postgresql://… or host=… dbname=…). What it leaves"
-    " out comes from the PG* variables. A password is better there or in ~/.pgpass: others on this machine can"
-    " see a command line.",
+    help="Database of the store postgres, as libpq takes it: a URL, or host=… dbname=… and so on. What it"
+    " leaves out comes from the PG* variables. A password is better there or in ~/.pgpass: others on this"
+    " machine can see a command line.",
 )
 @option("--postgres-schema", default="memory_service", help="Schema of that database that has the tables.")
 @option(
