@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import uuid
 from pathlib import Path
+from typing import Any
 
 import postgres_server
 
@@ -31,9 +32,10 @@ def flags_of(store: str, data_dir: Path | None = None) -> list[str]:
     return ["--store", "postgres", "--postgres-dsn", postgres_server.dsn(), "--postgres-schema", schema]
 
 
-def statement(data_dir: Path, text: str) -> None:
+def statement(data_dir: Path, text: str) -> list[tuple[Any, ...]]:
     """Execute a statement on the database of the server of a folder, in which `$.` is its schema."""
     import psycopg
 
     with psycopg.connect(postgres_server.dsn(), autocommit=True) as connection:
-        connection.execute(text.replace("$.", f"{postgres_server.schema_of(data_dir)}.").encode())
+        done = connection.execute(text.replace("$.", f"{postgres_server.schema_of(data_dir)}.").encode())
+        return done.fetchall() if done.description else []
