@@ -14,6 +14,7 @@ from memory_service.records.postgres.namespace_store import PostgresNamespaceSto
 from memory_service.records.postgres.opening import prepare_database
 from memory_service.records.postgres.pending_store import PostgresPendingStore
 from memory_service.records.postgres.quarantine_store import PostgresQuarantineStore
+from memory_service.records.postgres.reach import PostgresReach
 from memory_service.records.postgres.row_source import READERS, PostgresRowSource
 from memory_service.records.postgres.settings import PostgresSettings
 from memory_service.records.postgres.state_store import PostgresStateStore
@@ -31,6 +32,7 @@ class PostgresRecords(
     PostgresNamespaceStore,
     PostgresRowSource,
     PostgresSettings,
+    PostgresReach,
     Records,
 ):
     """Records in a PostgreSQL database, which any number of servers share."""
@@ -59,6 +61,7 @@ class PostgresRecords(
         await self._queue.close()
         await self._stop_looking()
         self._threads.shutdown()
+        await self._end_asking()
         await self._database.close()
 
     async def flush(self) -> None:
