@@ -26,6 +26,7 @@ _LONGEST = (
     "test_processors",
     "test_server",
     "test_data_folder",
+    "test_postgres_outage",
     "test_model",
     "test_user_memory_llm",
     "test_nasty_texts",

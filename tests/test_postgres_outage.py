@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import subprocess
@@ -18,6 +19,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 import postgres_server
 from credentials import connect, keys_in
 from grpc_api import SERVICES, Api, Connect, eventually, outcome
+from memory_service.records.base import CannotOpen
 from memory_service.v1 import admin_pb2
 from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
@@ -187,28 +189,47 @@ def refused(folder: Path, dsn: str, *flags: str, env: dict[str, str] | None = No
     assert ended.returncode == 1, ended
     lines = (ended.stdout + ended.stderr).splitlines()
     assert len(lines) == 1 and lines[0].startswith("Error: "), lines
-    assert not [word for word in SECRET.replace("/", " ").replace("@", " ").split() if word in lines[0]]
-    assert "wr0ng" not in lines[0]
-    return lines[0]
+    return without_secrets(lines[0])
 
 
-def test_a_start_that_cannot_be_names_the_problem_and_no_password(
-    database: str, role: str, tmp_path: Path
-) -> None:
+def without_secrets(line: str) -> str:
+    """The line, which must have nothing of a password."""
+    assert not [word for word in (*re.split("[ /@]", SECRET), "wr0ng") if word in line]
+    return line
+
+
+def not_opened(dsn: str) -> str:
+    """Why a database cannot be opened."""
+    from memory_service.records.postgres.database import Database
+    from memory_service.records.postgres.opening import prepare_database
+
+    with pytest.raises(CannotOpen) as refusal:
+        asyncio.run(prepare_database(Database(dsn, "never_made")))
+    text = str(refusal.value)
+    assert "\n" not in text
+    return without_secrets(text)
+
+
+def test_what_cannot_be_opened_is_told_with_its_problem_and_no_password(database: str, role: str) -> None:
     as_role = dsn(dbname=database, user=role, password=SECRET)
     for wrong, named in (
-        (dsn(dbname=database, user=role, password="wr0ng"), "password authentication failed"),
         (dsn(dbname=database, user=role), "password"),
         (dsn(dbname="no_such_database"), '"no_such_database" does not exist'),
         (dsn(host="/no/such/folder", password="wr0ng"), "/no/such/folder"),
         ("postgresql://ada:wr0ng@127.0.0.1:1/x", "port 1"),
-        (as_role, "permission denied for schema"),
+        (as_role, "permission denied for database"),
         (f"host=/tmp user=ada password={SECRET}", "postgres_dsn"),
         (f"postgresql://ada:{SECRET.replace(' ', '')}@127.0.0.1:1/x", "postgres_dsn"),
         ("postgresql://ada:wr0ng@more@127.0.0.1:1/x", "postgres_dsn"),
     ):
-        assert named in refused(tmp_path, wrong)
+        assert named in not_opened(wrong)
+
+
+def test_a_start_that_cannot_be_says_so_in_one_line(database: str, role: str, tmp_path: Path) -> None:
+    wrong = dsn(dbname=database, user=role, password="wr0ng")
+    assert "password authentication failed" in refused(tmp_path, wrong)
     assert "password" in refused(tmp_path, dsn(dbname=database, user=role), env={"PGPASSWORD": "wr0ng"})
+    assert "postgres_dsn" in refused(tmp_path, f"host=/tmp password={SECRET}")
 
 
 def test_a_server_needs_few_rights_once_the_tables_are_there(
