@@ -60,7 +60,12 @@ def translated() -> Iterator[None]:
 
 def is_lost(error: BaseException) -> bool:
     """Whether an error may be of the connection, and not of a statement."""
-    return isinstance(error, OperationalError | InterfaceError) and getattr(error, "sqlstate", None) is None
+    return isinstance(error, OperationalError | InterfaceError) and not is_refusal(error)
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether the database answered that a statement failed, and goes on with the connection."""
+    return isinstance(error, psycopg.Error) and error.diag.severity_nonlocalized == "ERROR"
 
 
 def may_be_repeated(error: BaseException) -> bool:

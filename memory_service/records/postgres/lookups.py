@@ -108,8 +108,8 @@ FIND_REQUEST = _STATEMENTS["requests"]
 
 async def look_up(
     connection: Async, database: Database, needs: Mapping[str, Sequence[Needs]], known: set[str]
-) -> tuple[dict[str, Page], int]:
-    """Begin a transaction, lock namespaces, and return what was looked up of each, and the transaction's id.
+) -> dict[str, Page]:
+    """Begin a transaction, lock namespaces, and return what was looked up of each.
 
     Of those in `known` it is assumed that they exist; if one does not, raises Forgotten.
     """
@@ -125,14 +125,10 @@ async def look_up(
         names = [text_in(name) for name in needs]
         parts = [part_of(name) for name in needs]
         locked = await connection.execute(database.sql(_LOCK), (parts, names), binary=True)
-        numbers = await connection.execute(
-            database.sql(
-                "SELECT pg_current_xact_id()::text::bigint, ARRAY(SELECT nextval('$.uids')"
-                " FROM generate_series(1, %s))"
-            ),
-            (len(new),),
-            binary=True,
-        )
+        if new:
+            numbers = await connection.execute(
+                database.sql("SELECT nextval('$.uids') FROM generate_series(1, %s)"), (len(new),), binary=True
+            )
         for kind, each in wanted.items():
             cursors[kind] = await connection.execute(
                 database.sql(_STATEMENTS[kind]), each.values, binary=True
@@ -141,9 +137,8 @@ async def look_up(
     books = {text_of(row[0]): row[1:] for row in await locked.fetchall()}
     if any(name in known and name not in books for name in needs):
         raise Forgotten
-    row = await numbers.fetchone()
-    assert row is not None
-    return _pages(needs, books, list(row[1]), rows), row[0]
+    uids = [uid for (uid,) in await numbers.fetchall()] if new else []
+    return _pages(needs, books, uids, rows)
 
 
 def _wanted(needs: Mapping[str, Sequence[Needs]]) -> dict[str, _Wanted]:
