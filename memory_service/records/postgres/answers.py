@@ -25,6 +25,9 @@ _LOOK_EVERY_S = 0.1
 _OVERDUE_S = 0.4
 """Other calls have to go on within a second. Half of it asks about statements that only take long more often,
 which is one connection a time; with twice as much that second is over."""
+_LOOK_AGAIN_S = 0.15
+"""With half of it a network that lost a packet is taken for dead, twice as much is missing in that second."""
+_TCP_INFO = slice(120, 136)  # tcpi_bytes_acked and tcpi_bytes_received
 _ASKING_S = 1.0
 """The question itself may meet a network that drops it. With half of it a busy database does not answer in
 time, with twice as much what is dead is found later."""
@@ -33,8 +36,10 @@ _UNREACHABLE_S = 5.0
 fails more calls, with twice as much callers learn of a long one later."""
 _UNTOLD_S = 60.0
 """Behind a pooler it cannot be asked about; half of it may end statements that are at work."""
-_BUSY = "SELECT pid FROM pg_stat_activity WHERE pid = ANY(%s) AND state NOT LIKE 'idle%%'"
-_END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY(%s) AND state LIKE 'idle%%'"
+# Between the statements of a pipeline it is "active", and waits for its client.
+_IDLES = "(state LIKE 'idle%%' OR wait_event_type = 'Client')"
+_BUSY = f"SELECT pid FROM pg_stat_activity WHERE pid = ANY(%s) AND NOT coalesce({_IDLES}, false)"
+_END = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY(%s) AND {_IDLES}"
 _log = structlog.get_logger(__name__)
 
 
@@ -106,6 +111,13 @@ def break_off(connection: psycopg.AsyncConnection[Any] | psycopg.Connection[Any]
         other.shutdown(socket.SHUT_RDWR)
 
 
+def _moved(connection: psycopg.AsyncConnection[Any] | psycopg.Connection[Any]) -> bytes:
+    """Return how many bytes have arrived at either end: much that is sent takes its time."""
+    with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.pgconn.socket)) as other:
+        return other.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.stop)[_TCP_INFO]
+    return b""  # By a socket of this machine.
+
+
 class Answers:
     """Looks after what is awaited, and breaks off what is dead. For the event loop."""
 
@@ -145,22 +157,23 @@ class Answers:
             # An answer may be on its way at the first look. Who has none at the second gets none.
             idle = await self._idle(connection, self.awaited.overdue(_OVERDUE_S))
             if idle:
-                await asyncio.sleep(_LOOK_EVERY_S)
-                idle = await self._idle(connection, [c for c in idle if c in self.awaited.since])
-                self._give_up(idle)
+                await asyncio.sleep(_LOOK_AGAIN_S)
+                again = await self._idle(connection, idle)
+                dead = [each for each, seen in again.items() if idle[each] == seen]
+                self._give_up(dead)
                 # What the dead one has locked others wait for.
-                await connection.execute(_END, ([each.backend for each in idle],))
+                await connection.execute(_END, ([each.backend for each in dead],))
         finally:
             unanswered.cancel()
             await connection.close()
 
-    async def _idle(self, connection: AsyncConnection[Row], overdue: Iterable[Any]) -> list[Any]:
-        """Return those that the database is not at work for."""
-        asked = {each: self.awaited.since.get(each) for each in overdue if each.backend}
+    async def _idle(self, connection: AsyncConnection[Row], overdue: Iterable[Any]) -> dict[Any, Any]:
+        """Return those that the database is not at work for, each with what shows whether it gets on."""
+        since = self.awaited.since
+        asked = {each: (since.get(each), _moved(each)) for each in overdue if each.backend and each in since}
         cursor = await connection.execute(_BUSY, ([each.backend for each in asked],))
         busy = {backend for (backend,) in await cursor.fetchall()}
-        same = (each for each, since in asked.items() if self.awaited.since.get(each) == since)
-        return [each for each in same if each.backend not in busy]
+        return {each: seen for each, seen in asked.items() if each.backend not in busy and each in since}
 
     def _give_up(self, connections: Iterable[Any]) -> None:
         for connection in connections:

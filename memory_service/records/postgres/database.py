@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -17,6 +17,7 @@ from memory_service.errors import StorageFull, Unavailable
 from memory_service.records.postgres.answers import Answers, WatchedAsync, WatchedSync, is_usable
 from memory_service.runtime.yielding import aside
 
+T = TypeVar("T")
 Row = tuple[Any, ...]
 Async = WatchedAsync
 Sync = WatchedSync
@@ -27,6 +28,7 @@ _READERS_MAX = 8
 _AGAIN_S = 2.0
 """A read whose connection was lost later is not made again: its caller has waited long enough."""
 _CONNECT_S = 5
+BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 # Rows are found by keys, of which there are few: what a planner without statistics takes for a small table
 # may have a million rows by the time at which its plan is used.
 _OPTIONS = (
@@ -171,20 +173,26 @@ class Database:
         return None
 
     async def fetch(self, statement: str, values: Any = ()) -> list[Row]:
-        """Return the rows of one statement. It is made again where the connection was lost."""
+        """Return the rows of one statement, which is made again where the connection was lost."""
+
+        async def read() -> list[Row]:
+            async with self.reading() as connection:
+                cursor = await aside(connection.execute(self.sql(statement), values, binary=True))
+                return await cursor.fetchall()
+
+        return await self.repeated(read)
+
+    async def repeated(self, read: Callable[[], Awaitable[T]]) -> T:
+        """Return what is read, once more with a new connection where one was lost. Raises Unavailable."""
         loop = asyncio.get_running_loop()
         again_until = loop.time() + _AGAIN_S
-        while True:
-            try:
-                async with self.reading() as connection:
-                    cursor = await aside(connection.execute(self.sql(statement), values, binary=True))
-                    return await cursor.fetchall()
-            except Unavailable as error:
-                if loop.time() > again_until or not is_lost(error.__cause__ or error):
-                    raise
-                await self._forget_idle()
-                # One time more, with a connection that is new.
-                again_until = 0.0
+        try:
+            return await read()
+        except Unavailable as error:
+            if loop.time() > again_until or not is_lost(error.__cause__ or error):
+                raise
+        await self._forget_idle()
+        return await read()
 
     async def _forget_idle(self) -> None:
         while self._idle:
@@ -192,17 +200,30 @@ class Database:
 
     @contextmanager
     def reading_sync(self) -> Iterator[Sync]:
-        """The same for a thread."""
+        """The same for a thread, in a transaction that sees one state."""
         with translated():
-            connection = self._idled_sync() or self.connect_sync()
+            connection = self._begun_sync()
             try:
                 yield connection
+                connection.rollback()
             except BaseException:
                 connection.close()
                 raise
-            if connection.closed:
-                return
             self._idle_sync.append(connection)
+
+    def _begun_sync(self) -> Sync:
+        while (idled := self._idled_sync()) is not None:
+            try:
+                idled.execute(BEGIN_READING)
+            except psycopg.Error as error:
+                idled.close()
+                if not is_lost(error):
+                    raise
+            else:
+                return idled
+        connection = self.connect_sync()
+        connection.execute(BEGIN_READING)
+        return connection
 
     def _idled_sync(self) -> Sync | None:
         while self._idle_sync:
