@@ -59,7 +59,7 @@ class PostgresStore(PostgresRecords, Store):
             namespace_bytes_max=namespace_bytes_max,
             queued_writes_max=queued_writes_max,
         )
-        self._checks = Checks(dsn, schema, prepared=prepared)
+        self._checks = Checks(self._database)
         self._settings = settings or IndexSettings()
         self._cache_dir = cache_dir
         self._waiting_searches_max = waiting_searches_max
@@ -77,8 +77,8 @@ class PostgresStore(PostgresRecords, Store):
     async def close(self) -> None:
         self.refuse()
         await self.views.close()
-        await super().close()
         await self._checks.close()
+        await super().close()
 
     async def flush(self) -> None:
         await self.views.settle()

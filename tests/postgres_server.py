@@ -66,18 +66,25 @@ def as_user() -> dict[str, Any]:
     return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
 
-def _start() -> str:
+def prepared_folder() -> tuple[Path, Path]:
+    """Return a new folder for a server's data, and that of the programs: `as_user` may use both."""
     folder = Path(tempfile.mkdtemp(prefix="memory-pg-"))
     bin_dir = programs()
     assert bin_dir is not None
-    if os.geteuid() == 0 and not all(path.stat().st_mode & 0o001 for path in bin_dir.parents):
-        # Nobody but root may look into a folder above.
-        bin_dir = shutil.copytree(bin_dir.parent, folder / "pginstall", symlinks=True) / "bin"
+    if os.geteuid() == 0:
+        shutil.chown(folder, as_user()["user"])
+        if not all(path.stat().st_mode & 0o001 for path in bin_dir.parents):
+            # Nobody but root may look into a folder above.
+            bin_dir = shutil.copytree(bin_dir.parent, folder / "pginstall", symlinks=True) / "bin"
+    return folder, bin_dir
+
+
+def _start() -> str:
+    folder, bin_dir = prepared_folder()
     data, sockets = folder / "data", folder / "s"
     sockets.mkdir()
     if os.geteuid() == 0:
-        for path in (folder, sockets):
-            shutil.chown(path, as_user()["user"])
+        shutil.chown(sockets, as_user()["user"])
     subprocess.run(
         [str(bin_dir / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8",
          "--locale=C"],
