@@ -66,8 +66,44 @@ def as_user() -> dict[str, Any]:
     return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
 
+class OwnServer:
+    """A server of a test's own, which may be stopped and started. Use it as a context manager."""
+
+    def __init__(self, *options: str) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="memory-pg-"))
+        self._options = options
+        self._bin_dir = _prepare(self._folder)
+        self.dsn = f"host={self._folder / 's'} user=postgres dbname=postgres"
+
+    def start(self) -> None:
+        """Starts it; returns when it takes connections."""
+        self._process = _run(self._bin_dir, self._folder, *self._options)
+        _wait(self._folder / "s", self.dsn)
+
+    def stop(self) -> None:
+        """Stops it, whoever is connected."""
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait(60)
+
+    def __enter__(self) -> OwnServer:
+        self.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _end(self._process, self._folder)
+
+
 def _start() -> str:
     folder = Path(tempfile.mkdtemp(prefix="memory-pg-"))
+    process = _run(_prepare(folder), folder)
+    atexit.register(_end, process, folder)
+    address = f"host={folder / 's'} user=postgres dbname=postgres"
+    _wait(folder / "s", address)
+    return address
+
+
+def _prepare(folder: Path) -> Path:
+    """Makes an empty cluster in a folder; returns the folder of programs that may be run."""
     bin_dir = programs()
     assert bin_dir is not None
     if os.geteuid() == 0 and not all(path.stat().st_mode & 0o001 for path in bin_dir.parents):
@@ -83,20 +119,21 @@ def _start() -> str:
          "--locale=C"],
         check=True, stdout=subprocess.DEVNULL, cwd="/", **as_user(),
     )  # fmt: skip
+    return bin_dir
+
+
+def _run(bin_dir: Path, folder: Path, *options: str) -> subprocess.Popen[bytes]:
     command = [
         str(bin_dir / "postgres"),
         "-D",
-        str(data),
+        str(folder / "data"),
         "-k",
-        str(sockets),
+        str(folder / "s"),
         *_OPTIONS.replace("'", "").split(),
+        *options,
     ]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/", **as_user())
-    atexit.register(_end, process, folder)
-    address = f"host={sockets} user=postgres dbname=postgres"
-    _wait(sockets, address)
-    return address
+    with (folder / "log").open("ab") as log:
+        return subprocess.Popen(command, stdout=log, stderr=log, cwd="/", **as_user())
 
 
 def _wait(sockets: Path, address: str) -> None:
@@ -119,6 +156,7 @@ def _wait(sockets: Path, address: str) -> None:
 
 def _end(process: subprocess.Popen[bytes], folder: Path) -> None:
     # It ends at once, whoever is connected.
-    process.send_signal(signal.SIGINT)
-    process.wait(30)
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
     shutil.rmtree(folder, ignore_errors=True)

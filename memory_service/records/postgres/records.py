@@ -56,6 +56,7 @@ class PostgresRecords(
             # Its text may have the address, and nothing of the password.
             raise CannotOpen(f"cannot open the database: {cause_of(error)}") from error
         self._watched = Counter()
+        self._looked = {}
         self._begin_claims()
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="read")
         self._queue = WriteQueue(
