@@ -6,9 +6,9 @@ import asyncio
 import random
 
 TRIES = 30
-"""Each try that is lost was won by another, so that all come to an end. Of servers that write to one thing all
-the time one loses half of its tries, or more: a third as many, and calls are refused for nothing now and then;
-twice as many, and who can win none keeps a place for a second longer."""
+"""Each try that is lost was won by another, so that all come to an end. Of servers that write to one thing
+all the time each loses half of its tries, or more. A third as many: calls are refused for nothing now and
+then; twice as many: who can win none keeps a place for a second longer."""
 _PAUSE_S = 0.001
 _PAUSE_S_MAX = 0.1
 
