@@ -60,7 +60,7 @@ class PostgresStore(PostgresRecords, Store):
             namespace_bytes_max=namespace_bytes_max,
             queued_writes_max=queued_writes_max,
         )
-        self._checks = Checks(dsn, schema, prepared=prepared)
+        self._checks = Checks(self._database)
         self._settings = settings or IndexSettings()
         self._items = ItemCache(self._settings.items_bytes_max)
         self._readings = 0
@@ -80,8 +80,8 @@ class PostgresStore(PostgresRecords, Store):
     async def close(self) -> None:
         self.refuse()
         await self.views.close()
-        await super().close()
         await self._checks.close()
+        await super().close()
 
     async def flush(self) -> None:
         await self.views.settle()

@@ -49,8 +49,9 @@ from memory_service.data_model import (
     VectorFill,
     WritesBy,
 )
-from memory_service.errors import FailedPrecondition
+from memory_service.errors import FailedPrecondition, Unsupported
 from memory_service.runtime.caller import ANYBODY, Caller
+from memory_service.runtime.clock import now_us
 
 HISTORY_US = 30 * 24 * 3600 * 1_000_000
 """How long a store keeps what was replaced where it is not told."""
@@ -454,7 +455,29 @@ class NamespaceStore(ABC):
         """
 
 
-class Records(ItemStore, PendingStore, StateStore, QuarantineStore, UndoStore, ChangeLog, NamespaceStore):
+class Claims:
+    """Which of the processes that share records does what one is enough for.
+
+    A claim saves work, and guards nothing: who is held up may go on after its time, beside the next one.
+    """
+
+    async def claim(self, task: str, seconds: float) -> int | None:
+        """Have a task for so many seconds from now; return the time, in microseconds. None: another has it.
+
+        Who has it may claim it again, and then has it for so long from then on. One that is not claimed
+        again MUST be free when its time is over, and all of a process when its records are closed. The time
+        is by a clock that all who share the records go by; where one process has them, it has every task.
+        """
+        return now_us()
+
+    async def give_up(self, task: str) -> None:
+        """Let others have a task at once; one of another stays with it."""
+        return
+
+
+class Records(
+    ItemStore, PendingStore, StateStore, QuarantineStore, UndoStore, ChangeLog, NamespaceStore, Claims
+):
     """All of it, with a life: open, use, close."""
 
     capabilities: Capabilities
@@ -478,6 +501,21 @@ class Records(ItemStore, PendingStore, StateStore, QuarantineStore, UndoStore, C
         Calls progress(done_bytes, total_bytes) now and then. MUST raise InvalidArgument when the
         name is taken and Unsupported when `capabilities.backup` is False.
         """
+
+    async def keep_setting(self, name: str, value: bytes) -> bytes:
+        """Keep a value of the servers' own, such as a key, if none has this name; return what is kept.
+
+        It is for all servers that share the records: of several at once each MUST get the same, and what was
+        returned MUST NOT change. MUST raise Unsupported when `capabilities.shared` is False.
+        """
+        raise Unsupported("shared settings", "the records are of one server, which keeps its settings itself")
+
+    async def is_reachable(self) -> bool:
+        """Whether what has the records answers and takes writes at present, found out within a few seconds.
+
+        False is not for good: it MUST be True again once that is over, without a restart.
+        """
+        return True
 
     def is_sound(self) -> bool:
         """Whether it takes writes; False: no more until a restart, for its files failed or are gone."""

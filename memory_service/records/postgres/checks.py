@@ -25,7 +25,6 @@ from memory_service.runtime.yielding import aside
 
 _STATEMENT = f"SELECT n.seq, n.stamp, {columns_of('n', NAMESPACE_COLUMNS)} {OF_NAMES}"
 _OVERDUE_S = 0.5
-_DEADLINE_S = 5.0
 _UNANSWERED_MAX = 4
 
 
@@ -42,8 +41,8 @@ class Checked:
 class Checks:
     """Asks, with connections of its own. For the event loop."""
 
-    def __init__(self, dsn: str, schema: str, *, prepared: bool) -> None:
-        self._database = Database(dsn, schema, prepared)
+    def __init__(self, database: Database) -> None:
+        self._database = database.beside()
         self._waiting: dict[str, asyncio.Future[Checked]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.number = 0
@@ -74,10 +73,10 @@ class Checks:
         self.number += 1
         number, overdue = self.number, asyncio.get_running_loop().call_later(_OVERDUE_S, self._begin)
         try:
-            found = await asyncio.wait_for(self._answers(number, list(asked)), _DEADLINE_S)
+            found = await self._answers(number, list(asked))
             for name, answer in asked.items():
                 answer.set_result(found.get(name) or Checked(number))
-        except (Unavailable, TimeoutError):
+        except Unavailable:
             for answer in asked.values():
                 answer.set_exception(Unavailable.storage())
                 # Nobody may wait for it any more.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from memory_service.data_model import NamespaceInfo
 from memory_service.indexes.view import Entry
 from memory_service.records.effects import Effect
-from memory_service.records.postgres.database import Database, Row
+from memory_service.records.postgres.database import BEGIN_READING, Database, Row
 from memory_service.records.postgres.page import EMPTIED, MOVED
 from memory_service.records.postgres.rows import (
     ITEM_COLUMNS,
@@ -71,10 +71,14 @@ class Missed:
 
 async def read_missed(database: Database, name: str, mark: Mark, number: int) -> Missed | None:
     """Return what a view that is as new as `mark` lacks; None: it has to be read anew. Raises Unavailable."""
+    return await database.repeated(lambda: _read_missed(database, name, mark, number))
+
+
+async def _read_missed(database: Database, name: str, mark: Mark, number: int) -> Missed | None:
     of = part_of(name), mark.uid
     async with database.reading() as connection:
         async with connection.pipeline():
-            await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            await connection.execute(BEGIN_READING)
             info_cursor = await connection.execute(database.sql(_INFO), of, binary=True)
             journal_cursor = await connection.execute(database.sql(_JOURNAL), (*of, mark.seq), binary=True)
         journal = await aside(journal_cursor.fetchall())

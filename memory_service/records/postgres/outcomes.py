@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Sequence
 
 import psycopg
+from psycopg.errors import Diagnostic
 
 from memory_service.records.postgres.database import Async, Database, close
 from memory_service.records.postgres.page import Page
@@ -33,8 +34,11 @@ async def was_committed(database: Database, pages: Sequence[Page]) -> bool:
     while loop.time() < until:
         try:
             connection = await database.connect()
+            warnings = list[Diagnostic]()
+            connection.add_notice_handler(warnings.append)
             try:
-                return await _is_there(connection, database, pages[0])
+                # Its own COMMIT waits for the standbys, if there are any, so that they have the other, too.
+                return await _is_there(connection, database, pages[0]) and not warnings
             finally:
                 await close(connection)
         except (psycopg.Error, OSError):

@@ -34,6 +34,7 @@ _ITEM = """
 """
 _TABLES = (
     "CREATE TABLE $.settings (name text PRIMARY KEY, value bytea NOT NULL)",
+    "CREATE TABLE $.claims (task text PRIMARY KEY, owner text NOT NULL, until timestamptz NOT NULL)",
     "CREATE SEQUENCE $.uids",
     """CREATE TABLE $.namespaces (
         part int NOT NULL, uid bigint NOT NULL, name text COLLATE "C" NOT NULL, revision bigint NOT NULL,
@@ -43,6 +44,7 @@ _TABLES = (
         vector_epoch bigint NOT NULL, moving boolean NOT NULL, create_us bigint NOT NULL,
         PRIMARY KEY (part, uid), UNIQUE (part, name)) WITH (fillfactor = 40)""",
     "CREATE INDEX namespaces_by_name ON $.namespaces (name)",
+    "CREATE INDEX namespaces_pending ON $.namespaces (name) WHERE pending_count > 0",
     f"""CREATE TABLE $.items (
         part int NOT NULL, uid bigint NOT NULL, position bigint NOT NULL, id text COLLATE "C" NOT NULL,
         revision bigint NOT NULL, {_ITEM},
@@ -116,7 +118,9 @@ async def prepare(connection: Async, database: Database) -> None:
     await _check(connection)
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_of("format", database.schema),))
-        await connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{database.schema}"'.encode())
+        if not await _exists(connection, f"to_regnamespace('\"{database.schema}\"')"):
+            # Not by IF NOT EXISTS, which asks for the right to create one even where it is there.
+            await connection.execute(f'CREATE SCHEMA "{database.schema}"'.encode())
         found = await _format(connection, database)
         if found > FORMAT:
             raise CannotOpen(
@@ -149,9 +153,13 @@ async def _check(connection: Async) -> None:
         raise CannotOpen(f"synchronous_commit is {commit and commit[0]}; it has to be on, or stronger")
 
 
+async def _exists(connection: Async, named: str) -> bool:
+    cursor = await connection.execute(f"SELECT {named} IS NOT NULL".encode())
+    return await cursor.fetchone() == (True,)
+
+
 async def _format(connection: Async, database: Database) -> int:
-    cursor = await connection.execute("SELECT to_regclass(%s)", (f'"{database.schema}".settings',))
-    if (await cursor.fetchone()) == (None,):
+    if not await _exists(connection, f"to_regclass('\"{database.schema}\".settings')"):
         return 0
     cursor = await connection.execute(database.sql("SELECT value FROM $.settings WHERE name = 'format'"))
     row = await cursor.fetchone()

@@ -20,6 +20,7 @@ from psycopg import AsyncCursor
 from psycopg.errors import DiskFull, InFailedSqlTransaction
 
 from memory_service.errors import MemoryServiceError, Overloaded, StorageFull, Unavailable
+from memory_service.records.postgres.answers import is_usable
 from memory_service.records.postgres.database import (
     Async,
     Database,
@@ -200,13 +201,15 @@ class WriteQueue:
             pages = await look_up(connection, self._database, needs, known)
             for write in group:
                 await self._apply(connection, write, pages[write.namespace])
-            if not any(page.touched for page in pages.values()):
+            touched = [page for page in pages.values() if page.touched]
+            if not touched and not any(page.requests for page in pages.values()):
                 await connection.execute("ROLLBACK")
                 return []
         except BaseException:
             await self._give_up()
             raise
-        touched = [page for page in pages.values() if page.touched]
+        # A receipt that is told again may not be where it should be yet, after a wait for standbys that was
+        # cancelled. The COMMIT of what has locked its namespace waits for all that was committed before.
         await self._commit(connection, touched)
         return touched
 
@@ -246,7 +249,7 @@ class WriteQueue:
         """Let writes return once it is known whether they were committed, or cannot be."""
 
         async def settle() -> None:
-            if unknown.can_be_told and await was_committed(self._database, unknown.pages):
+            if unknown.can_be_told and unknown.pages and await was_committed(self._database, unknown.pages):
                 self._publish(unknown.pages)
                 self._finish(group)
             else:
@@ -257,7 +260,9 @@ class WriteQueue:
         task.add_done_callback(self._settling.discard)
 
     async def _connected(self) -> Async:
-        if self._connection is None or self._connection.closed:
+        if self._connection is not None and not is_usable(self._connection):
+            await self._drop()
+        if self._connection is None:
             self._connection = await self._database.connect()
             self._connection.add_notice_handler(self._notice)
         return self._connection
