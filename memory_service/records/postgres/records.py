@@ -41,7 +41,7 @@ class PostgresRecords(
 
     async def open(self) -> None:
         try:
-            connection = await self._database.connect()
+            connection = await self._database.connect_unwatched()
             try:
                 await prepare(connection, self._database)
             finally:
