@@ -41,15 +41,23 @@ _ROWS = (
 )
 
 
+_POSITION_BITS = 36
+
+
 class Mark(NamedTuple):
     """How new a view is: as the records at this step of its namespace. `number` is that of the last check
-    that was sent when this was found out."""
+    that was sent when this was found out, `reading` that of the reading of rows that made the view."""
 
     uid: int
     seq: int
     stamp: int
     revision: int
     number: int
+    reading: int
+
+    def key_of(self, position: int) -> int:
+        """Return what an item is cached by, for as long as the view lasts."""
+        return self.reading << _POSITION_BITS | position
 
 
 @dataclass
@@ -89,7 +97,7 @@ async def _read_missed(database: Database, name: str, mark: Mark, number: int) -
     if found is None or not reads:
         return None
     info = namespace_of(found[2:])
-    new = Mark(info.uid, found[0], found[1], info.revision, number)
+    new = Mark(info.uid, found[0], found[1], info.revision, number, mark.reading)
     return Missed(new, info, await _effects(mark, info, positions, rows))
 
 
