@@ -96,8 +96,44 @@ def prepared_folder() -> tuple[Path, Path]:
     return folder, bin_dir
 
 
+class OwnServer:
+    """A server of a test's own, which may be stopped and started. Use it as a context manager."""
+
+    def __init__(self, *options: str) -> None:
+        self._folder, self._bin_dir = prepared_folder()
+        self._options = options
+        _create(self._bin_dir, self._folder)
+        self.dsn = f"host={self._folder / 's'} user=postgres dbname=postgres"
+
+    def start(self) -> None:
+        """Starts it; returns when it takes connections."""
+        self._process = _run(self._bin_dir, self._folder, *self._options)
+        _wait(self._folder / "s", self.dsn)
+
+    def stop(self) -> None:
+        """Stops it, whoever is connected."""
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait(60)
+
+    def __enter__(self) -> OwnServer:
+        self.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _end(self._process, self._folder)
+
+
 def _start() -> str:
     folder, bin_dir = prepared_folder()
+    _create(bin_dir, folder)
+    process = _run(bin_dir, folder)
+    atexit.register(_end, process, folder)
+    address = f"host={folder / 's'} user=postgres dbname=postgres"
+    _wait(folder / "s", address)
+    return address
+
+
+def _create(bin_dir: Path, folder: Path) -> None:
     data, sockets = folder / "data", folder / "s"
     sockets.mkdir()
     give(sockets)
@@ -106,21 +142,21 @@ def _start() -> str:
          "-E", "UTF8", "--locale=C"],
         check=True, stdout=subprocess.DEVNULL, cwd="/",
     )  # fmt: skip
+
+
+def _run(bin_dir: Path, folder: Path, *options: str) -> subprocess.Popen[bytes]:
     command = [
         *prefix_as_user(),
         str(bin_dir / "postgres"),
         "-D",
-        str(data),
+        str(folder / "data"),
         "-k",
-        str(sockets),
+        str(folder / "s"),
         *_OPTIONS.replace("'", "").split(),
+        *options,
     ]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/")
-    atexit.register(_end, process, folder)
-    address = f"host={sockets} user=postgres dbname=postgres"
-    _wait(sockets, address)
-    return address
+    with (folder / "log").open("ab") as log:
+        return subprocess.Popen(command, stdout=log, stderr=log, cwd="/")
 
 
 def _wait(sockets: Path, address: str) -> None:
@@ -143,6 +179,7 @@ def _wait(sockets: Path, address: str) -> None:
 
 def _end(process: subprocess.Popen[bytes], folder: Path) -> None:
     # It ends at once, whoever is connected.
-    process.send_signal(signal.SIGINT)
-    process.wait(30)
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
     shutil.rmtree(folder, ignore_errors=True)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import psycopg
 
-from memory_service.errors import Unavailable, Unsupported
+from memory_service.errors import MemoryServiceError, Unavailable, Unsupported
 from memory_service.records.base import BackupReport, CannotOpen, Capabilities, Records
 from memory_service.records.postgres.change_log import PostgresChangeLog
+from memory_service.records.postgres.claims import PostgresClaims
 from memory_service.records.postgres.database import close
 from memory_service.records.postgres.item_store import PostgresItemStore
 from memory_service.records.postgres.namespace_store import PostgresNamespaceStore
@@ -23,6 +26,8 @@ from memory_service.records.postgres.undo_store import PostgresUndoStore
 from memory_service.records.postgres.write_queue import WriteQueue
 from memory_service.runtime.log_causes import cause_of
 
+_GIVE_UP_S = 2.0
+
 
 class PostgresRecords(
     PostgresItemStore,
@@ -32,6 +37,7 @@ class PostgresRecords(
     PostgresUndoStore,
     PostgresChangeLog,
     PostgresNamespaceStore,
+    PostgresClaims,
     PostgresRowSource,
     Records,
 ):
@@ -50,6 +56,8 @@ class PostgresRecords(
             # Its text may have the address, and nothing of the password.
             raise CannotOpen(f"cannot open the database: {cause_of(error)}") from error
         self._watched = Counter()
+        self._looked = {}
+        self._begin_claims()
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="read")
         self._queue = WriteQueue(
             self._database,
@@ -68,6 +76,10 @@ class PostgresRecords(
         self.refuse()
         await self._queue.close()
         await self._stop_looking()
+        with suppress(MemoryServiceError, TimeoutError):
+            # Otherwise others wait until their time is over; so they do where the database does not answer.
+            async with asyncio.timeout(_GIVE_UP_S):
+                await self._give_up_all()
         self._threads.shutdown()
         await self._database.close()
 
