@@ -1,4 +1,4 @@
-"""Four servers over one PostgreSQL that write all kinds of things at once: none waits for another in a ring."""
+"""Four servers over one PostgreSQL that write all kinds of things at once: no two wait for each other."""
 
 from __future__ import annotations
 

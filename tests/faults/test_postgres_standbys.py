@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import grpc
@@ -14,7 +15,7 @@ import pytest
 
 import postgres_server
 from faults.postgres_cluster import Cluster, until
-from faults.scale import rounds
+from faults.scale import SOAK, rounds
 from faults.test_postgres_connections import OK, add, flags, texts, written
 from grpc_api import Api, outcome
 from server_process import ServerProcess
@@ -34,8 +35,21 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture
+def asynchronous() -> Iterator[Cluster]:
+    """One whose primary waits for nobody."""
+    with Cluster(synchronous=False) as cluster:
+        yield cluster
+
+
+@pytest.fixture
 def apis(cluster: Cluster, tmp_path: Path) -> Iterator[list[Api]]:
-    """Two servers over the cluster."""
+    with two_servers(cluster, tmp_path) as apis:
+        yield apis
+
+
+@contextmanager
+def two_servers(cluster: Cluster, tmp_path: Path) -> Iterator[list[Api]]:
+    """The stubs of two servers over a cluster."""
     with (
         ServerProcess(tmp_path / "0", flags=flags(cluster.dsn)) as first,
         ServerProcess(tmp_path / "1", flags=flags(cluster.dsn)) as second,
@@ -152,3 +166,44 @@ def test_failovers_lose_and_double_nothing(cluster: Cluster, apis: list[Api]) ->
         f"{FAILOVERS} failovers: {writers.count} acknowledged, {writers.unanswered} unanswered, longest"
         f" {writers.longest_s:.2f} s"
     )
+
+
+@pytest.mark.parametrize("ahead", [0, 10] if not SOAK else [0, 1, 9, 10, 11, 25])
+def test_what_a_failover_has_lost_no_server_shows(asynchronous: Cluster, tmp_path: Path, ahead: int) -> None:
+    """Nor does it when less, as much or more is written again."""
+    with two_servers(asynchronous, tmp_path) as apis:
+        for number in range(20):
+            add(apis[number % 2], "lossy", f"kept{number}")
+        asynchronous.settle()
+        has = "SELECT count(*) FROM memory_service.items"
+        for node in asynchronous.standbys:
+            until(lambda: node.ask(has) == [(20,)], "the standbys to have it")  # noqa: B023 - called at once
+            node.stop()
+        for number in range(10):
+            add(apis[number % 2], "lossy", f"gone{number}")
+        # Both have it in their views.
+        assert all("gone9" in api.found("lossy", query_text="gone9") for api in apis)
+        asynchronous.primary.kill()
+        for node in asynchronous.nodes[1:]:
+            node.start()
+        asynchronous.promote(asynchronous.nodes[1])
+        kept = [f"kept{number}" for number in range(20)]
+        until(lambda: outcome(lambda: check_shown(apis[:1], kept)) is OK, "a server to go on")
+        # Revisions, positions and numbers of steps of what is gone are given again: the other server has not
+        # looked meanwhile.
+        for number in range(ahead):
+            kept.append(f"again{number}")
+            add(apis[0], "lossy", kept[-1])
+        check_shown(apis, kept)
+        for number in range(4):
+            kept.append(f"more{number}")
+            add(apis[number % 2], "lossy", kept[-1])
+            check_shown(apis, kept)
+
+
+def check_shown(apis: list[Api], kept: list[str]) -> None:
+    """Each server shows this and nothing else."""
+    for api in apis:
+        assert texts(api, "lossy") == sorted(kept)
+        assert set(api.found("lossy", query_text="gone1 gone5 gone9 kept1", limit=50)) == {"kept1"}
+        assert api.stats("lossy").revision == len(kept)
