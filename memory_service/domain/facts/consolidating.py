@@ -8,8 +8,8 @@ import msgspec
 
 from memory_service.deciders.base import Action, Category, Decider, Deciding, Known, Relation
 from memory_service.decisions import DecidedBy, Failure, FailureReason
-from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.answers import Answering, check_new
+from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.facts.grouping import Group, best_of, linked, merge, supersede
 from memory_service.domain.facts.neighbour import Neighbour

@@ -11,8 +11,8 @@ import msgspec
 from memory_service.data_model import Receipt, RequestKey, Since
 from memory_service.deciders.base import EXPLICIT_REQUEST, Adjustment, Deciding, Importance
 from memory_service.decisions import DecidedBy
-from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.answers import Answering, check_new
+from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.facts.outcomes import Outcome, Planned, Saved
 from memory_service.domain.facts.reading import KINDS
 from memory_service.domain.facts.saving import FactSaving, check_content, check_reasoning, reworded
