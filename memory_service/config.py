@@ -109,7 +109,8 @@ class Config:
     auth: tuple[str, ...] = ()
     """What callers authenticate with: some of "keys", "jwt", "mtls"; nothing: everybody may do everything."""
     api_keys: Path | None = None
-    """File of API keys and of certificates' names; None: api-keys.json in `data_dir`."""
+    """File of API keys and of certificates' names; None: api-keys.json in `data_dir`, with the store postgres
+    the database."""
     jwt_keys: str = ""
     """File or URL of the JSON Web Key Set that tokens are signed with."""
     jwt_issuer: str = ""
@@ -155,6 +156,11 @@ class Config:
     def authenticates(self) -> bool:
         """Whether nobody is served who has not proved who they are."""
         return bool(self.auth) or self.tls_client_ca is not None
+
+    @property
+    def shares_api_keys(self) -> bool:
+        """Whether API keys and certificates' names are in the database, and not in a file."""
+        return self.store == "postgres" and self.api_keys is None
 
     @property
     def api_keys_file(self) -> Path:

@@ -86,8 +86,7 @@ def give(*folders: Path) -> None:
 
 def prepared_folder() -> tuple[Path, Path]:
     """Return a new folder for a server's data, and that of the programs: `as_user` may use both."""
-    folder = Path(tempfile.mkdtemp(prefix="memory-pg-"))
-    bin_dir = programs()
+    folder, bin_dir = Path(tempfile.mkdtemp(prefix="memory-pg-")), programs()
     assert bin_dir is not None
     give(folder)
     if os.geteuid() == 0 and not all(path.stat().st_mode & 0o001 for path in bin_dir.parents):
@@ -102,7 +101,7 @@ class OwnServer:
     def __init__(self, *options: str) -> None:
         self._folder, self._bin_dir = prepared_folder()
         self._options = options
-        _create(self._bin_dir, self._folder)
+        _create(self._folder, self._bin_dir)
         self.dsn = f"host={self._folder / 's'} user=postgres dbname=postgres"
 
     def start(self) -> None:
@@ -124,16 +123,14 @@ class OwnServer:
 
 
 def _start() -> str:
-    folder, bin_dir = prepared_folder()
-    _create(bin_dir, folder)
-    process = _run(bin_dir, folder)
-    atexit.register(_end, process, folder)
-    address = f"host={folder / 's'} user=postgres dbname=postgres"
-    _wait(folder / "s", address)
-    return address
+    server = OwnServer()
+    server.start()
+    atexit.register(server.__exit__)
+    return server.dsn
 
 
-def _create(bin_dir: Path, folder: Path) -> None:
+def _create(folder: Path, bin_dir: Path) -> None:
+    """Makes an empty cluster."""
     data, sockets = folder / "data", folder / "s"
     sockets.mkdir()
     give(sockets)

@@ -184,8 +184,10 @@ def open_audit_log(config: Config, store: Store) -> AuditLog | None:
     return log
 
 
-def _page_token_key(config: Config) -> bytes:
-    """Return the key of page tokens; on disk, so that a token outlives a restart."""
+async def _page_token_key(config: Config, store: Store) -> bytes:
+    """Return the key of page tokens; kept, so that a token outlives a restart and is good at every server."""
+    if store.capabilities.shared:
+        return await store.keep_setting("page tokens", secrets.token_bytes(32))
     if config.store == "memory":
         return secrets.token_bytes(32)
     if (key := _data_key(config)) is not None:
@@ -277,7 +279,7 @@ async def build_server(
     policy: WritePolicy | None = None,
 ) -> tuple[Server, Services]:
     """Build a server over an open store, and bind its port. Raises BadConfig when that cannot be."""
-    tokens = PageTokens(_page_token_key(config))
+    tokens = PageTokens(await _page_token_key(config, store))
     services = Services(config, store, embedder, llm, reranker, tokens, policy)
     auditing = Auditing(audit_log, reads=config.audit_reads) if audit_log is not None else None
     try:
