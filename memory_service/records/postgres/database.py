@@ -112,14 +112,17 @@ class Database:
     async def connect(self) -> Async:
         """Return a new connection, in autocommit. Raises psycopg's errors."""
         connection = await self._connect()
-        connection.made_s = time.monotonic()
+        connection.made_s, connection.awaited = time.monotonic(), self._answers.awaited
+        self._answers.begin()
         cursor = await connection.execute("SELECT pg_backend_pid()")
         if await cursor.fetchone() == (connection.info.backend_pid,):
             connection.backend = connection.info.backend_pid
             connection.prepare_threshold = self._prepare_threshold
-        connection.awaited = self._answers.awaited
-        self._answers.begin()
         return connection
+
+    async def connect_unwatched(self) -> Async:
+        """Return one whose answers may take as long as they like. Raises psycopg's errors."""
+        return await self._connect()
 
     async def _connect(self) -> WatchedAsync:
         return await WatchedAsync.connect(self.dsn, autocommit=True, **self._settings(_ASYNC_OPTIONS))
@@ -127,11 +130,10 @@ class Database:
     def connect_sync(self) -> Sync:
         """Return a new connection for threads. Raises psycopg's errors."""
         connection = WatchedSync.connect(self.dsn, autocommit=True, **self._settings(_OPTIONS))
-        connection.made_s = time.monotonic()
+        connection.made_s, connection.awaited = time.monotonic(), self._answers.awaited
         if connection.execute("SELECT pg_backend_pid()").fetchone() == (connection.info.backend_pid,):
             connection.backend = connection.info.backend_pid
             connection.prepare_threshold = self._prepare_threshold
-        connection.awaited = self._answers.awaited
         return connection
 
     def _settings(self, options: str) -> dict[str, Any]:
