@@ -36,6 +36,8 @@ class Config:
 
     address: str = "127.0.0.1:50051"
     """Host and port to listen on, or "unix:PATH"; port 0 takes a free one."""
+    server_name: str = ""
+    """What the server is called, in what it tells and in its audit log; empty: host name and port."""
     health_address: str = ""
     """Where health is told, too, and nothing else, without TLS and credentials. Empty: nowhere."""
     tls_certificate: Path | None = None
@@ -109,7 +111,8 @@ class Config:
     auth: tuple[str, ...] = ()
     """What callers authenticate with: some of "keys", "jwt", "mtls"; nothing: everybody may do everything."""
     api_keys: Path | None = None
-    """File of API keys and of certificates' names; None: api-keys.json in `data_dir`."""
+    """File of API keys and of certificates' names; None: api-keys.json in `data_dir`, with the store postgres
+    the database."""
     jwt_keys: str = ""
     """File or URL of the JSON Web Key Set that tokens are signed with."""
     jwt_issuer: str = ""
@@ -155,6 +158,11 @@ class Config:
     def authenticates(self) -> bool:
         """Whether nobody is served who has not proved who they are."""
         return bool(self.auth) or self.tls_client_ca is not None
+
+    @property
+    def shares_api_keys(self) -> bool:
+        """Whether API keys and certificates' names are in the database, and not in a file."""
+        return self.store == "postgres" and self.api_keys is None
 
     @property
     def api_keys_file(self) -> Path:
@@ -247,6 +255,10 @@ class Config:
                 (
                     bool(self.health_address) and not _is_address(self.health_address),
                     f"health_address {self.health_address!r} is not HOST:PORT",
+                ),
+                (
+                    len(self.server_name) > 256 or not self.server_name.isprintable(),
+                    "server_name must be at most 256 printable characters",
                 ),
                 (
                     (self.tls_certificate is None) != (self.tls_key is None),

@@ -11,6 +11,7 @@ import faults.scale  # noqa: F401 - sets the seed before the workers are started
 from corpus_running import PeerPrograms
 from grpc_api import SMALL_GRAPHS, Api, Connect
 from server_process import ServerProcess
+from server_stores import chosen_stores, flags_of
 
 _LONGEST = (
     "test_corpus",
@@ -53,11 +54,20 @@ def memory_server() -> Iterator[ServerProcess]:
         yield process
 
 
-@pytest.fixture(scope="session", params=["hnsw", "memory"])
+@pytest.fixture(scope="session")
+def postgres_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server that keeps its records in a database."""
+    with ServerProcess(tmp_path_factory.mktemp("data"), flags=flags_of("postgres")) as process:
+        yield process
+
+
+_PROCESSES = {"hnsw": "server", "memory": "memory_server", "postgres": "postgres_process"}
+
+
+@pytest.fixture(scope="session", params=chosen_stores())
 def any_server(request: pytest.FixtureRequest) -> ServerProcess:
-    """Each store in turn: what holds for one must hold for the other."""
-    name = {"hnsw": "server", "memory": "memory_server"}[request.param]
-    process: ServerProcess = request.getfixturevalue(name)
+    """Each store in turn: what holds for one must hold for the others."""
+    process: ServerProcess = request.getfixturevalue(_PROCESSES[request.param])
     return process
 
 

@@ -20,6 +20,7 @@ from corpus import VECTORS, CorpusError, Settings, fill_in
 from grpc_api import ERROR_DOMAIN, Api
 from memory_service.v1 import memory_pb2
 from server_process import ServerProcess
+from server_stores import flags_of, statement
 
 _SERVE = (sys.executable, "-m", "memory_service", "serve")
 # The limit is set by the process that then becomes the server.
@@ -33,8 +34,9 @@ _WAIT_S = 30.0
 class Server:
     """A running server with the settings of a file of the corpus."""
 
-    def __init__(self, settings: Settings, data_dir: Path) -> None:
+    def __init__(self, settings: Settings, data_dir: Path, store: str) -> None:
         self._data_dir = data_dir
+        self._store = store
         self._api: Api | None = None
         self._under_way: list[Any] = []
         names = {"vectors": str(VECTORS)}
@@ -43,6 +45,8 @@ class Server:
             command = (sys.executable, "-c", _LIMITED, str(settings.file_bytes_max), *_SERVE)
         env: Mapping[str, str] = fill_in(dict(settings.env), names)
         flags = [fill_in(flag, names) for flag in settings.flags]
+        if "--store" not in flags:
+            flags += flags_of(store, data_dir)
         self._process = ServerProcess(data_dir, flags=flags, env=env, command=command).start()
         self.address = self._process.address
 
@@ -79,6 +83,9 @@ class Server:
 
     def _damage_states(self) -> None:
         """Makes every value of a state what no server wrote, as a failing disk might."""
+        if self._store == "postgres":
+            statement(self._data_dir, "UPDATE $.states SET value = '{'")
+            return
         (path,) = self._data_dir.glob("*.db")
         with sqlite3.connect(path, timeout=_WAIT_S) as database:
             database.execute("UPDATE states SET value = '{'")
@@ -134,23 +141,28 @@ def _refusal(code: str, reason: str, metadata: Mapping[str, str] | None = None) 
 
 
 class Servers:
-    """The servers of a run: one for each settings, but for cases that have one of their own."""
+    """The servers of a run: one for each store and settings, but for cases that have one of their own."""
 
     def __init__(self, new_folder: Callable[[], Path]) -> None:
         self._new_folder = new_folder
-        self._shared: dict[Settings, Server | Refusing] = {}
+        self._shared: dict[tuple[Settings, str], Server | Refusing] = {}
         self._lock = threading.Lock()
 
-    def get(self, settings: Settings) -> Server | Refusing:
-        """The server for these settings; one of its own is the caller's to close."""
+    def get(self, settings: Settings, store: str) -> Server | Refusing:
+        """The server for these settings; one of its own is the caller's to close.
+
+        `store` is where it keeps its records if the settings do not say.
+        """
         if settings.own:
-            return Server(settings, self._new_folder())
+            return Server(settings, self._new_folder(), store)
         with self._lock:
-            if settings not in self._shared:
-                self._shared[settings] = (
-                    Refusing(settings.refuses) if settings.refuses else Server(settings, self._new_folder())
+            if (settings, store) not in self._shared:
+                self._shared[settings, store] = (
+                    Refusing(settings.refuses)
+                    if settings.refuses
+                    else Server(settings, self._new_folder(), store)
                 )
-            return self._shared[settings]
+            return self._shared[settings, store]
 
     def close(self) -> None:
         """Ends every shared server."""

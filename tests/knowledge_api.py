@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from grpc_api import Api
+from memory_service.v1 import admin_pb2, knowledge_pb2_grpc, memory_pb2
 from memory_service.v1 import knowledge_pb2 as pb
-from memory_service.v1 import knowledge_pb2_grpc, memory_pb2
 
 PARAGRAPHS = (
     "Otters sleep holding hands so that they do not drift apart.",
@@ -47,6 +47,12 @@ class Library:
         fields.setdefault("include_fragments", True)
         request = pb.GetDocumentRequest(namespace=self.namespace, id=document_id, **fields)
         return self.stub.GetDocument(request)
+
+    def stats(self) -> admin_pb2.GetNamespaceStatsResponse:
+        """What the namespace holds. How it is searched at present a read may change."""
+        stats = self.api.stats(self.namespace)
+        stats.ClearField("index")
+        return stats
 
     def pages(self, document_id: str, **fields: Any) -> Iterator[pb.GetDocumentResponse]:
         """All pages of a document's fragments."""

@@ -23,7 +23,7 @@ from credentials import BY_NAME, Client, KeyMaker, connect, events_until_refused
 from grpc_api import decode, eventually, outcome
 from memory_service.cli import main
 from memory_service.credentials.api_keys import PEPPER_BYTES, KeyRing, digest_of
-from memory_service.credentials.key_file import BadKeyFile
+from memory_service.credentials.key_store import BadKeys
 from memory_service.v1 import memory_pb2
 from server_process import ServerProcess
 
@@ -212,7 +212,7 @@ def test_a_damaged_file_is_told_and_not_overwritten(run: Run, tmp_path: Path) ->
     mend = mended(keys)
     for how, damage in damages(keys).items():
         damage()
-        with pytest.raises(BadKeyFile):
+        with pytest.raises(BadKeys):
             keys.file.read()
         if how != "gone":
             before = keys.file.path.read_bytes()

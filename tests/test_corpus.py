@@ -13,8 +13,25 @@ from corpus import ROOT, Case, Failed
 from corpus_peers import PeerFailed
 from corpus_running import PEERS, PeerPrograms, Peers
 from corpus_servers import Servers
+from server_stores import chosen_stores
 
 CASES = corpus.load()
+# Over the first of them every client is run, over the others the stubs alone: no client can tell them apart.
+STORES = [store for store in chosen_stores() if store != "memory"] or ["hnsw"]
+
+
+def _runs() -> Iterator[tuple[str, str, Case]]:
+    """Every client with every case, and over the other stores each case once that leaves the choice."""
+    yield from ((peer, STORES[0], case) for peer in PEERS for case in CASES)
+    yield from (
+        ("server", s, case) for s in STORES[1:] for case in CASES if "--store" not in case.server.flags
+    )
+
+
+RUNS = [
+    pytest.param(*run, id=f"{run[0]}{'' if run[1] == STORES[0] else '-' + run[1]}-{run[2].label}")
+    for run in _runs()
+]
 # The language that a peer is written in, whose list of left-out cases counts for it.
 LANGUAGES = {"python": "python", "python-async": "python", "go": "go", "typescript": "typescript"}
 
@@ -43,8 +60,8 @@ def peers(peer_programs: PeerPrograms, servers: Servers) -> Iterator[Peers]:
     peers.close()
 
 
-def _run(case: Case, name: str, servers: Servers, peers: Peers) -> None:
-    server = servers.get(case.server)
+def _run(case: Case, name: str, store: str, servers: Servers, peers: Peers) -> None:
+    server = servers.get(case.server, store)
     try:
         peer = peers.get(name, server.address)
         names = {"namespace": f"case-{uuid.uuid4().hex[:12]}"}
@@ -59,15 +76,16 @@ def _run(case: Case, name: str, servers: Servers, peers: Peers) -> None:
             server.close()
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.label for case in CASES])
-@pytest.mark.parametrize("peer", PEERS)
-def test_every_implementation_answers_alike(peer: str, case: Case, servers: Servers, peers: Peers) -> None:
+@pytest.mark.parametrize("peer, store, case", RUNS)
+def test_every_implementation_answers_alike(
+    peer: str, store: str, case: Case, servers: Servers, peers: Peers
+) -> None:
     reason = left_out(peer).get(case.label)
     if reason is None:
-        _run(case, peer, servers, peers)
+        _run(case, peer, store, servers, peers)
         return
     try:
-        _run(case, peer, servers, peers)
+        _run(case, peer, store, servers, peers)
     except Failed:
         pytest.xfail(reason)
     pytest.fail(f"{case.label} is left out ({reason}), and passes: take it from the list")

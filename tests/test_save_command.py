@@ -79,10 +79,10 @@ def test_commands_are_recognised_in_every_variant(library: Library, text: str, c
 )
 def test_other_messages_are_no_commands_and_have_no_feedback(library: Library, text: str) -> None:
     library.says("Rome was founded in 753 BC.")
-    before = library.api.stats(library.namespace)
+    before = library.stats()
     answer = library.handle(text)
     assert answer == pb.HandleMessageResponse(outcome=NOT_A_COMMAND, revision=1)
-    assert library.api.stats(library.namespace) == before
+    assert library.stats() == before
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_the_agents_latest_message_is_saved_and_the_user_is_told(library: Librar
     assert (answer.document.source_item_id, answer.document.session_id) == (chosen, "room-1")
     assert answer.document.create_time == answer.message.create_time
     assert [fragment.text for fragment in answer.fragments] == ["Rome was founded in 753 BC."]
-    assert answer.revision == library.api.stats(library.namespace).revision
+    assert answer.revision == library.stats().revision
     assert old not in {answer.message.id, answer.document.source_item_id}
 
 
@@ -223,12 +223,12 @@ def test_documents_and_fragments_of_the_conversation_are_no_messages(library: Li
 def test_a_command_is_not_saved_itself(library: Library, said: str) -> None:
     library.says("the answer")
     command = library.says(said)
-    before = library.api.stats(library.namespace)
+    before = library.stats()
     answer = library.handle()
     assert (answer.outcome, answer.feedback) == (INVALID_STATE, "Invalid state for save operation.")
     assert answer.message.id == command
     assert not answer.HasField("document")
-    assert library.api.stats(library.namespace) == before
+    assert library.stats() == before
 
 
 # Saving once
@@ -237,13 +237,13 @@ def test_a_command_is_not_saved_itself(library: Library, said: str) -> None:
 def test_a_message_is_saved_once(library: Library) -> None:
     library.says("the answer")
     first = library.handle()
-    before = library.api.stats(library.namespace)
+    before = library.stats()
     again = library.handle("remember this")
     assert (again.outcome, again.command) == (ALREADY_SAVED, "remember this")
     assert again.feedback not in ("", first.feedback)
     assert exactly(again.document) == exactly(first.document)
     assert list(map(exactly, again.fragments)) == list(map(exactly, first.fragments))
-    assert library.api.stats(library.namespace) == before
+    assert library.stats() == before
 
 
 @pytest.mark.parametrize("with_request_ids", [False, True])
@@ -275,9 +275,9 @@ def test_a_retry_is_answered_alike_when_the_agent_has_spoken_since(library: Libr
     library.says("the answer")
     first = library.handle(request_id="r")
     library.says("Done. Anything else?")
-    before = library.api.stats(library.namespace)
+    before = library.stats()
     assert exactly(library.handle(request_id="r")) == exactly(first)
-    assert library.api.stats(library.namespace) == before
+    assert library.stats() == before
     # Without the id it is another command, for another message.
     assert library.handle().document.text == "Done. Anything else?"
 

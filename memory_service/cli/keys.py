@@ -1,7 +1,8 @@
-"""Commands on the file of API keys: create, list, revoke, rotate. A server that runs follows."""
+"""Commands on API keys, in a file or a database: create, list, revoke, rotate. Servers that run follow."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -12,19 +13,20 @@ import click
 
 from memory_service.cli import output, rendering
 from memory_service.cli.encryption import given_key, key_file_option, key_of
-from memory_service.cli.options import option
+from memory_service.cli.options import option, postgres_options
 from memory_service.cli.parameters import Duration
 from memory_service.cli.session import CommandError
 
 if TYPE_CHECKING:
     from memory_service.credentials.api_keys import ApiKey
-    from memory_service.credentials.key_file import KeyFile
+    from memory_service.credentials.key_store import KeyStore
 
+_PLACE = ("store", "postgres_dsn", "postgres_schema", "data_dir", "api_keys", "encryption_key_file")
 _ROLES = click.Choice(["read", "write", "forget", "admin"])
 
 
 def _key_command(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that say which file, and pass that as first argument."""
+    """Add the options that say where the keys are, and pass that as first argument."""
 
     @option(
         "--data-dir",
@@ -35,28 +37,30 @@ def _key_command(function: Callable[..., None]) -> Callable[..., None]:
     @option(
         "--api-keys", type=click.Path(path_type=Path), default=None, help="File of keys, as `serve` is given."
     )
+    @option(
+        "--store",
+        type=click.Choice(["hnsw", "postgres"]),
+        default="hnsw",
+        help="Where the server keeps its records. With postgres, or --postgres-dsn, the keys are in the"
+        " database, if --api-keys names no file.",
+    )
+    @postgres_options
     @key_file_option
     @option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
     @functools.wraps(function)
-    def command(
-        *,
-        data_dir: Path,
-        api_keys: Path | None,
-        encryption_key_file: Path | None,
-        as_json: bool,
-        **arguments: Any,
-    ) -> None:
+    def command(*, as_json: bool, **arguments: Any) -> None:
         # Imported here: `--help` does without them.
         from memory_service.credentials.key_changes import NoSuchKey
-        from memory_service.credentials.key_file import FILE_NAME, KeyFile
+        from memory_service.errors import Unavailable
+        from memory_service.records.base import CannotOpen
 
+        place = {name: arguments.pop(name) for name in _PLACE}
         try:
-            if api_keys is None:
-                file = KeyFile(data_dir / FILE_NAME, key_of(data_dir, encryption_key_file))
-            else:
-                file = KeyFile(api_keys, given_key(encryption_key_file))
-            function(file, as_json, **arguments)
-        except (NoSuchKey, ValueError, OSError) as error:
+            with contextlib.closing(_key_store(**place)) as store:
+                function(store, as_json, **arguments)
+        except Unavailable as error:
+            raise CommandError(error.message) from None
+        except (CannotOpen, NoSuchKey, ValueError, OSError) as error:
             if isinstance(error, BrokenPipeError):
                 raise
             raise CommandError(str(error)) from None
@@ -64,12 +68,33 @@ def _key_command(function: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+def _key_store(
+    store: str,
+    postgres_dsn: str,
+    postgres_schema: str,
+    data_dir: Path,
+    api_keys: Path | None,
+    encryption_key_file: Path | None,
+) -> KeyStore:
+    from memory_service.credentials.key_file import FILE_NAME, KeyFile
+
+    if api_keys is not None:
+        return KeyFile(api_keys, given_key(encryption_key_file))
+    if store != "postgres" and not postgres_dsn:
+        return KeyFile(data_dir / FILE_NAME, key_of(data_dir, encryption_key_file))
+    try:
+        from memory_service.postgres_keys import prepared_keys
+    except ImportError:
+        raise ValueError('the store postgres needs psycopg: pip install "memory-service[postgres]"') from None
+    return prepared_keys(postgres_dsn, postgres_schema)
+
+
 @click.group()
 def keys() -> None:
     """API keys of a server that runs with --auth keys: create, list, revoke, rotate.
 
-    They act on a file, whether a server runs or not; one that runs follows within seconds, and
-    tells its audit log.
+    They act on a file, or with --store postgres on the database, whether a server runs or not;
+    those that run follow within seconds, and tell their audit logs.
     """
 
 
@@ -107,7 +132,7 @@ def keys() -> None:
 )
 @_key_command
 def create(
-    file: KeyFile,
+    store: KeyStore,
     as_json: bool,
     principal: str,
     namespaces: tuple[str, ...],
@@ -120,14 +145,14 @@ def create(
     from memory_service.credentials import key_changes
 
     wanted = key_changes.NewKey(principal, namespaces, roles, trust, expires_in, certificate)
-    _tell_new(*key_changes.create(file, wanted), as_json)
+    _tell_new(*key_changes.create(store, wanted), as_json)
 
 
 @keys.command("list")
 @_key_command
-def list_keys(file: KeyFile, as_json: bool) -> None:
+def list_keys(store: KeyStore, as_json: bool) -> None:
     """Print all keys, revoked and expired ones too: id, state, principal, roles, namespaces."""
-    for key in file.entries():
+    for key in store.entries():
         if as_json:
             output.tell_json(_described(key))
             continue
@@ -141,11 +166,11 @@ def list_keys(file: KeyFile, as_json: bool) -> None:
 @keys.command()
 @click.argument("key_id", metavar="ID")
 @_key_command
-def revoke(file: KeyFile, as_json: bool, key_id: str) -> None:
+def revoke(store: KeyStore, as_json: bool, key_id: str) -> None:
     """End a key for good. A server that runs refuses it within seconds, and ends its streams."""
     from memory_service.credentials import key_changes
 
-    key = key_changes.revoke(file, key_id)
+    key = key_changes.revoke(store, key_id)
     if as_json:
         output.tell_json(_described(key))
     else:
@@ -160,12 +185,12 @@ def revoke(file: KeyFile, as_json: bool, key_id: str) -> None:
 @option("--expires-in", type=Duration(), help="How long the new key is good. As the old one if not given.")
 @_key_command
 def rotate(
-    file: KeyFile, as_json: bool, key_id: str, overlap: timedelta, expires_in: timedelta | None
+    store: KeyStore, as_json: bool, key_id: str, overlap: timedelta, expires_in: timedelta | None
 ) -> None:
     """Make a new key for the principal of ID, with the same rights, and print its token."""
     from memory_service.credentials import key_changes
 
-    _tell_new(*key_changes.rotate(file, key_id, overlap, expires_in), as_json)
+    _tell_new(*key_changes.rotate(store, key_id, overlap, expires_in), as_json)
 
 
 def _tell_new(key: ApiKey, token: str, as_json: bool) -> None:

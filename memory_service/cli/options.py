@@ -32,6 +32,27 @@ def option(*names: str, help: str, variable: str = "", **settings: Any) -> Calla
     return click.option(*names, help=help, envvar=variable, show_envvar=True, **settings)
 
 
+_POSTGRES = (
+    option(
+        "--postgres-dsn",
+        default="",
+        help="Database of the store postgres, as libpq takes it: a URL, or host=… dbname=… and so on. What it"
+        " leaves out comes from the PG* variables. A password is better there or in ~/.pgpass: others on this"
+        " machine can see a command line.",
+    ),
+    option(
+        "--postgres-schema", default="memory_service", help="Schema of that database that has the tables."
+    ),
+)
+
+
+def postgres_options(function: F) -> F:
+    """Add the options that say which database has the records."""
+    for add in reversed(_POSTGRES):
+        function = add(function)
+    return function
+
+
 session_option = option("--session", "session_id", default="", help="Conversation inside the namespace.")
 
 

@@ -17,7 +17,7 @@ import click
 from memory_service import __version__
 from memory_service.cli import output
 from memory_service.cli.compiled_modules import use_compiled_modules
-from memory_service.cli.options import option
+from memory_service.cli.options import option, postgres_options
 
 if TYPE_CHECKING:
     from memory_service.config import Config
@@ -34,6 +34,12 @@ _M_MMAP_THRESHOLD = -3
     "--address",
     default="127.0.0.1:50051",
     help="Host and port to listen on, or unix:PATH; port 0 takes a free one.",
+)
+@option(
+    "--server-name",
+    default="",
+    help="What the server is called, in what it tells of itself and in its audit log; if not given, by host"
+    " name and port.",
 )
 @option(
     "--health-address",
@@ -72,14 +78,7 @@ _M_MMAP_THRESHOLD = -3
     default="hnsw",
     help="Where records are kept: in the data folder, in memory, or in a database that servers share.",
 )
-@option(
-    "--postgres-dsn",
-    default="",
-    help="Database of the store postgres, as libpq takes it: a URL, or host=… dbname=… and so on. What it"
-    " leaves out comes from the PG* variables. A password is better there or in ~/.pgpass: others on this"
-    " machine can see a command line.",
-)
-@option("--postgres-schema", default="memory_service", help="Schema of that database that has the tables.")
+@postgres_options
 @option(
     "--data-dir",
     type=click.Path(path_type=Path),
@@ -207,7 +206,8 @@ _M_MMAP_THRESHOLD = -3
     "--api-keys",
     type=click.Path(path_type=Path),
     default=None,
-    help="File of API keys, made by `memory-service keys`; if not given, api-keys.json in the data folder.",
+    help="File of API keys, made by `memory-service keys`; if not given, api-keys.json in the data folder, or"
+    " with the store postgres the database.",
 )
 @option(
     "--jwt-keys", default="", help="File or https:// URL of the JSON Web Key Set that tokens are signed with."

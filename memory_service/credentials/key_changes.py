@@ -1,4 +1,4 @@
-"""Making, revoking and rotating keys: each changes the file once, or not at all."""
+"""Making, revoking and rotating keys: each changes what is kept once, or not at all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from memory_service.credentials.api_keys import ApiKey, digest_of, new_id, new_secret, token_of
 from memory_service.credentials.grants import BadGrant
-from memory_service.credentials.key_file import KeyFile
+from memory_service.credentials.key_store import KeyStore
 
 
 class NoSuchKey(ValueError):
@@ -30,10 +30,10 @@ class NewKey:
     certificate: str = ""
 
 
-def create(file: KeyFile, wanted: NewKey) -> tuple[ApiKey, str]:
+def create(store: KeyStore, wanted: NewKey) -> tuple[ApiKey, str]:
     """Make a key; return what is kept of it, and its token, which is kept nowhere ("" for a certificate).
 
-    Raises BadGrant and BadKeyFile.
+    Raises BadGrant and BadKeys.
     """
     made: list[tuple[ApiKey, str]] = []
 
@@ -44,23 +44,23 @@ def create(file: KeyFile, wanted: NewKey) -> tuple[ApiKey, str]:
         made.append(_make(wanted, now, pepper))
         return [*keys, made[0][0]]
 
-    file.change(change)
+    store.change(change)
     return made[0]
 
 
-def revoke(file: KeyFile, key_id: str) -> ApiKey:
-    """End a key for good; one that was revoked before stays as it is. Raises NoSuchKey and BadKeyFile."""
-    return _alter(file, key_id, lambda key, now, _: [_ended(key, now)])
+def revoke(store: KeyStore, key_id: str) -> ApiKey:
+    """End a key for good; one that was revoked before stays as it is. Raises NoSuchKey and BadKeys."""
+    return _alter(store, key_id, lambda key, now, _: [_ended(key, now)])
 
 
 def rotate(
-    file: KeyFile, key_id: str, overlap: timedelta, lifetime: timedelta | None = None
+    store: KeyStore, key_id: str, overlap: timedelta, lifetime: timedelta | None = None
 ) -> tuple[ApiKey, str]:
     """Make a key for the same principal with the same rights; the old one stays good for `overlap`.
 
     The new one has an id of its own, so that what was written with each can be told apart. `lifetime` None:
     as long as the old one was made for. Raises NoSuchKey where the old one is not good any more or is a
-    certificate's, and BadKeyFile.
+    certificate's, and BadKeys.
     """
     made: list[tuple[ApiKey, str]] = []
 
@@ -75,7 +75,7 @@ def rotate(
             end = min(end, key.expires)
         return [msgspec.structs.replace(key, expires=end), made[0][0]]
 
-    _alter(file, key_id, alter)
+    _alter(store, key_id, alter)
     return made[0]
 
 
@@ -102,7 +102,7 @@ def _ended(key: ApiKey, now: datetime) -> ApiKey:
     return key if key.revoked is not None else msgspec.structs.replace(key, revoked=now)
 
 
-def _alter(file: KeyFile, key_id: str, alter: Callable[[ApiKey, datetime, bytes], list[ApiKey]]) -> ApiKey:
+def _alter(store: KeyStore, key_id: str, alter: Callable[[ApiKey, datetime, bytes], list[ApiKey]]) -> ApiKey:
     """Put what `alter` makes of a key, the key itself first, into its place."""
     found: list[ApiKey] = []
 
@@ -118,7 +118,7 @@ def _alter(file: KeyFile, key_id: str, alter: Callable[[ApiKey, datetime, bytes]
             raise NoSuchKey(f"there is no key {key_id!r}")
         return changed + found[1:]
 
-    file.change(change)
+    store.change(change)
     return found[0]
 
 

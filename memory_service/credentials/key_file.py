@@ -10,13 +10,11 @@ import contextlib
 import fcntl
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-
 from memory_service.credentials.api_keys import PEPPER_BYTES, ApiKey, KeyRing
-from memory_service.credentials.grants import BadGrant
+from memory_service.credentials.key_store import BadKeys, Change, decode_keys, encode_keys
 from memory_service.data_key import DataKey
 from memory_service.runtime.files import Stamp, make_folder, stamp_of, write_whole
 from memory_service.runtime.secret_files import OpenToOthers, read_secret
@@ -25,19 +23,9 @@ from memory_service.sealing import Opener, Seal
 FILE_NAME = "api-keys.json"
 """Of the file in a data directory."""
 
-_FORMAT = 1
 _FILE_BYTES_MAX = 64 << 20
 _MAGIC = b"MSKEYS01"
 _SEALED_FOR = "api keys"
-
-
-class BadKeyFile(ValueError):
-    """The keys cannot be read; tells why, without what is in them."""
-
-
-class _Document(msgspec.Struct, forbid_unknown_fields=True):
-    format: int
-    keys: list[ApiKey]
 
 
 class KeyFile:
@@ -48,57 +36,46 @@ class KeyFile:
         self._key = key
         self.pepper_path = path.with_name(path.name + ".pepper")
 
+    @property
+    def place(self) -> str:
+        """Where the keys are, for people."""
+        return str(self.path)
+
     def stamp(self) -> tuple[Stamp, Stamp]:
         """Return what differs once either file was changed. Of a file that is not there: None."""
         return stamp_of(self.path), stamp_of(self.pepper_path)
 
     def read(self) -> KeyRing:
-        """Return the keys. Raises BadKeyFile."""
-        return KeyRing(self._pepper(), self.entries())
+        """Return the keys. Raises BadKeys."""
+        return KeyRing(self.pepper(), self.entries())
 
     def entries(self) -> list[ApiKey]:
-        """Return all keys, revoked ones too, in the order in which they were made. Raises BadKeyFile."""
-        raw = self._read(self.path, _FILE_BYTES_MAX)
-        try:
-            document = msgspec.json.decode(raw, type=_Document)
-            for key in document.keys:
-                key.verify()
-        except msgspec.MsgspecError as error:
-            raise BadKeyFile(f"{self.path} is damaged: {error}") from None
-        except (BadGrant, UnicodeDecodeError, RecursionError) as error:
-            raise BadKeyFile(f"{self.path} is damaged: {error}") from None
-        if document.format != _FORMAT:
-            raise BadKeyFile(f"{self.path} is of format {document.format}, not {_FORMAT}")
-        if len({key.id for key in document.keys}) != len(document.keys):
-            raise BadKeyFile(f"{self.path} is damaged: an id comes twice")
-        return document.keys
+        """Return all keys, revoked ones too, in the order in which they were made. Raises BadKeys."""
+        return decode_keys(self._read(self.path, _FILE_BYTES_MAX), str(self.path))
 
-    def change(self, change: Callable[[list[ApiKey], bytes], list[ApiKey]]) -> None:
+    def change(self, change: Change) -> None:
         """Replace the keys by what `change` makes of them and of the pepper.
 
-        Raises BadKeyFile, and what `change` raises: then nothing is changed. Waits for others who do.
+        Raises BadKeys, and what `change` raises: then nothing is changed. Waits for others who do.
         Files that do not exist are made, for their owner only.
         """
         make_folder(self.path.parent)
         with self._lock():
             pepper = self._pepper_made()
-            keys = change(self.entries() if self.path.exists() else [], pepper)
-            for key in keys:
-                key.verify()
+            raw = encode_keys(change(self.entries() if self.path.exists() else [], pepper))
             # One from before there was a key.
             if self._is_plain(self.pepper_path):
                 self._write(self.pepper_path, pepper)
-            self._write_keys(keys)
+            self._write(self.path, raw)
+
+    def close(self) -> None:
+        """Let go of nothing: no file stays open."""
 
     def copy_to(self, other: KeyFile) -> None:
-        """Write the same keys, and their pepper, to a file that is not there. Raises BadKeyFile, OSError."""
+        """Write the same keys, and their pepper, to a file that is not there. Raises BadKeys, OSError."""
         with self._lock():
-            other._write(other.pepper_path, self._pepper())
-            other._write_keys(self.entries())
-
-    def _write_keys(self, keys: list[ApiKey]) -> None:
-        raw = msgspec.json.format(msgspec.json.encode(_Document(_FORMAT, keys)), indent=2)
-        self._write(self.path, raw + b"\n")
+            other._write(other.pepper_path, self.pepper())
+            other._write(other.path, encode_keys(self.entries()))
 
     def _is_plain(self, path: Path) -> bool:
         return self._key is not None and not _read(path, _FILE_BYTES_MAX).startswith(_MAGIC)
@@ -113,14 +90,14 @@ class KeyFile:
         if not raw.startswith(_MAGIC):
             return raw
         if self._key is None:
-            raise BadKeyFile(
+            raise BadKeys(
                 f"{path} is encrypted: give the key of the data folder with --encryption-key-file or"
                 " MEMORY_SERVICE_ENCRYPTION_KEY"
             )
         try:
             return Opener(self._key, _SEALED_FOR).open(raw[len(_MAGIC) :], _MAGIC)
         except ValueError:
-            raise BadKeyFile(f"{path} was changed, or is encrypted with another key") from None
+            raise BadKeys(f"{path} was changed, or is encrypted with another key") from None
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
@@ -133,28 +110,29 @@ class KeyFile:
         finally:
             os.close(lock)
 
-    def _pepper(self) -> bytes:
+    def pepper(self) -> bytes:
+        """Return the secret that the keys are verified with. Raises BadKeys."""
         pepper = self._read(self.pepper_path, 1024)
         if len(pepper) < PEPPER_BYTES:
-            raise BadKeyFile(f"{self.pepper_path} is shorter than {PEPPER_BYTES} bytes")
+            raise BadKeys(f"{self.pepper_path} is shorter than {PEPPER_BYTES} bytes")
         return pepper
 
     def _pepper_made(self) -> bytes:
         if not self.pepper_path.exists():
             if self.path.exists():
                 # A new pepper would make every key void without a word.
-                raise BadKeyFile(f"{self.pepper_path} is missing: no key of {self.path} is good without it")
+                raise BadKeys(f"{self.pepper_path} is missing: no key of {self.path} is good without it")
             self._write(self.pepper_path, secrets.token_bytes(PEPPER_BYTES))
-        return self._pepper()
+        return self.pepper()
 
 
 def _read(path: Path, bytes_max: int) -> bytes:
     try:
         raw = read_secret(path, bytes_max + 1)
     except OpenToOthers as error:
-        raise BadKeyFile(str(error)) from None
+        raise BadKeys(str(error)) from None
     except OSError as error:
-        raise BadKeyFile(f"{path} cannot be read: {error.strerror}") from None
+        raise BadKeys(f"{path} cannot be read: {error.strerror}") from None
     if len(raw) > bytes_max:
-        raise BadKeyFile(f"{path} is larger than {bytes_max} bytes")
+        raise BadKeys(f"{path} is larger than {bytes_max} bytes")
     return raw

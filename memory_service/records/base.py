@@ -49,7 +49,7 @@ from memory_service.data_model import (
     VectorFill,
     WritesBy,
 )
-from memory_service.errors import FailedPrecondition
+from memory_service.errors import FailedPrecondition, Unsupported
 from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.clock import now_us
 
@@ -501,6 +501,21 @@ class Records(
         Calls progress(done_bytes, total_bytes) now and then. MUST raise InvalidArgument when the
         name is taken and Unsupported when `capabilities.backup` is False.
         """
+
+    async def keep_setting(self, name: str, value: bytes) -> bytes:
+        """Keep a value of the servers' own, such as a key, if none has this name; return what is kept.
+
+        It is for all servers that share the records: of several at once each MUST get the same, and what was
+        returned MUST NOT change. MUST raise Unsupported when `capabilities.shared` is False.
+        """
+        raise Unsupported("shared settings", "the records are of one server, which keeps its settings itself")
+
+    async def is_reachable(self) -> bool:
+        """Whether what has the records answers and takes writes at present, found out within a few seconds.
+
+        False is not for good: it MUST be True again once that is over, without a restart.
+        """
+        return True
 
     def is_sound(self) -> bool:
         """Whether it takes writes; False: no more until a restart, for its files failed or are gone."""

@@ -91,6 +91,12 @@ def sole_store(durable_store: Store) -> Store:
 
 
 @pytest.fixture
+def shared_store(store: Store) -> Store:
+    """An open, empty store that several processes can use at once."""
+    return _with(store, "shared")
+
+
+@pytest.fixture
 def reopen(stores: Stores, durable_store: Store) -> Reopen:
     """Closes the store and returns another object on the same folder."""
     return stores.reopen

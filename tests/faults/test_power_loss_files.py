@@ -22,7 +22,8 @@ from memory_service.audit.entries import Entry
 from memory_service.audit.files import HEAD, files_of
 from memory_service.audit.verification import Verdict, entries, verify
 from memory_service.credentials.key_changes import NewKey, create
-from memory_service.credentials.key_file import FILE_NAME, BadKeyFile, KeyFile
+from memory_service.credentials.key_file import FILE_NAME, KeyFile
+from memory_service.credentials.key_store import BadKeys
 from memory_service.data_key import KEY_VARIABLE, DataKey
 from memory_service.stores import SqliteStore
 from memory_service.v1 import memory_pb2 as pb
@@ -239,7 +240,7 @@ class Keyed(RecordedDisk):
         done = [change for change in self.changes if change.done(cut)]
         try:
             good = self._good(image)
-        except BadKeyFile as error:
+        except BadKeys as error:
             return [str(error)] if done else []
         ended = {change.ended for change in self.changes if change.begun <= cut}
         lost = [f"{c.made} is lost" for c in done if c.made and c.made not in good | ended]

@@ -8,23 +8,21 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-import psycopg
-
-from memory_service.errors import MemoryServiceError, Unavailable, Unsupported
-from memory_service.records.base import BackupReport, CannotOpen, Capabilities, Records
+from memory_service.errors import MemoryServiceError, Unsupported
+from memory_service.records.base import BackupReport, Capabilities, Records
 from memory_service.records.postgres.change_log import PostgresChangeLog
 from memory_service.records.postgres.claims import PostgresClaims
-from memory_service.records.postgres.database import close
 from memory_service.records.postgres.item_store import PostgresItemStore
 from memory_service.records.postgres.namespace_store import PostgresNamespaceStore
+from memory_service.records.postgres.opening import prepare_database
 from memory_service.records.postgres.pending_store import PostgresPendingStore
 from memory_service.records.postgres.quarantine_store import PostgresQuarantineStore
+from memory_service.records.postgres.reach import PostgresReach
 from memory_service.records.postgres.row_source import READERS, PostgresRowSource
-from memory_service.records.postgres.schema import prepare
+from memory_service.records.postgres.settings import PostgresSettings
 from memory_service.records.postgres.state_store import PostgresStateStore
 from memory_service.records.postgres.undo_store import PostgresUndoStore
 from memory_service.records.postgres.write_queue import WriteQueue
-from memory_service.runtime.log_causes import cause_of
 
 _GIVE_UP_S = 2.0
 
@@ -39,6 +37,8 @@ class PostgresRecords(
     PostgresNamespaceStore,
     PostgresClaims,
     PostgresRowSource,
+    PostgresSettings,
+    PostgresReach,
     Records,
 ):
     """Records in a PostgreSQL database, which any number of servers share."""
@@ -46,15 +46,7 @@ class PostgresRecords(
     capabilities = Capabilities(durable=True, backup=False, shared=True, files=False)
 
     async def open(self) -> None:
-        try:
-            connection = await self._database.connect()
-            try:
-                await prepare(connection, self._database)
-            finally:
-                await close(connection)
-        except (psycopg.Error, Unavailable, OSError) as error:
-            # Its text may have the address, and nothing of the password.
-            raise CannotOpen(f"cannot open the database: {cause_of(error)}") from error
+        await prepare_database(self._database)
         self._watched = Counter()
         self._looked = {}
         self._begin_claims()
@@ -81,6 +73,7 @@ class PostgresRecords(
             async with asyncio.timeout(_GIVE_UP_S):
                 await self._give_up_all()
         self._threads.shutdown()
+        await self._end_asking()
         await self._database.close()
 
     async def flush(self) -> None:

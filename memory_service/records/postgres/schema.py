@@ -118,7 +118,9 @@ async def prepare(connection: Async, database: Database) -> None:
     await _check(connection)
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_of("format", database.schema),))
-        await connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{database.schema}"'.encode())
+        if not await _exists(connection, f"to_regnamespace('\"{database.schema}\"')"):
+            # Not by IF NOT EXISTS, which asks for the right to create one even where it is there.
+            await connection.execute(f'CREATE SCHEMA "{database.schema}"'.encode())
         found = await _format(connection, database)
         if found > FORMAT:
             raise CannotOpen(
@@ -151,9 +153,13 @@ async def _check(connection: Async) -> None:
         raise CannotOpen(f"synchronous_commit is {commit and commit[0]}; it has to be on, or stronger")
 
 
+async def _exists(connection: Async, named: str) -> bool:
+    cursor = await connection.execute(f"SELECT {named} IS NOT NULL".encode())
+    return await cursor.fetchone() == (True,)
+
+
 async def _format(connection: Async, database: Database) -> int:
-    cursor = await connection.execute("SELECT to_regclass(%s)", (f'"{database.schema}".settings',))
-    if (await cursor.fetchone()) == (None,):
+    if not await _exists(connection, f"to_regclass('\"{database.schema}\".settings')"):
         return 0
     cursor = await connection.execute(database.sql("SELECT value FROM $.settings WHERE name = 'format'"))
     row = await cursor.fetchone()

@@ -1,4 +1,4 @@
-"""API keys, and certificates that are named beside them, from a file that is read again when it changes."""
+"""API keys, and certificates that are named beside them, which are read again when they change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import structlog
 
 from memory_service.credentials.api_keys import ApiKey, KeyRing
 from memory_service.credentials.key_differences import KeyDifference, differences
-from memory_service.credentials.key_file import BadKeyFile, KeyFile
+from memory_service.credentials.key_store import BadKeys, KeyStore
+from memory_service.errors import Unavailable
 from memory_service.server.access.authenticator import NEVER_S, Authenticator, Verified
 
 _log = structlog.get_logger(__name__)
@@ -27,21 +28,22 @@ class ToldOfKeys(Protocol):
 
 
 class Keys(Authenticator):
-    """Verifies tokens, certificates, or both, by one file. While it cannot be read, everybody is refused.
+    """Verifies tokens, certificates, or both. While the keys are damaged, everybody is refused.
 
-    `told` is told of them each time that the file is read.
+    While they are in a database that is away, those that were read last count: nobody can change them there
+    either. `told` is told of them each time that they are read.
     """
 
     def __init__(
-        self, file: KeyFile, *, tokens: bool, certificates: bool, told: ToldOfKeys | None = None
+        self, store: KeyStore, *, tokens: bool, certificates: bool, told: ToldOfKeys | None = None
     ) -> None:
-        """Read the file. Raises BadKeyFile."""
-        self._file = file
+        """Read the keys. Raises BadKeys and Unavailable."""
+        self._store = store
         self._tokens, self._certificates = tokens, certificates
         self._told = told
-        self._stamp = file.stamp()
-        # What was read last, also while the file cannot be read.
-        self._last = file.read()
+        self._stamp = store.stamp()
+        # What was read last, also while nothing can be read.
+        self._last = store.read()
         self._ring: KeyRing | None = self._last
         if told is not None:
             told.keys_found(self._last.keys)
@@ -59,27 +61,34 @@ class Keys(Authenticator):
         return _verified(self._ring.of_certificate(subject))
 
     async def refresh(self) -> bool:
-        """Read the file again if it was changed, or could not be read before."""
-        # In a thread: the file may be on a disk that is slow to answer.
-        stamp = await asyncio.to_thread(self._file.stamp)
+        """Read the keys again if they were changed, or could not be read before."""
+        try:
+            return await self._look()
+        except Unavailable:
+            return False
+
+    async def _look(self) -> bool:
+        # In a thread: a file may be on a disk that is slow to answer.
+        stamp = await asyncio.to_thread(self._store.stamp)
         if stamp == self._stamp and self._ring is not None:
             return False
-        known, self._stamp = self._stamp, stamp
+        known = self._stamp
         try:
             ring, found = await asyncio.to_thread(self._read)
             self._last = self._ring = ring
             # In the turn of the loop from which it counts: so before any call by what is new.
             if self._told is not None:
                 self._told.keys_changed(found)
-            _log.info("api_keys_read", path=str(self._file.path))
-        except BadKeyFile as error:
+            _log.info("api_keys_read", place=self._store.place)
+        except BadKeys as error:
             if self._ring is not None or stamp != known:
                 _log.error("api_keys_unreadable", problem=str(error), effect="every API key is refused")
             self._ring = None
+        self._stamp = stamp
         return True
 
     def _read(self) -> tuple[KeyRing, Sequence[KeyDifference]]:
-        ring = self._file.read()
+        ring = self._store.read()
         return ring, list(differences(self._last.keys, ring.keys))
 
 

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_service.config import BadConfig, Config
-from memory_service.credentials.key_file import BadKeyFile, KeyFile
+from memory_service.credentials.key_file import KeyFile
+from memory_service.credentials.key_store import BadKeys, KeyStore
 from memory_service.data_key import read_key
+from memory_service.errors import Unavailable
 from memory_service.server.access.access import Access
 from memory_service.server.access.authenticator import Authenticator
 from memory_service.server.access.keys import Keys, ToldOfKeys
@@ -31,11 +33,21 @@ def open_access(config: Config, told_of_keys: ToldOfKeys | None = None) -> Acces
 
 
 def _keys(config: Config, told: ToldOfKeys | None) -> Keys:
-    file = KeyFile(config.api_keys_file, read_key(config.encryption_key_file))
+    store = _key_store(config)
     try:
-        return Keys(file, tokens="keys" in config.auth, certificates="mtls" in config.auth, told=told)
-    except BadKeyFile as error:
+        return Keys(store, tokens="keys" in config.auth, certificates="mtls" in config.auth, told=told)
+    except BadKeys as error:
         raise BadConfig(f"api_keys: {error}; `memory-service keys create` makes the first key") from error
+    except Unavailable as error:
+        raise BadConfig(f"api_keys: {store.place} cannot be read") from error
+
+
+def _key_store(config: Config) -> KeyStore:
+    if not config.shares_api_keys:
+        return KeyFile(config.api_keys_file, read_key(config.encryption_key_file))
+    from memory_service.postgres_keys import PostgresKeys
+
+    return PostgresKeys(config.postgres_dsn, config.postgres_schema)
 
 
 def _tokens(config: Config) -> Tokens:

@@ -1,0 +1,86 @@
+"""The first connection: why there is none, in one line for who runs the server, and never with a password."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+
+import psycopg
+import structlog
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.errors import InsufficientPrivilege, ReadOnlySqlTransaction
+
+from memory_service.records.base import CannotOpen
+from memory_service.records.postgres.database import Async, Database, close
+from memory_service.records.postgres.schema import prepare
+
+_NO_DSN = (
+    "postgres_dsn is nothing that libpq takes: give a URL, postgresql://USER@HOST/DATABASE, or host=…;"
+    " characters that are special there have to be escaped, or the password given in PGPASSWORD or ~/.pgpass"
+)
+_log = structlog.get_logger(__name__)
+_SECRETS = ("password", "sslpassword", "oauth_client_secret")
+
+
+async def prepare_database(database: Database) -> None:
+    """Connect, and have the tables there as this release needs them. Raises CannotOpen."""
+    secrets = _secrets_of(database)
+    try:
+        connection = await database.connect()
+    except (psycopg.Error, OSError) as error:
+        raise CannotOpen(f"cannot connect to the database: {_told(error, secrets)}") from None
+    try:
+        _warn_of_open_network(connection)
+        await prepare(connection, database)
+    except InsufficientPrivilege as error:
+        raise CannotOpen(
+            f"the database does not let user {connection.info.user!r} prepare the schema {database.schema}:"
+            f" {_told(error, secrets)}; let them own it: docs/operations.md tells which rights are needed"
+        ) from None
+    except ReadOnlySqlTransaction:
+        raise CannotOpen("the database takes no writes: it is a standby, or set to be read only") from None
+    except (psycopg.Error, OSError) as error:
+        raise CannotOpen(f"cannot prepare the schema {database.schema}: {_told(error, secrets)}") from None
+    finally:
+        await close(connection)
+
+
+def _warn_of_open_network(connection: Async) -> None:
+    # A socket file has no address.
+    address = connection.info.hostaddr
+    if address and not ipaddress.ip_address(address).is_loopback and not connection.pgconn.ssl_in_use:
+        _log.warning(
+            "database_not_encrypted",
+            host=connection.info.host,
+            effect="everybody on the way can read what is stored, and the credentials of the database",
+            remedy="sslmode=verify-full, with sslrootcert, in --postgres-dsn",
+        )
+
+
+def _secrets_of(database: Database) -> list[str]:
+    """Return what may not be told. Raises CannotOpen for a text that does not say how to connect."""
+    try:
+        if _is_torn(database.dsn):
+            raise CannotOpen(_NO_DSN)
+        given = conninfo_to_dict(database.dsn)
+    except psycopg.ProgrammingError:
+        # The library's own words quote the place, which may be in a password with a blank.
+        raise CannotOpen(_NO_DSN) from None
+    found = [str(given[name]) for name in _SECRETS if given.get(name)]
+    return [*found, *filter(None, [os.environ.get("PGPASSWORD")])]
+
+
+def _is_torn(dsn: str) -> bool:
+    """Whether a URL has a password with a character that ends it, so that libpq takes the rest for a host."""
+    scheme, _, rest = dsn.partition("://")
+    place = rest.partition("?")[0]
+    torn = place.count("@") > 1 or ("@" in place and "/" in place.partition("@")[0])
+    return scheme in ("postgresql", "postgres") and torn
+
+
+def _told(error: BaseException, secrets: list[str]) -> str:
+    """Return what an error says, in one line. It names hosts, users and databases, and no caller's data."""
+    text = "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text

@@ -1,0 +1,85 @@
+"""Values that all servers of a database share: a name and some bytes each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from memory_service.records.postgres.database import Database, Sync, translated
+from memory_service.records.postgres.schema import lock_of
+from memory_service.records.postgres.store_core import StoreCore
+
+_READ = "SELECT value FROM $.settings WHERE name = %s"
+
+
+class PostgresSettings(StoreCore):
+    """Settings that the first server makes, and that stay."""
+
+    async def keep_setting(self, name: str, value: bytes) -> bytes:
+        kept = await self._fetch(_READ, (name,))
+        if not kept:
+            await self._fetch(
+                "INSERT INTO $.settings (name, value) VALUES (%s, %b) ON CONFLICT DO NOTHING RETURNING name",
+                (name, value),
+            )
+            # In a statement of its own: only such a one sees what another server has kept just now.
+            kept = await self._fetch(_READ, (name,))
+        return bytes(kept[0][0])
+
+
+class ChangingSettings:
+    """Settings that are replaced now and then. For one thread at a time. All raises Unavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._connection: Sync | None = None
+
+    def read(self, *names: str) -> dict[str, bytes]:
+        """Return those that there are, all of one time."""
+        with self._connected() as connection:
+            return self._found(connection, "value", names)
+
+    def beginnings(self, nbytes: int, *names: str) -> dict[str, bytes]:
+        """Return the first bytes of those that there are."""
+        with self._connected() as connection:
+            return self._found(connection, f"substring(value FROM 1 FOR {nbytes})", names)
+
+    def change(
+        self, names: tuple[str, ...], change: Callable[[dict[str, bytes]], Mapping[str, bytes]]
+    ) -> None:
+        """Write what `change` returns for what there is, whole or not at all; others who do wait meanwhile.
+
+        What `change` raises goes on to the caller, and nothing is written.
+        """
+        lock = lock_of("settings", self._database.schema, *names)
+        keep = self._database.sql(
+            "INSERT INTO $.settings (name, value) VALUES (%s, %b)"
+            " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        )
+        with self._connected() as connection, connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock,))
+            for name, value in change(self._found(connection, "value", names)).items():
+                connection.execute(keep, (name, value))
+
+    def _found(self, connection: Sync, column: str, names: tuple[str, ...]) -> dict[str, bytes]:
+        statement = self._database.sql(f"SELECT name, {column} FROM $.settings WHERE name = ANY(%s)")
+        rows = connection.execute(statement, (list(names),), binary=True)
+        return {name: bytes(value) for name, value in rows}
+
+    @contextmanager
+    def _connected(self) -> Iterator[Sync]:
+        """Give the connection, or a new one where it was lost; one on which anything failed is closed."""
+        with translated():
+            if self._connection is None:
+                self._connection = self._database.connect_sync()
+            try:
+                yield self._connection
+            except BaseException:
+                self.close()
+                raise
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
