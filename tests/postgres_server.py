@@ -66,13 +66,25 @@ def as_user() -> dict[str, Any]:
     return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
 
+def prepared_folder() -> tuple[Path, Path]:
+    """Return a new folder for a server's data, and that of the programs: `as_user` may use both."""
+    folder, bin_dir = Path(tempfile.mkdtemp(prefix="memory-pg-")), programs()
+    assert bin_dir is not None
+    if os.geteuid() == 0:
+        shutil.chown(folder, as_user()["user"])
+        if not all(path.stat().st_mode & 0o001 for path in bin_dir.parents):
+            # Nobody but root may look into a folder above.
+            bin_dir = shutil.copytree(bin_dir.parent, folder / "pginstall", symlinks=True) / "bin"
+    return folder, bin_dir
+
+
 class OwnServer:
     """A server of a test's own, which may be stopped and started. Use it as a context manager."""
 
     def __init__(self, *options: str) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="memory-pg-"))
+        self._folder, self._bin_dir = prepared_folder()
         self._options = options
-        self._bin_dir = _prepare(self._folder)
+        _create(self._folder, self._bin_dir)
         self.dsn = f"host={self._folder / 's'} user=postgres dbname=postgres"
 
     def start(self) -> None:
@@ -94,32 +106,23 @@ class OwnServer:
 
 
 def _start() -> str:
-    folder = Path(tempfile.mkdtemp(prefix="memory-pg-"))
-    process = _run(_prepare(folder), folder)
-    atexit.register(_end, process, folder)
-    address = f"host={folder / 's'} user=postgres dbname=postgres"
-    _wait(folder / "s", address)
-    return address
+    server = OwnServer()
+    server.start()
+    atexit.register(server.__exit__)
+    return server.dsn
 
 
-def _prepare(folder: Path) -> Path:
-    """Makes an empty cluster in a folder; returns the folder of programs that may be run."""
-    bin_dir = programs()
-    assert bin_dir is not None
-    if os.geteuid() == 0 and not all(path.stat().st_mode & 0o001 for path in bin_dir.parents):
-        # Nobody but root may look into a folder above.
-        bin_dir = shutil.copytree(bin_dir.parent, folder / "pginstall", symlinks=True) / "bin"
+def _create(folder: Path, bin_dir: Path) -> None:
+    """Makes an empty cluster."""
     data, sockets = folder / "data", folder / "s"
     sockets.mkdir()
     if os.geteuid() == 0:
-        for path in (folder, sockets):
-            shutil.chown(path, as_user()["user"])
+        shutil.chown(sockets, as_user()["user"])
     subprocess.run(
         [str(bin_dir / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8",
          "--locale=C"],
         check=True, stdout=subprocess.DEVNULL, cwd="/", **as_user(),
     )  # fmt: skip
-    return bin_dir
 
 
 def _run(bin_dir: Path, folder: Path, *options: str) -> subprocess.Popen[bytes]:

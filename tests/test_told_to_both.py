@@ -1,4 +1,4 @@
-"""What is told to two servers at once is done once; nobody is refused for what another did meanwhile."""
+"""What is told to two servers at once is done once, and nobody is refused for what the other server did."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Api, Api
 
 
 def tell_both(servers: Sequence[Api], tell: Callable[[Api, int], Any]) -> list[tuple[Any, Any]]:
-    """What the servers answer when both are told something at one time, TIMES times."""
+    """What each server answers when both are told something at the same time, TIMES times."""
     with ThreadPoolExecutor(2 * AT_ONCE) as pool:
         told = [[pool.submit(tell, api, number) for api in servers] for number in range(TIMES)]
         return [(first.result(120), second.result(120)) for first, second in told]

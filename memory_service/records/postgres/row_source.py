@@ -85,12 +85,8 @@ class PostgresRowSource(StoreCore, FollowedSource):
     async def _read_rows(self, namespace: str, work: Callable[[PostgresRows], T]) -> T | None:
         def look() -> T | None:
             with self._database.reading_sync() as connection:
-                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                try:
-                    rows = find_rows(connection, self._database, namespace)
-                    return None if rows is None else work(rows)
-                finally:
-                    connection.rollback()
+                rows = find_rows(connection, self._database, namespace)
+                return None if rows is None else work(rows)
 
         return await aside(asyncio.get_running_loop().run_in_executor(self._threads, look))
 
