@@ -30,6 +30,7 @@ from benchmarks.rows import (
     overload,
     recall,
     retrieve,
+    scale,
     startup,
 )
 from benchmarks.settings import FULL, QUICK
@@ -48,8 +49,9 @@ ROWS: dict[str, Callable[[Bench], Awaitable[list[Measurement]]]] = {
     "fairness": fairness.run,
     "locomo": locomo.run,
     "million": million.run,
+    "scale": scale.run,
 }
-_ONLY_WHEN_NAMED = ("million",)
+_ONLY_WHEN_NAMED = ("million", "scale")
 
 _FSYNCS = 20
 

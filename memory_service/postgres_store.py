@@ -7,15 +7,16 @@ view lacks from the journal. A view that cannot be brought up to date so is drop
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from memory_service.data_model import IndexInfo
+from memory_service.data_model import IndexInfo, Item, NamespaceInfo
 from memory_service.indexes.settings import IndexSettings
 from memory_service.reading import Reading
 from memory_service.records.base import HISTORY_US
 from memory_service.records.effects import Effect
+from memory_service.records.item_cache import ItemCache
 from memory_service.records.postgres.checks import Checked, Checks
 from memory_service.records.postgres.journal import Mark, read_missed
 from memory_service.records.postgres.page import EMPTIED, MOVED, Page
@@ -59,8 +60,10 @@ class PostgresStore(PostgresRecords, Store):
             namespace_bytes_max=namespace_bytes_max,
             queued_writes_max=queued_writes_max,
         )
-        self._checks = Checks(dsn, schema, prepared=prepared)
+        self._checks = Checks(self._database)
         self._settings = settings or IndexSettings()
+        self._items = ItemCache(self._settings.items_bytes_max)
+        self._readings = 0
         self._cache_dir = cache_dir
         self._waiting_searches_max = waiting_searches_max
         # Of each view that is held, or read, how new it is, with what was published since.
@@ -77,8 +80,8 @@ class PostgresStore(PostgresRecords, Store):
     async def close(self) -> None:
         self.refuse()
         await self.views.close()
-        await super().close()
         await self._checks.close()
+        await super().close()
 
     async def flush(self) -> None:
         await self.views.settle()
@@ -91,8 +94,9 @@ class PostgresStore(PostgresRecords, Store):
             self._drop(namespace)
         elif not await self._is_current(namespace, checked):
             async with self._catching_up.setdefault(namespace, asyncio.Lock()):
-                if not await self._is_current(namespace, checked):
-                    await self._catch_up(namespace)
+                while not await self._is_current(namespace, checked):
+                    if await self._catch_up(namespace):
+                        break
         return self.views.read(namespace, checked.info)
 
     async def index_info(self, namespace: str) -> IndexInfo:
@@ -121,22 +125,51 @@ class PostgresStore(PostgresRecords, Store):
         cache = self.views.cache
         return cache.peek(namespace) is not None or cache.is_loading(namespace)
 
-    async def _catch_up(self, namespace: str) -> None:
+    async def _catch_up(self, namespace: str) -> bool:
+        """Read what a view lacks, or drop it; False: neither, for it became newer meanwhile."""
         mark = self._marks.get(namespace)
         missed = mark and await read_missed(self._database, namespace, mark, self._checks.number)
-        if mark is None or self._marks.get(namespace) is not mark:
-            # What was committed here, or read anew, meanwhile.
-            missed = None
+        if self._marks.get(namespace) is not mark:
+            return False
         if not missed:
             self._drop(namespace)
-            return
+            return True
         for effect in missed.effects:
-            self._follower.publish(namespace, effect)
-        self._marks[namespace] = missed.mark
+            self._put(namespace, missed.mark, effect)
+        return True
+
+    def _put(self, namespace: str, mark: Mark, effect: Effect) -> None:
+        """Put into a view what makes it as new as `mark`, and into the items that are kept."""
+        for position in (*effect.removed, *(fill[0] for fill in effect.filled)):
+            self._items.discard(mark.key_of(position))
+        for entry in (*effect.added, *(entry for entry, _ in effect.replaced)):
+            self._items.put_written(mark.key_of(entry.position), entry.item)
+        self._follower.publish(namespace, effect)
+        self._marks[namespace] = mark
 
     def _drop(self, namespace: str) -> None:
         self._marks.pop(namespace, None)
         self.views.cache.drop(namespace)
+
+    async def load_items(
+        self, info: NamespaceInfo, positions: Sequence[int], *, with_embedding: bool
+    ) -> list[Item | None]:
+        mark = self._marks.get(info.name)
+        has_view = mark is not None and mark.uid == info.uid and self.views.cache.peek(info.name) is not None
+        if mark is None or not has_view or with_embedding:
+            return await super().load_items(info, positions, with_embedding=with_embedding)
+        keys = list(map(mark.key_of, positions))
+        items = self._items.get_all(keys)
+        missing = [at for at, item in enumerate(items) if item is None]
+        wanted = [positions[at] for at in missing]
+        for at, item in zip(
+            missing, await super().load_items(info, wanted, with_embedding=False), strict=True
+        ):
+            items[at] = item
+            # What was published meanwhile may be newer.
+            if item is not None and self._marks.get(info.name) is mark:
+                self._items.put(keys[at], item)
+        return items
 
     async def read_rows(self, namespace: str, work: Callable[[Rows], T]) -> T | None:
         if self.views.cache.peek(namespace) is not None:
@@ -146,6 +179,8 @@ class PostgresStore(PostgresRecords, Store):
         found: asyncio.Future[Mark | None] = loop.create_future()
         self._marks.pop(namespace, None)
         self._reading[namespace] = found
+        self._readings += 1
+        reading = self._readings
 
         def note(mark: Mark) -> None:
             if not found.done():
@@ -154,7 +189,7 @@ class PostgresStore(PostgresRecords, Store):
 
         def look(rows: PostgresRows) -> T:
             info = rows.info
-            loop.call_soon_threadsafe(note, Mark(info.uid, rows.seq, rows.stamp, info.revision, 0))
+            loop.call_soon_threadsafe(note, Mark(info.uid, rows.seq, rows.stamp, info.revision, 0, reading))
             return work(rows)
 
         try:
@@ -172,9 +207,9 @@ class PostgresStore(PostgresRecords, Store):
         read = await self._read_rows(namespace, look)
         # Who asked for the columns waits until the view is as new as they are.
         async with self._catching_up.setdefault(namespace, asyncio.Lock()):
-            mark = self._marks.get(namespace)
-            if not seen or mark is None or mark.seq < seen[0].seq:
-                await self._catch_up(namespace)
+            while not (seen and (mark := self._marks.get(namespace)) and mark.seq >= seen[0].seq):
+                if await self._catch_up(namespace):
+                    break
         return read
 
     def _end_reading(self, namespace: str, found: asyncio.Future[Mark | None], mark: Mark | None) -> None:
@@ -196,8 +231,8 @@ class PostgresStore(PostgresRecords, Store):
         effect = _effect_of(page, mark)
         if effect is None:
             return
-        self._follower.publish(name, effect)
-        self._marks[name] = Mark(book.uid, book.seq, book.stamp, book.revision, self._checks.number)
+        number = self._checks.number
+        self._put(name, Mark(book.uid, book.seq, book.stamp, book.revision, number, mark.reading), effect)
 
 
 def _effect_of(page: Page, mark: Mark) -> Effect | None:

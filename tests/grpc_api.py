@@ -359,8 +359,8 @@ def is_serving(api: Api) -> bool:
     return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
 
 
-def eventually(check: Callable[[], bool], what: str) -> None:
+def eventually(check: Callable[[], bool], what: str, timeout_s: float = 30) -> None:
     """Asks until it is so; for what the server does on its own, as when something expires."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + timeout_s
     while not check():
         assert time.monotonic() < deadline, f"never happened: {what}"

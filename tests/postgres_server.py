@@ -66,37 +66,94 @@ def as_user() -> dict[str, Any]:
     return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
 
-def _start() -> str:
-    folder = Path(tempfile.mkdtemp(prefix="memory-pg-"))
-    bin_dir = programs()
+def prefix_as_user() -> list[str]:
+    """Return the same as what is before a command, for a process that uses gRPC.
+
+    With other arguments `subprocess` forks itself, and gRPC's handlers of forks may end the child.
+    """
+    user = as_user()
+    if not user:
+        return []
+    return ["setpriv", f"--reuid={user['user']}", f"--regid={user['group']}", "--clear-groups", "--"]
+
+
+def give(*folders: Path) -> None:
+    """Let the user of `as_user` have folders."""
+    for folder in folders:
+        if user := as_user():
+            shutil.chown(folder, user["user"])
+
+
+def prepared_folder() -> tuple[Path, Path]:
+    """Return a new folder for a server's data, and that of the programs: `as_user` may use both."""
+    folder, bin_dir = Path(tempfile.mkdtemp(prefix="memory-pg-")), programs()
     assert bin_dir is not None
+    give(folder)
     if os.geteuid() == 0 and not all(path.stat().st_mode & 0o001 for path in bin_dir.parents):
         # Nobody but root may look into a folder above.
         bin_dir = shutil.copytree(bin_dir.parent, folder / "pginstall", symlinks=True) / "bin"
+    return folder, bin_dir
+
+
+class OwnServer:
+    """A server of a test's own, which may be stopped and started. Use it as a context manager."""
+
+    def __init__(self, *options: str) -> None:
+        self._folder, self._bin_dir = prepared_folder()
+        self._options = options
+        _create(self._folder, self._bin_dir)
+        self.dsn = f"host={self._folder / 's'} user=postgres dbname=postgres"
+
+    def start(self) -> None:
+        """Starts it; returns when it takes connections."""
+        self._process = _run(self._bin_dir, self._folder, *self._options)
+        _wait(self._folder / "s", self.dsn)
+
+    def stop(self) -> None:
+        """Stops it, whoever is connected."""
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait(60)
+
+    def __enter__(self) -> OwnServer:
+        self.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _end(self._process, self._folder)
+
+
+def _start() -> str:
+    server = OwnServer()
+    server.start()
+    atexit.register(server.__exit__)
+    return server.dsn
+
+
+def _create(folder: Path, bin_dir: Path) -> None:
+    """Makes an empty cluster."""
     data, sockets = folder / "data", folder / "s"
     sockets.mkdir()
-    if os.geteuid() == 0:
-        for path in (folder, sockets):
-            shutil.chown(path, as_user()["user"])
+    give(sockets)
     subprocess.run(
-        [str(bin_dir / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8",
-         "--locale=C"],
-        check=True, stdout=subprocess.DEVNULL, cwd="/", **as_user(),
+        [*prefix_as_user(), str(bin_dir / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-N",
+         "-E", "UTF8", "--locale=C"],
+        check=True, stdout=subprocess.DEVNULL, cwd="/",
     )  # fmt: skip
+
+
+def _run(bin_dir: Path, folder: Path, *options: str) -> subprocess.Popen[bytes]:
     command = [
+        *prefix_as_user(),
         str(bin_dir / "postgres"),
         "-D",
-        str(data),
+        str(folder / "data"),
         "-k",
-        str(sockets),
+        str(folder / "s"),
         *_OPTIONS.replace("'", "").split(),
+        *options,
     ]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/", **as_user())
-    atexit.register(_end, process, folder)
-    address = f"host={sockets} user=postgres dbname=postgres"
-    _wait(sockets, address)
-    return address
+    with (folder / "log").open("ab") as log:
+        return subprocess.Popen(command, stdout=log, stderr=log, cwd="/")
 
 
 def _wait(sockets: Path, address: str) -> None:
@@ -119,6 +176,7 @@ def _wait(sockets: Path, address: str) -> None:
 
 def _end(process: subprocess.Popen[bytes], folder: Path) -> None:
     # It ends at once, whoever is connected.
-    process.send_signal(signal.SIGINT)
-    process.wait(30)
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
     shutil.rmtree(folder, ignore_errors=True)

@@ -33,3 +33,32 @@ async def test_a_fault_that_nobody_foresaw_does_not_end_the_sweep() -> None:
         async with asyncio.timeout(60):
             await store.removed_again.wait()
     assert store.removals >= 2
+
+
+class SharedStore(InMemoryStore):
+    """A store whose clock is not that of this process, and that others sweep at first."""
+
+    clock_us = 1_000_000
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.turns = iter((None, None, self.clock_us))
+        self.removed_at: list[int] = []
+        self.removed = asyncio.Event()
+
+    async def claim(self, task: str, seconds: float) -> int | None:
+        return next(self.turns, None)
+
+    async def remove_expired(self, now_us: int, forget_requests_before_us: int, limit: int) -> int:
+        self.removed_at.append(now_us)
+        self.removed.set()
+        return await super().remove_expired(now_us, forget_requests_before_us, limit)
+
+
+async def test_who_has_the_sweep_removes_by_the_clock_that_all_share() -> None:
+    store = SharedStore()
+    services = Services(Config(store="memory", sweep_s=0.001), store, None, None, None, PageTokens(bytes(32)))
+    async with services.administration.sweeping():
+        async with asyncio.timeout(60):
+            await store.removed.wait()
+    assert store.removed_at == [store.clock_us]

@@ -18,13 +18,13 @@ from memory_service import __version__
 from memory_service.cli import output
 from memory_service.cli.compiled_modules import use_compiled_modules
 from memory_service.cli.options import option, postgres_options
+from memory_service.cli.workers import WorkerFailed, run_workers, workers_problem
 
 if TYPE_CHECKING:
     from memory_service.config import Config
 
 _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "items_bytes_max")
 _LIMITS = ("calls_per_s_max", "namespace_items_max", "namespace_bytes_max")
-_EVERY_HOST = ("0.0.0.0", "[::]")
 # Of malloc.h.
 _M_MMAP_THRESHOLD = -3
 
@@ -245,6 +245,12 @@ _M_MMAP_THRESHOLD = -3
     default=30,
     help="Days for which a write that a policy put into quarantine waits for a review.",
 )
+@option(
+    "--workers",
+    default=1,
+    help="Processes that serve, each at a port of its own from that of --address on; several need the store"
+    " postgres.",
+)
 @option("--drain", "drain_s", default=10.0, help="Seconds that calls under way have to finish at the end.")
 @option(
     "--sweep",
@@ -303,7 +309,7 @@ _M_MMAP_THRESHOLD = -3
 )
 @option("--views-bytes-max", default=1 << 30, help="Memory for indexes; the least recently used are dropped.")
 @option("--items-bytes-max", default=128 << 20, help="Memory for items kept ready to send.")
-def serve(**settings: Any) -> None:
+def serve(workers: int, **settings: Any) -> None:
     """Run a server until it is told to stop (Ctrl-C or SIGTERM)."""
     _quiet_libraries()
     use_compiled_modules()
@@ -331,6 +337,11 @@ def serve(**settings: Any) -> None:
     limits = Limits(**{name: settings.pop(name) for name in _LIMITS})
     try:
         config = Config(**settings, index=index, limits=limits).verify()
+        if problem := workers_problem(config, workers):
+            raise BadConfig(problem)
+        if workers > 1:
+            run_workers(config, workers, lambda addresses: _announce(config, addresses, ""))
+            return
         configure_logging(config.log_level)
         FAILPOINTS.arm(os.environ.get(VARIABLE, ""))
         # A search is short and others wait for the cores: one thread each.
@@ -341,7 +352,7 @@ def serve(**settings: Any) -> None:
             # a busy server would hear of few of the calls that are there, and not refuse them in time.
             sys.setswitchinterval(0.0005)
             uvloop.run(run(config, partial(_announce, config)), loop_factory=EventLoop)
-    except (BadConfig, BadFailpoints, CannotOpen, OSError) as error:
+    except (BadConfig, BadFailpoints, CannotOpen, WorkerFailed, OSError) as error:
         raise click.ClickException(str(error)) from error
 
 
@@ -395,11 +406,9 @@ def first_calls(config: Config, address: str) -> tuple[str, str]:
 
     What only the caller has is in capitals: an API key, and files of certificates.
     """
-    host, _, port = address.rpartition(":")
-    if host in _EVERY_HOST:
-        # Clients need an address that there is; a server that listens on all of them is there, too.
-        address = f"127.0.0.1:{port}"
-    ours = "" if address == "127.0.0.1:50051" else f" --address {address}"
+    # Clients need addresses that there are; a server that listens on all of them is there, too.
+    reached = [re.sub(r"^(0\.0\.0\.0|\[::\]):", "127.0.0.1:", each) for each in address.split(",")]
+    ours = "" if reached == ["127.0.0.1:50051"] else f" --address {','.join(reached)}"
     theirs = ""
     if config.tls_certificate is None:
         theirs += " -plaintext"
@@ -415,5 +424,5 @@ def first_calls(config: Config, address: str) -> tuple[str, str]:
     return (
         f'.venv/bin/memory-service add{ours} "Ada likes green tea"',
         f'grpcurl{theirs} -d \'{{"namespace":"default","options":{{"query_text":"what does Ada drink?"}}}}\''
-        f" {address} memory_service.v1.MemoryService/Retrieve",
+        f" {reached[0]} memory_service.v1.MemoryService/Retrieve",
     )

@@ -17,11 +17,14 @@ from memory_service.domain.page_tokens import PageTokens
 from memory_service.errors import FailedPrecondition, MemoryServiceError, NotFound, Overloaded
 from memory_service.records.base import BackupReport
 from memory_service.runtime.caller import present_caller
-from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import aside
 from memory_service.store import Store
 
 _SWEPT_AT_ONCE = 1000
+_SWEEP = "sweep"
+# A server that has missed so many sweeps is taken to be gone. Twice as many: what has expired stays longer
+# after one was killed; half as many: one busy for some seconds loses its turn to another, for nothing.
+_SWEEPS_MISSED = 4
 _ANY_TEXT = "text"
 _log = structlog.get_logger(__name__)
 
@@ -177,15 +180,24 @@ class Administration:
                 await task
 
     async def _sweep(self) -> None:
-        remembered_us = self._checks.limits.request_memory_hours * 3600 * 1_000_000
         while True:
             await asyncio.sleep(self._sweep_s)
             try:
-                now = now_us()
-                while await self._store.remove_expired(now, now - remembered_us, _SWEPT_AT_ONCE):
+                while await self._sweep_once():
                     pass
             except MemoryServiceError as error:
                 _log.warning("sweep_failed", reason=error.reason)
             except Exception as error:
                 # What nobody foresaw must not let everything that expires stay until the next start.
                 _log.error("sweep_failed", exc_info=error)
+
+    async def _sweep_once(self) -> int:
+        """Remove some of what has expired, if that is not another server's work; return how much it was.
+
+        By the clock that all servers share: one whose own is ahead would remove what others still show.
+        """
+        now = await self._store.claim(_SWEEP, _SWEEPS_MISSED * self._sweep_s)
+        if now is None:
+            return 0
+        remembered_us = self._checks.limits.request_memory_hours * 3600 * 1_000_000
+        return await self._store.remove_expired(now, now - remembered_us, _SWEPT_AT_ONCE)

@@ -3,6 +3,10 @@
 What waits is written in the store, so nothing is lost with the process. One task works on it, as long as
 there is something: a batch of texts at a time, from all namespaces that wait, each its share. It is told
 of new ones by `TextEmbedding.waiting`, and asks the store for those of before once, at its start.
+
+Of servers that share their records one at a time works for each model. The others leave what they were told
+of to it, and look now and then whether anything waits that nobody works on: one that was killed leaves its
+list to them, and one whose embedder fails lets them try theirs.
 """
 
 from __future__ import annotations
@@ -27,6 +31,14 @@ from memory_service.store import Store
 _BATCH_ITEMS_MAX = 128
 _NAMES_AT_ONCE = 1000
 _PAUSE_MAX_S = 60.0
+# A batch takes a few seconds. Twice as long: what a killed server leaves waits for so much longer; half as
+# long: a slow batch is embedded twice.
+_CLAIM_S = 30.0
+# Twice as long: what this server was told of may wait so much longer once the others have done theirs.
+_CLAIM_AGAIN_S = 5.0
+# One query of all servers that have nothing to do, by an index. Twice as long: what a killed server leaves
+# waits for so much longer; half as long: it is asked twice as often.
+_ASK_AGAIN_S = 30.0
 # What every provider takes: where it refuses even this, it is not the text that is wrong.
 _HARMLESS_TEXT = "text"
 _log = structlog.get_logger(__name__)
@@ -58,6 +70,7 @@ class Backfill:
         self._done: dict[str, int] = {}
         # The last name that the store was asked for; None: it has told all.
         self._last_name: str | None = ""
+        self._task = f"backfill {embedding.model}"
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -77,19 +90,41 @@ class Backfill:
         failures = 0
         while True:
             try:
-                await self._find_waiting()
-                await self._embedding.waiting.some()
+                await self._some_waiting()
+                if await self._store.claim(self._task, _CLAIM_S) is None:
+                    await asyncio.sleep(_CLAIM_AGAIN_S)
+                    continue
                 await self._fill_batch(embedder)
                 failures = 0
+                if not len(self._embedding.waiting):
+                    await self._store.give_up(self._task)
                 # Others first, also where nothing of it had to wait.
                 await asyncio.sleep(0)
             except Exception as error:
                 failures += 1
+                await self._let_others_try()
                 if isinstance(error, MemoryServiceError):
                     _log.warning("backfill_failed", reason=error.reason, failures=failures)
                 else:
                     _log.error("backfill_failed", failures=failures, exc_info=error)
                 await self._pause(failures)
+
+    async def _some_waiting(self) -> None:
+        """Return when something waits: the server was told of it, or the store tells when it is asked."""
+        await self._find_waiting()
+        again_s = random.uniform(1, 1.2) * _ASK_AGAIN_S if self._store.capabilities.shared else None
+        while not len(self._embedding.waiting):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(again_s):
+                    await self._embedding.waiting.some()
+                return
+            self._last_name = ""
+            await self._find_waiting()
+
+    async def _let_others_try(self) -> None:
+        """Give the work up: the embedder of another server may be well."""
+        with contextlib.suppress(MemoryServiceError):
+            await self._store.give_up(self._task)
 
     async def _pause(self, failures: int) -> None:
         """Wait before the next try; the time after the first pause ends when the embedder answers others."""
@@ -103,7 +138,7 @@ class Backfill:
                 await self._embedding.answered.wait()
 
     async def _find_waiting(self) -> None:
-        """Ask the store for namespaces, until it has told all of its start."""
+        """Ask the store for namespaces, until it has told all of the time at which this began."""
         while self._last_name is not None and not len(self._embedding.waiting):
             names = await self._store.namespaces_with_pending(self._last_name, _NAMES_AT_ONCE)
             for name in names:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
+from weakref import WeakValueDictionary
 
 from memory_service.data_model import (
     CLIENT_MODEL,
@@ -23,6 +26,7 @@ from memory_service.data_model import (
 )
 from memory_service.domain.answers import live_versions
 from memory_service.domain.checks import Checks
+from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.item_writing import (
     Added,
@@ -48,7 +52,8 @@ from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import each
 from memory_service.store import Store
 
-_UPDATE_TRIES = 10
+# Of those who change one item at once each try makes all others void: after some they take turns.
+_CONCURRENT_UPDATES = 3
 
 
 class Items:
@@ -70,6 +75,7 @@ class Items:
         self._retrieval = retrieval
         self._checks = checks
         self._tokens = tokens
+        self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     # --- adding -------------------------------------------------------------------------------
 
@@ -350,14 +356,21 @@ class Items:
         if not fields:
             raise InvalidArgument("update_mask", "names nothing to change")
         self._check_changes(draft, fields)
-        for _ in range(_UPDATE_TRIES):
-            try:
-                return await self._update_once(namespace, draft, fields, expected_revision, request)
-            except Conflict as conflict:
-                if expected_revision is not None:
-                    raise
-                last = conflict
+        for attempt in range(TRIES):
+            alone = attempt >= _CONCURRENT_UPDATES
+            async with self._turn(namespace, draft.id) if alone else nullcontext():
+                try:
+                    return await self._update_once(namespace, draft, fields, expected_revision, request)
+                except Conflict as conflict:
+                    if expected_revision is not None:
+                        raise
+                    last = conflict
+            await pause_after(attempt)
         raise last
+
+    def _turn(self, namespace: str, item_id: str) -> asyncio.Lock:
+        """Return what is held while it is one's turn to change an item."""
+        return self._turns.setdefault((namespace, item_id), asyncio.Lock())
 
     def _check_changes(self, draft: ItemDraft, fields: frozenset[str]) -> None:
         """Check the fields that are taken, as if the item were added with them alone."""

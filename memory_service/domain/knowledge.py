@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 from memory_service.data_model import Item, ItemKind, OnDuplicate, Receipt, RequestKey, Since
 from memory_service.domain.answers import live_versions
 from memory_service.domain.checks import Checks
+from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.documents import (
     DOCUMENT_TAG,
     Document,
@@ -33,7 +34,7 @@ from memory_service.errors import AlreadyExists, Conflict, InvalidArgument, NotF
 from memory_service.runtime.clock import now_us
 from memory_service.store import Store
 
-_TRIES = 10
+_READS = 10
 _LOADED_AT_ONCE = 500
 _FRAGMENTS = frozenset({ItemKind.FRAGMENT})
 _FRAGMENT_BYTES = 200
@@ -182,7 +183,7 @@ class Knowledge:
         expected_version: int | None,
         request: RequestKey | None,
     ) -> WrittenDocument:
-        for _ in range(_TRIES):
+        for attempt in range(TRIES):
             found = await self._store.get_items(namespace, [draft.id]) if draft.id else {}
             current = document_of(found.get(draft.id), now_us())
             version = current.kept.version if current else 0
@@ -195,6 +196,7 @@ class Knowledge:
             except Conflict as conflict:
                 # It was imported, reset or expired in between.
                 last = conflict
+            await pause_after(attempt)
         raise last
 
     async def _write(
@@ -258,7 +260,7 @@ class Knowledge:
         if expected_version is not None:
             self._checks.count("expected_version", expected_version)
         async with self._turn(namespace, document_id):
-            for _ in range(_TRIES):
+            for attempt in range(TRIES):
                 receipt = await self._store.find_receipt(namespace, request) if request else None
                 if receipt is None:
                     info = await self._store.namespace(namespace)
@@ -273,6 +275,7 @@ class Knowledge:
                         )
                     except Conflict as conflict:
                         last = conflict
+                        await pause_after(attempt)
                         continue
                     receipt = removed.receipt
                 return receipt.removed_count - 1, receipt.revision
@@ -318,7 +321,7 @@ class Knowledge:
         self._check(namespace)
         self._checks.item_id(document_id)
         size = self._checks.page_size(page_size)
-        for _ in range(_TRIES):
+        for _ in range(_READS):
             document = await self.document(namespace, document_id)
             scope = ("fragments", namespace, document_id, document.kept.fragments)
             first = int(self._tokens.read(scope, page_token)[0]) if page_token else 0

@@ -12,6 +12,7 @@ from memory_service.deciders.base import Begin
 from memory_service.decisions import DecidedBy
 from memory_service.domain.answers import live_versions
 from memory_service.domain.checks import Checks
+from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.documents import Document, DocumentDraft, Fragment, document_of
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.item_writing import degraded_then
@@ -26,7 +27,6 @@ from memory_service.store import Store
 COMMANDS = ("save_memory", "save this", "remember this")
 RECENT_MESSAGES = 5
 _RECENT_MESSAGES_MAX = 100
-_TRIES = 10
 _SAVE_FAILED = "Sorry, I encountered an error while trying to save that information."
 
 
@@ -145,7 +145,7 @@ class SaveCommand:
         info = await self._store.namespace(namespace)
         if not command:
             return Handled(SaveOutcome.NOT_A_COMMAND, info.revision if info else 0)
-        for _ in range(_TRIES):
+        for attempt in range(TRIES):
             decided = await self._decide(namespace, spoken, command)
             if decided.outcome is not SaveOutcome.SAVED:
                 return await self._without_writing(namespace, spoken, decided, request)
@@ -154,6 +154,7 @@ class SaveCommand:
             except AlreadyExists as error:
                 # Somebody else saved the message meanwhile.
                 last = error
+            await pause_after(attempt)
         raise last
 
     async def _recognised(self, namespace: str, spoken: Spoken, text: str) -> str:

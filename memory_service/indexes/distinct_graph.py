@@ -18,6 +18,7 @@ from memory_service.indexes.hnsw import FloatMatrix, HnswGraph
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+_NONE = np.empty(0, np.int64)
 
 
 @dataclass
@@ -30,15 +31,19 @@ class Linked:
     starts: IntArray
     single: bool
     """Whether each group has one slot, so that slots of groups can be looked up at once."""
+    lone: IntArray
+    """Groups that the graph does not lead to: each search compares them with its query."""
 
     @classmethod
-    def of(cls, slot_group: NDArray[np.int32], group_hash: NDArray[np.uint64]) -> Linked:
+    def of(
+        cls, slot_group: NDArray[np.int32], group_hash: NDArray[np.uint64], lone: IntArray = _NONE
+    ) -> Linked:
         """List the slots by their groups; slots of group -1 are in none."""
         order = np.argsort(slot_group, kind="stable")
         first = int(np.searchsorted(slot_group[order], 0))
         starts = np.searchsorted(slot_group[order[first:]], np.arange(len(group_hash) + 1))
         single = bool((np.diff(starts) == 1).all())
-        return cls(slot_group, group_hash, order[first:], starts, single)
+        return cls(slot_group, group_hash, order[first:], starts, single, lone)
 
     def expand(
         self, groups: IntArray, scores: NDArray[np.float32]
@@ -83,6 +88,11 @@ class DistinctGraph:
         return self._linked.group_hash
 
     @property
+    def lone(self) -> IntArray:
+        """Groups that the graph does not lead to."""
+        return self._linked.lone
+
+    @property
     def nbytes(self) -> int:
         """Memory taken, estimated."""
         linked = self._linked
@@ -111,7 +121,18 @@ class DistinctGraph:
         slot_group = np.full(slot_count, -1, np.int32)
         slot_group[: len(linked.slot_group)] = linked.slot_group
         slot_group[slots] = groups
-        return Linked.of(slot_group, np.concatenate([linked.group_hash, new_hashes]))
+        return Linked.of(slot_group, np.concatenate([linked.group_hash, new_hashes]), linked.lone)
+
+    def find_lone(self, linked: Linked) -> None:
+        """Note in the result of `link` which of its groups the graph does not lead to.
+
+        The others stay as they are: what leads to them is hardly ever given up.
+        """
+        new = np.arange(len(self._linked.group_hash), len(linked.group_hash))
+        asked = np.concatenate([self._linked.lone, new])
+        dead = self.marked(asked)
+        # A search does not find what is dead, and it may come back.
+        linked.lone = np.concatenate([asked[dead], self.graph.unreached(asked[~dead])])
 
     def marked(self, groups: IntArray) -> BoolArray:
         """Return which of these groups are marked as deleted; new ones are not."""
@@ -169,10 +190,25 @@ class DistinctGraph:
         if found is None:
             return None
         groups, scores = found
+        if len(self._linked.lone):
+            groups, scores = self._with_lone(queries, groups, scores)
         grown = len(self._linked.group_hash) < len(self.graph)
         if live is None and not grown:
             return self._linked.expand(groups, scores)
         return [self._live_slots(g, s, live, grown) for g, s in zip(groups, scores, strict=True)]
+
+    def _with_lone(
+        self, queries: FloatMatrix, groups: IntArray, scores: NDArray[np.float32]
+    ) -> tuple[IntArray, NDArray[np.float32]]:
+        """Return as many groups as were found, shape (n, k), with those of the lone ones that are better."""
+        k = groups.shape[1]
+        lone = self._linked.lone[~self._marked[self._linked.lone]]
+        # One that the graph has found by chance is not to be there twice.
+        scores = np.where(np.isin(groups, lone), -np.inf, scores)
+        groups = np.concatenate([groups, np.broadcast_to(lone, (len(queries), len(lone)))], axis=1)
+        scores = np.concatenate([scores, queries @ self.graph.vectors(lone).T], axis=1)
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        return np.take_along_axis(groups, best, 1), np.take_along_axis(scores, best, 1)
 
     def _live_slots(
         self, groups: IntArray, scores: NDArray[np.float32], live: BoolArray | None, grown: bool

@@ -8,6 +8,7 @@ What hnswlib does, and what is done about it here:
 - NaN is accepted and comes back as a distance: vectors are checked before they come here.
 - Marking a label deleted twice, or adding a deleted one again, goes wrong: labels are never added
   twice, and what comes back is unmarked.
+- A vector far from all others may be linked so that no search comes to it: `unreached` tells which.
 - Reading vectors makes a Python float of each number, and raises for deleted ones: they are kept a
   second time, in an array. Of a saved graph they are taken from its file, whose layout `_file_vectors`
   knows, and a few of them are compared with what hnswlib reads.
@@ -185,6 +186,24 @@ class HnswGraph:
         if ef != self._ef_set:
             self._index.set_ef(ef)
             self._ef_set = ef
+
+    def unreached(self, labels: LabelArray) -> LabelArray:
+        """Return those of these live vectors that a search for each of them does not find.
+
+        No link leads to a vector far from all others once the lists of those nearest to it are full of nearer
+        ones. For use by the thread that adds.
+        """
+        return np.asarray([label for label in labels.tolist() if not self._is_reached(label)], np.int64)
+
+    def _is_reached(self, label: int) -> bool:
+        vector = self._vectors.view[label]
+        with self._turns.patient():
+            self._set_ef(self.ef)
+            try:
+                _, distances = self._index.knn_query(vector, k=1, num_threads=1)
+            except RuntimeError:
+                return False
+        return bool(1.0 - distances[0, 0] >= vector @ vector - 1e-6)
 
     def vectors(self, labels: NDArray[Any]) -> FloatMatrix:
         """Return the vectors of labels, in their order, shape (n, dimension)."""

@@ -281,6 +281,7 @@ class VectorIndex:
                 everything = target.graph.vectors(groups[~target.marked(groups)])
                 reached = target.graph.calibrate(vectors[asked], everything, settings.recall_target)
             linked = target.link(vectors[asked], fresh[asked], upto, _BUILD_THREADS, after=linked)
+            target.find_lone(linked)
             return (target, linked) if reached or graph is not None else None
 
         return Job(work, self._finish, self.fail_job)

@@ -51,6 +51,7 @@ from memory_service.data_model import (
 )
 from memory_service.errors import FailedPrecondition, Unsupported
 from memory_service.runtime.caller import ANYBODY, Caller
+from memory_service.runtime.clock import now_us
 
 HISTORY_US = 30 * 24 * 3600 * 1_000_000
 """How long a store keeps what was replaced where it is not told."""
@@ -454,7 +455,29 @@ class NamespaceStore(ABC):
         """
 
 
-class Records(ItemStore, PendingStore, StateStore, QuarantineStore, UndoStore, ChangeLog, NamespaceStore):
+class Claims:
+    """Which of the processes that share records does what one is enough for.
+
+    A claim saves work, and guards nothing: who is held up may go on after its time, beside the next one.
+    """
+
+    async def claim(self, task: str, seconds: float) -> int | None:
+        """Have a task for so many seconds from now; return the time, in microseconds. None: another has it.
+
+        Who has it may claim it again, and then has it for so long from then on. One that is not claimed
+        again MUST be free when its time is over, and all of a process when its records are closed. The time
+        is by a clock that all who share the records go by; where one process has them, it has every task.
+        """
+        return now_us()
+
+    async def give_up(self, task: str) -> None:
+        """Let others have a task at once; one of another stays with it."""
+        return
+
+
+class Records(
+    ItemStore, PendingStore, StateStore, QuarantineStore, UndoStore, ChangeLog, NamespaceStore, Claims
+):
     """All of it, with a life: open, use, close."""
 
     capabilities: Capabilities

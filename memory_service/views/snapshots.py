@@ -32,7 +32,7 @@ from memory_service.views.column_files import read_columns, write_columns
 from memory_service.views.refresh import Reason, Refused
 from memory_service.views.sealed_files import SealedFiles
 
-FORMAT = 1
+FORMAT = 2
 NO_HASH = np.uint64(0)
 """Stands for the hash of a group whose vectors are all deleted."""
 _log = structlog.get_logger(__name__)
@@ -112,7 +112,7 @@ class Snapshots:
         # The file has other vectors in their place: one that comes back is not one of these groups.
         group_hash[deleted[deleted < len(group_hash)]] = NO_HASH
         with self._files.writing(slots_path) as path, path.open("wb") as file:
-            for array in (snapshot.slot_keys, graph.slot_group, group_hash):
+            for array in (snapshot.slot_keys, graph.slot_group, group_hash, graph.lone):
                 write_array(file, array)
         reach("snapshot.before_columns")
         written = [graph_path, slots_path]
@@ -138,10 +138,10 @@ class Snapshots:
             for file in (decoded.graph, decoded.slots):
                 self._verify(file)
             with self._files.reading(self._folder / decoded.slots.name) as path, path.open("rb") as arrays:
-                slot_keys, slot_group, group_hash = (read_array(arrays) for _ in range(3))
+                slot_keys, slot_group, group_hash, lone = (read_array(arrays) for _ in range(4))
             with self._files.reading(self._folder / decoded.graph.name) as path:
                 graph = HnswGraph.load(path, dimension, decoded.ef)
-            return Snapshot(DistinctGraph(graph, Linked.of(slot_group, group_hash)), slot_keys)
+            return Snapshot(DistinctGraph(graph, Linked.of(slot_group, group_hash, lone)), slot_keys)
         except Exception as error:
             _log.warning("index_snapshot_refused", uid=uid, cause=cause_of(error), place=places_of(error)[-1])
             return None

@@ -118,7 +118,7 @@ async def test_vectors_that_come_back_are_found(store: Store) -> None:
         await mirror.put((name, looks[n % 2]) for name in ("a", "b"))
         if n % 4 == 3:
             await store.flush()
-        total += await recall(store, mirror.live, [looks[0]], 2)
+        total += await recall(store, mirror.live, [looks[n % 2]], 2)
     assert total.is_as_promised
 
 

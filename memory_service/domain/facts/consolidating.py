@@ -9,6 +9,7 @@ import msgspec
 from memory_service.deciders.base import Action, Category, Decider, Deciding, Known, Relation
 from memory_service.decisions import DecidedBy, Failure, FailureReason
 from memory_service.domain.answers import Answering, check_new
+from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.facts.grouping import Group, best_of, linked, merge, supersede
 from memory_service.domain.facts.neighbour import Neighbour
@@ -22,7 +23,6 @@ from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import give_way
 
 _GROUPS = 50
-_TRIES = 5
 _GROUPS_MAX = 500
 # As many as may be named by their ids. Twice as many take twice as long.
 _EXAMINED_MAX = 1000
@@ -177,7 +177,7 @@ class FactConsolidating:
         self, namespace: str, done: Consolidated, request: Answering[Consolidated] | None
     ) -> None:
         """Write what was decided, but for the groups that were changed by another call meanwhile."""
-        for _ in range(_TRIES):
+        for attempt in range(TRIES):
             # Also here: the first call may have been under way when this one came.
             await check_new(self._parts.store, namespace, request)
             acted = await self._unchanged(namespace, done)
@@ -189,6 +189,7 @@ class FactConsolidating:
                 return
             except Conflict as error:
                 conflict = error
+            await pause_after(attempt)
         raise conflict
 
     async def _write(

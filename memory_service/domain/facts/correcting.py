@@ -12,6 +12,7 @@ from memory_service.data_model import Receipt, RequestKey, Since
 from memory_service.deciders.base import EXPLICIT_REQUEST, Adjustment, Deciding, Importance
 from memory_service.decisions import DecidedBy
 from memory_service.domain.answers import Answering, check_new
+from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.facts.outcomes import Outcome, Planned, Saved
 from memory_service.domain.facts.reading import KINDS
 from memory_service.domain.facts.saving import FactSaving, check_content, check_reasoning, reworded
@@ -36,7 +37,6 @@ CORRECTABLE = frozenset(
         "metadata",
     )
 )
-_TRIES = 10
 _BY_HAND = "manual"
 
 
@@ -156,7 +156,7 @@ class FactCorrecting:
         if request is not None:
             self._parts.checks.request_id(request.id)
         async with self._parts.turn(namespace):
-            for _ in range(_TRIES):
+            for attempt in range(TRIES):
                 # Also here: the first call may have been under way when this one came.
                 receipt = await self._parts.store.find_receipt(namespace, request) if request else None
                 if receipt is not None:
@@ -171,6 +171,7 @@ class FactCorrecting:
                     return added.receipt
                 except Conflict as error:
                     conflict = error
+                await pause_after(attempt)
             raise conflict
 
     async def _removed(

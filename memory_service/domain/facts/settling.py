@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 from memory_service.data_model import Since
 from memory_service.deciders.base import Begin
 from memory_service.domain.checks import Checks
+from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.facts.judging import Judging
 from memory_service.domain.facts.reading import KINDS, UserMemoryReading
 from memory_service.domain.items import Items
@@ -21,7 +22,6 @@ from memory_service.store import Store
 P = TypeVar("P")
 R = TypeVar("R")
 
-_TRIES = 10
 _CONCURRENT_TRIES = 3
 
 
@@ -67,7 +67,7 @@ class Parts:
         been faster again and again. Raises what both raise; Conflict only after many tries.
         """
         conflict: Conflict | None = None
-        for attempt in range(_TRIES):
+        for attempt in range(TRIES):
             alone = not slow or attempt >= _CONCURRENT_TRIES
             async with self.turn(namespace) if alone else nullcontext():
                 since = await self.since(namespace)
@@ -79,5 +79,6 @@ class Parts:
                     return await write(planned, since)
                 except Conflict as error:
                     conflict = error
+            await pause_after(attempt)
         assert conflict is not None
         raise conflict

@@ -16,7 +16,11 @@ from memory_service.runtime.log_causes import cause_of
 
 _log = structlog.get_logger(__name__)
 
+# What others wrote is told half of it later, on average. Doubled: later; halved: twice as many queries.
 _LOOK_EVERY_S = 0.1
+# A connection that says nothing any more is given up. Doubled: those who watch hear as much later that the
+# database is away, or back; halved: a database that is only busy may lose its connections.
+_LOOK_DEADLINE_S = 5.0
 _CHANGES = (
     "SELECT c.type, c.revision, c.subject "
     + OF_NAME.replace(
@@ -31,6 +35,8 @@ class PostgresChangeLog(StoreCore, ChangeLog):
     """Who waits shares one query a tenth of a second; what this process writes wakes them at once."""
 
     _watched: Counter[str]
+    _looked: dict[str, NamespaceInfo | None]
+    """What the last look left known of those that were waited for."""
     _looking: asyncio.Task[None] | None = None
 
     async def read_changes(self, namespace: str, after_revision: int, limit: int) -> list[Change]:
@@ -62,25 +68,39 @@ class PostgresChangeLog(StoreCore, ChangeLog):
 
     async def _look(self) -> None:
         """Ask for all namespaces that somebody waits for, as long as anybody does."""
+        failing = False
         try:
-            while self._watched:
-                await asyncio.sleep(_LOOK_EVERY_S)
+            while names := await self._watched_now():
                 try:
-                    await self._look_once(list(self._watched))
-                except MemoryServiceError as error:
-                    _log.warning("watch_failed", cause=cause_of(error))
+                    async with asyncio.timeout(_LOOK_DEADLINE_S):
+                        await self._look_once(names)
+                    failing = False
+                except (MemoryServiceError, TimeoutError) as error:
+                    if not failing:
+                        _log.warning("watch_failed", cause=cause_of(error))
+                    failing = True
         finally:
             self._looking = None
+
+    async def _watched_now(self) -> list[str]:
+        """Return the names that somebody waits for when it is time to look again."""
+        await asyncio.sleep(_LOOK_EVERY_S)
+        return list(self._watched)
 
     async def _look_once(self, names: list[str]) -> None:
         before = {name: self._known.get(name) for name in names}
         rows = await self._fetch(_WATCHED, ([text_in(name) for name in names],))
         found = {info.name: info for info in map(namespace_of, rows)}
         for name in names:
-            # What was committed here meanwhile is newer than what was read.
+            # What was committed or found out here meanwhile is newer than what was read.
             if self._known.get(name) is before[name]:
                 self._remember(name, found.get(name))
+        # Also what was found out here by others since the last look: they wake nobody.
+        now = {name: self._known.get(name) for name in names}
+        for name, info in now.items():
+            if name not in self._looked or info != self._looked[name]:
                 self._signal.fire(name)
+        self._looked = now
 
     async def _stop_looking(self) -> None:
         if self._looking is not None:

@@ -11,17 +11,20 @@ from dataclasses import dataclass
 
 from memory_service.data_model import NamespaceInfo
 from memory_service.errors import Unavailable
+from memory_service.records.postgres.arrays import array_of
 from memory_service.records.postgres.database import Database
-from memory_service.records.postgres.rows import NAMESPACE_COLUMNS, columns_of, namespace_of, text_in
+from memory_service.records.postgres.rows import (
+    NAMESPACE_COLUMNS,
+    OF_NAMES,
+    columns_of,
+    namespace_of,
+    text_in,
+)
 from memory_service.records.postgres.schema import part_of
 from memory_service.runtime.yielding import aside
 
-_STATEMENT = (
-    f"SELECT n.seq, n.stamp, {columns_of('n', NAMESPACE_COLUMNS)} FROM $.namespaces n"
-    " WHERE n.part = ANY(%s::int[]) AND n.name = ANY(%s::text[])"
-)
+_STATEMENT = f"SELECT n.seq, n.stamp, {columns_of('n', NAMESPACE_COLUMNS)} {OF_NAMES}"
 _OVERDUE_S = 0.5
-_DEADLINE_S = 5.0
 _UNANSWERED_MAX = 4
 
 
@@ -38,8 +41,8 @@ class Checked:
 class Checks:
     """Asks, with connections of its own. For the event loop."""
 
-    def __init__(self, dsn: str, schema: str, *, prepared: bool) -> None:
-        self._database = Database(dsn, schema, prepared)
+    def __init__(self, database: Database) -> None:
+        self._database = database.beside()
         self._waiting: dict[str, asyncio.Future[Checked]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.number = 0
@@ -70,10 +73,10 @@ class Checks:
         self.number += 1
         number, overdue = self.number, asyncio.get_running_loop().call_later(_OVERDUE_S, self._begin)
         try:
-            found = await asyncio.wait_for(self._answers(number, list(asked)), _DEADLINE_S)
+            found = await self._answers(number, list(asked))
             for name, answer in asked.items():
                 answer.set_result(found.get(name) or Checked(number))
-        except (Unavailable, TimeoutError):
+        except Unavailable:
             for answer in asked.values():
                 answer.set_exception(Unavailable.storage())
                 # Nobody may wait for it any more.
@@ -82,7 +85,10 @@ class Checks:
             overdue.cancel()
 
     async def _answers(self, number: int, names: list[str]) -> dict[str, Checked]:
-        values = [part_of(name) for name in names], [text_in(name) for name in names]
+        values = (
+            array_of("int", [part_of(name) for name in names]),
+            array_of("text", [text_in(name) for name in names]),
+        )
         rows = await self._database.fetch(_STATEMENT, values)
         found = (Checked(number, namespace_of(row[2:]), row[0], row[1]) for row in rows)
         return {checked.info.name: checked for checked in found if checked.info is not None}

@@ -3,32 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
-from psycopg import AsyncConnection, Connection
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.errors import DatabaseError, DiskFull, InterfaceError, OperationalError
 
 from memory_service.errors import StorageFull, Unavailable
+from memory_service.records.postgres.answers import Answers, WatchedAsync, WatchedSync, is_usable
 from memory_service.runtime.yielding import aside
 
+T = TypeVar("T")
 Row = tuple[Any, ...]
-Async = AsyncConnection[Row]
-Sync = Connection[Row]
+Async = WatchedAsync
+Sync = WatchedSync
 
 # Deadlock, serialization failure, lock not available.
 _REPEATABLE = ("40P01", "40001", "55P03")
 _READERS_MAX = 8
-_CONNECT_S = 10
+_AGAIN_S = 2.0
+"""A read whose connection was lost later is not made again: its caller has waited long enough."""
+_CONNECT_S = 5
+BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 # Rows are found by keys, of which there are few: what a planner without statistics takes for a small table
 # may have a million rows by the time at which its plan is used.
 _OPTIONS = (
     "-c enable_hashjoin=off -c enable_mergejoin=off -c enable_seqscan=off -c jit=off"
     " -c default_transaction_isolation=read\\ committed -c client_min_messages=warning"
 )
+# A server whose machine stops, or hangs, in the middle of a transaction holds locks until then. Half of it
+# may end transactions of a server that is very busy, with twice as much others wait for longer.
+_ASYNC_OPTIONS = _OPTIONS + " -c idle_in_transaction_session_timeout=10s"
+# What the operator may say otherwise. Without it a network that drops everything is noticed after hours.
+_DEFAULTS = {
+    "connect_timeout": _CONNECT_S,
+    "keepalives_idle": 10,
+    "keepalives_interval": 3,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+    "application_name": "memory-service",
+}
 
 
 @contextmanager
@@ -44,7 +62,12 @@ def translated() -> Iterator[None]:
 
 def is_lost(error: BaseException) -> bool:
     """Whether an error may be of the connection, and not of a statement."""
-    return isinstance(error, OperationalError | InterfaceError) and getattr(error, "sqlstate", None) is None
+    return isinstance(error, OperationalError | InterfaceError) and not is_refusal(error)
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether the database answered that a statement failed, and goes on with the connection."""
+    return isinstance(error, psycopg.Error) and error.diag.severity_nonlocalized == "ERROR"
 
 
 def may_be_repeated(error: BaseException) -> bool:
@@ -64,9 +87,20 @@ class Database:
     prepared: bool = True
     """Statements are prepared. Poolers that cannot keep them apart need it off."""
     _statements: dict[str, bytes] = field(default_factory=dict)
+    _is_beside: bool = False
     _idle: list[Async] = field(default_factory=list)
     _idle_sync: list[Sync] = field(default_factory=list)
     _free: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_READERS_MAX))
+
+    def __post_init__(self) -> None:
+        self._answers = Answers(self._connect)
+
+    def beside(self) -> Database:
+        """Return the same with connections of its own; it is closed first."""
+        other = Database(self.dsn, self.schema, self.prepared)
+        other._answers = self._answers
+        other._is_beside = True
+        return other
 
     def sql(self, text: str) -> bytes:
         """Return a statement in which `$.` stands for the schema."""
@@ -77,18 +111,41 @@ class Database:
 
     async def connect(self) -> Async:
         """Return a new connection, in autocommit. Raises psycopg's errors."""
-        connection = await AsyncConnection.connect(self.dsn, autocommit=True, **self._settings())
-        connection.prepare_threshold = self._prepare_threshold
+        connection = await self._connect()
+        connection.made_s, connection.awaited = time.monotonic(), self._answers.awaited
+        self._answers.begin()
+        cursor = await connection.execute("SELECT pg_backend_pid()")
+        if await cursor.fetchone() == (connection.info.backend_pid,):
+            connection.backend = connection.info.backend_pid
+            connection.prepare_threshold = self._prepare_threshold
         return connection
+
+    async def connect_unwatched(self) -> Async:
+        """Return one whose answers may take as long as they like. Raises psycopg's errors."""
+        return await self._connect()
+
+    async def _connect(self) -> WatchedAsync:
+        return await WatchedAsync.connect(self.dsn, autocommit=True, **self._settings(_ASYNC_OPTIONS))
 
     def connect_sync(self) -> Sync:
         """Return a new connection for threads. Raises psycopg's errors."""
-        connection = Connection.connect(self.dsn, autocommit=True, **self._settings())
-        connection.prepare_threshold = self._prepare_threshold
+        connection = WatchedSync.connect(self.dsn, autocommit=True, **self._settings(_OPTIONS))
+        connection.made_s, connection.awaited = time.monotonic(), self._answers.awaited
+        if connection.execute("SELECT pg_backend_pid()").fetchone() == (connection.info.backend_pid,):
+            connection.backend = connection.info.backend_pid
+            connection.prepare_threshold = self._prepare_threshold
         return connection
 
-    def _settings(self) -> dict[str, Any]:
-        return {"options": _OPTIONS, "connect_timeout": _CONNECT_S, "application_name": "memory-service"}
+    def _settings(self, options: str) -> dict[str, Any]:
+        told = conninfo_to_dict(self.dsn)
+        settings: dict[str, Any] = {name: value for name, value in _DEFAULTS.items() if name not in told}
+        # Of several hosts, or behind one name, the one that takes writes: another tells what was.
+        return {
+            **settings,
+            "options": options,
+            "prepare_threshold": None,
+            "target_session_attrs": "read-write",
+        }
 
     @property
     def _prepare_threshold(self) -> int | None:
@@ -99,7 +156,8 @@ class Database:
         """Give a connection that nobody else uses meanwhile; one that fails is closed."""
         async with self._free:
             with translated():
-                connection = self._idle.pop() if self._idle else await aside(self.connect())
+                idled = await self._idled()
+                connection = idled if idled is not None else await aside(self.connect())
                 try:
                     yield connection
                 except BaseException:
@@ -108,19 +166,35 @@ class Database:
                     raise
             self._idle.append(connection)
 
+    async def _idled(self) -> Async | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if is_usable(connection):
+                return connection
+            await close(connection)
+        return None
+
     async def fetch(self, statement: str, values: Any = ()) -> list[Row]:
-        """Return the rows of one statement. It is made again where a connection was lost while it idled."""
-        for attempt in (1, 2):
-            idled = bool(self._idle)
-            try:
-                async with self.reading() as connection:
-                    cursor = await aside(connection.execute(self.sql(statement), values, binary=True))
-                    return await cursor.fetchall()
-            except Unavailable as error:
-                if attempt == 2 or not idled or not is_lost(error.__cause__ or error):
-                    raise
-                await self._forget_idle()
-        raise AssertionError
+        """Return the rows of one statement, which is made again where the connection was lost."""
+
+        async def read() -> list[Row]:
+            async with self.reading() as connection:
+                cursor = await aside(connection.execute(self.sql(statement), values, binary=True))
+                return await cursor.fetchall()
+
+        return await self.repeated(read)
+
+    async def repeated(self, read: Callable[[], Awaitable[T]]) -> T:
+        """Return what is read, once more with a new connection where one was lost. Raises Unavailable."""
+        loop = asyncio.get_running_loop()
+        again_until = loop.time() + _AGAIN_S
+        try:
+            return await read()
+        except Unavailable as error:
+            if loop.time() > again_until or not is_lost(error.__cause__ or error):
+                raise
+        await self._forget_idle()
+        return await read()
 
     async def _forget_idle(self) -> None:
         while self._idle:
@@ -128,20 +202,43 @@ class Database:
 
     @contextmanager
     def reading_sync(self) -> Iterator[Sync]:
-        """The same for a thread."""
+        """The same for a thread, in a transaction that sees one state."""
         with translated():
-            connection = self._idle_sync.pop() if self._idle_sync else self.connect_sync()
+            connection = self._begun_sync()
             try:
                 yield connection
+                connection.rollback()
             except BaseException:
                 connection.close()
                 raise
-            if connection.closed:
-                return
             self._idle_sync.append(connection)
+
+    def _begun_sync(self) -> Sync:
+        while (idled := self._idled_sync()) is not None:
+            try:
+                idled.execute(BEGIN_READING)
+            except psycopg.Error as error:
+                idled.close()
+                if not is_lost(error):
+                    raise
+            else:
+                return idled
+        connection = self.connect_sync()
+        connection.execute(BEGIN_READING)
+        return connection
+
+    def _idled_sync(self) -> Sync | None:
+        while self._idle_sync:
+            connection = self._idle_sync.pop()
+            if is_usable(connection):
+                return connection
+            connection.close()
+        return None
 
     async def close(self) -> None:
         """Close every connection that idles."""
+        if not self._is_beside:
+            await self._answers.close()
         await self._forget_idle()
         while self._idle_sync:
             self._idle_sync.pop().close()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
+from memory_service.records.postgres.arrays import array_of
 from memory_service.records.postgres.database import Async, Database, Row
 from memory_service.records.postgres.page import BOOK_COLUMNS, Page
 from memory_service.records.postgres.rows import HELD_COLUMNS, ItemRow, StateRow, held_row, text_in
@@ -35,15 +35,12 @@ _SET_ITEM_BUT_VECTOR = ", ".join(
 _SET_BOOK = ", ".join(f"{name} = w.{name}" for name in BOOK_COLUMNS if name != "uid")
 
 
-def unnested(columns: Sequence[str], rows: Sequence[Row]) -> tuple[str, list[list[Any]]]:
+def unnested(columns: Sequence[str], rows: Sequence[Row]) -> tuple[str, list[bytes]]:
     """Return what selects rows as `w`, and the values for it."""
-    values = [list(column) for column in zip(*rows, strict=True)]
-    places = []
-    for name, column in zip(columns, values, strict=True):
-        kind = _TYPES.get(name, "bigint")
-        binary = kind == "bytea" and any(value is not None for value in column)
-        places.append(f"{'%b' if binary else '%s'}::{kind}[]")
-    return f"unnest({', '.join(places)}) w({', '.join(columns)})", values
+    kinds = [_TYPES.get(name, "bigint") for name in columns]
+    values = [array_of(kind, column) for kind, column in zip(kinds, zip(*rows, strict=True), strict=True)]
+    places = ", ".join(f"%s::{kind}[]" for kind in kinds)
+    return f"unnest({places}) w({', '.join(columns)})", values
 
 
 class Flush:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from memory_service.data_model import NamespaceInfo
 from memory_service.indexes.view import Entry
 from memory_service.records.effects import Effect
-from memory_service.records.postgres.database import Database, Row
+from memory_service.records.postgres.database import BEGIN_READING, Database, Row
 from memory_service.records.postgres.page import EMPTIED, MOVED
 from memory_service.records.postgres.rows import (
     ITEM_COLUMNS,
@@ -41,15 +41,23 @@ _ROWS = (
 )
 
 
+_POSITION_BITS = 36
+
+
 class Mark(NamedTuple):
     """How new a view is: as the records at this step of its namespace. `number` is that of the last check
-    that was sent when this was found out."""
+    that was sent when this was found out, `reading` that of the reading of rows that made the view."""
 
     uid: int
     seq: int
     stamp: int
     revision: int
     number: int
+    reading: int
+
+    def key_of(self, position: int) -> int:
+        """Return what an item is cached by, for as long as the view lasts."""
+        return self.reading << _POSITION_BITS | position
 
 
 @dataclass
@@ -63,10 +71,14 @@ class Missed:
 
 async def read_missed(database: Database, name: str, mark: Mark, number: int) -> Missed | None:
     """Return what a view that is as new as `mark` lacks; None: it has to be read anew. Raises Unavailable."""
+    return await database.repeated(lambda: _read_missed(database, name, mark, number))
+
+
+async def _read_missed(database: Database, name: str, mark: Mark, number: int) -> Missed | None:
     of = part_of(name), mark.uid
     async with database.reading() as connection:
         async with connection.pipeline():
-            await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            await connection.execute(BEGIN_READING)
             info_cursor = await connection.execute(database.sql(_INFO), of, binary=True)
             journal_cursor = await connection.execute(database.sql(_JOURNAL), (*of, mark.seq), binary=True)
         journal = await aside(journal_cursor.fetchall())
@@ -85,14 +97,15 @@ async def read_missed(database: Database, name: str, mark: Mark, number: int) ->
     if found is None or not reads:
         return None
     info = namespace_of(found[2:])
-    new = Mark(info.uid, found[0], found[1], info.revision, number)
+    new = Mark(info.uid, found[0], found[1], info.revision, number, mark.reading)
     return Missed(new, info, await _effects(mark, info, positions, rows))
 
 
 def _leads(journal: list[Row], mark: Mark, seq: int, stamp: int) -> bool:
     """Whether a journal, with the step that the view has, leads without a gap to the present one."""
     dense = [row[0] for row in journal] == list(range(mark.seq, seq + 1))
-    if not dense or journal[0][1] != mark.stamp or journal[-1][1] != stamp:
+    # There is none where a failover has lost what the view has.
+    if not journal or not dense or journal[0][1] != mark.stamp or journal[-1][1] != stamp:
         return False
     later = journal[1:]
     flags = any(row[2] & (EMPTIED | MOVED) for row in later)

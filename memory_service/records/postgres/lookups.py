@@ -12,6 +12,7 @@ from typing import Any
 
 from psycopg import AsyncCursor
 
+from memory_service.records.postgres.arrays import array_of
 from memory_service.records.postgres.database import Async, Database, Row
 from memory_service.records.postgres.page import (
     BOOK_COLUMNS,
@@ -22,7 +23,7 @@ from memory_service.records.postgres.page import (
     StoredState,
     book_of,
 )
-from memory_service.records.postgres.rows import HELD_COLUMNS, columns_of, held_of, text_in, text_of
+from memory_service.records.postgres.rows import HELD_COLUMNS, OF_NAMES, columns_of, held_of, text_in, text_of
 from memory_service.records.postgres.schema import lock_of, part_of
 
 
@@ -57,9 +58,9 @@ class _Wanted:
             self.names.append(text_in(name))
             self.what.append(value)
 
-    @property
-    def values(self) -> list[list[Any]]:
-        return [self.parts, self.names, self.what]
+    def values(self, kind: str) -> list[bytes]:
+        what = array_of("bigint" if kind in _OF_NUMBERS else "text", self.what)
+        return [array_of("int", self.parts), array_of("text", self.names), what]
 
 
 _OF = (
@@ -75,10 +76,7 @@ _HISTORY_JOIN = (
 )
 _STATE = "s.key, s.version, s.create_us, s.update_us, s.expire_us, s.description, s.provenance, s.nbytes"
 _STATE_JOIN = "JOIN $.states s ON s.part = n.part AND s.uid = n.uid AND s.key = w.wanted"
-_LOCK = (
-    f"SELECT n.name, {columns_of('n', BOOK_COLUMNS)} FROM $.namespaces n"
-    " WHERE n.part = ANY(%s::int[]) AND n.name = ANY(%s::text[]) ORDER BY n.uid FOR UPDATE"
-)
+_LOCK = f"SELECT n.name, {columns_of('n', BOOK_COLUMNS)} {OF_NAMES} ORDER BY n.uid FOR UPDATE OF n"
 _STATEMENTS = {
     "items": f"SELECT n.name, {_ITEM} FROM {_TEXTS} {_ITEM_JOIN.format(column='id')}",
     "item_ends": "SELECT n.name, i.id, h.update_us, h.expire_us, h.provenance"
@@ -103,13 +101,14 @@ _STATEMENTS = {
     " JOIN $.changes c ON c.part = n.part AND c.uid = n.uid AND c.revision > w.wanted"
     " LEFT JOIN $.items i ON i.part = n.part AND i.uid = n.uid AND i.id = c.subject ORDER BY c.revision",
 }
+_OF_NUMBERS = ("positions", "since")
 FIND_REQUEST = _STATEMENTS["requests"]
 
 
 async def look_up(
     connection: Async, database: Database, needs: Mapping[str, Sequence[Needs]], known: set[str]
-) -> tuple[dict[str, Page], int]:
-    """Begin a transaction, lock namespaces, and return what was looked up of each, and the transaction's id.
+) -> dict[str, Page]:
+    """Begin a transaction, lock namespaces, and return what was looked up of each.
 
     Of those in `known` it is assumed that they exist; if one does not, raises Forgotten.
     """
@@ -122,28 +121,23 @@ async def look_up(
             await connection.execute(
                 "SELECT count(pg_advisory_xact_lock(k)) FROM unnest(%s::bigint[]) k", (new,)
             )
-        names = [text_in(name) for name in needs]
-        parts = [part_of(name) for name in needs]
+        names = array_of("text", [text_in(name) for name in needs])
+        parts = array_of("int", [part_of(name) for name in needs])
         locked = await connection.execute(database.sql(_LOCK), (parts, names), binary=True)
-        numbers = await connection.execute(
-            database.sql(
-                "SELECT pg_current_xact_id()::text::bigint, ARRAY(SELECT nextval('$.uids')"
-                " FROM generate_series(1, %s))"
-            ),
-            (len(new),),
-            binary=True,
-        )
+        if new:
+            numbers = await connection.execute(
+                database.sql("SELECT nextval('$.uids') FROM generate_series(1, %s)"), (len(new),), binary=True
+            )
         for kind, each in wanted.items():
             cursors[kind] = await connection.execute(
-                database.sql(_STATEMENTS[kind]), each.values, binary=True
+                database.sql(_STATEMENTS[kind]), each.values(kind), binary=True
             )
     rows = {kind: await cursor.fetchall() for kind, cursor in cursors.items()}
     books = {text_of(row[0]): row[1:] for row in await locked.fetchall()}
     if any(name in known and name not in books for name in needs):
         raise Forgotten
-    row = await numbers.fetchone()
-    assert row is not None
-    return _pages(needs, books, list(row[1]), rows), row[0]
+    uids = [uid for (uid,) in await numbers.fetchall()] if new else []
+    return _pages(needs, books, uids, rows)
 
 
 def _wanted(needs: Mapping[str, Sequence[Needs]]) -> dict[str, _Wanted]:

@@ -26,7 +26,7 @@ async def prepare_database(database: Database) -> None:
     """Connect, and have the tables there as this release needs them. Raises CannotOpen."""
     secrets = _secrets_of(database)
     try:
-        connection = await database.connect()
+        connection = await database.connect_unwatched()
     except (psycopg.Error, OSError) as error:
         raise CannotOpen(f"cannot connect to the database: {_told(error, secrets)}") from None
     try:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
-from memory_service.errors import Unsupported
+from memory_service.errors import MemoryServiceError, Unsupported
 from memory_service.records.base import BackupReport, Capabilities, Records
 from memory_service.records.postgres.change_log import PostgresChangeLog
+from memory_service.records.postgres.claims import PostgresClaims
 from memory_service.records.postgres.item_store import PostgresItemStore
 from memory_service.records.postgres.namespace_store import PostgresNamespaceStore
 from memory_service.records.postgres.opening import prepare_database
@@ -21,6 +24,8 @@ from memory_service.records.postgres.state_store import PostgresStateStore
 from memory_service.records.postgres.undo_store import PostgresUndoStore
 from memory_service.records.postgres.write_queue import WriteQueue
 
+_GIVE_UP_S = 2.0
+
 
 class PostgresRecords(
     PostgresItemStore,
@@ -30,6 +35,7 @@ class PostgresRecords(
     PostgresUndoStore,
     PostgresChangeLog,
     PostgresNamespaceStore,
+    PostgresClaims,
     PostgresRowSource,
     PostgresSettings,
     PostgresReach,
@@ -42,6 +48,8 @@ class PostgresRecords(
     async def open(self) -> None:
         await prepare_database(self._database)
         self._watched = Counter()
+        self._looked = {}
+        self._begin_claims()
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="read")
         self._queue = WriteQueue(
             self._database,
@@ -60,6 +68,10 @@ class PostgresRecords(
         self.refuse()
         await self._queue.close()
         await self._stop_looking()
+        with suppress(MemoryServiceError, TimeoutError):
+            # Otherwise others wait until their time is over; so they do where the database does not answer.
+            async with asyncio.timeout(_GIVE_UP_S):
+                await self._give_up_all()
         self._threads.shutdown()
         await self._end_asking()
         await self._database.close()

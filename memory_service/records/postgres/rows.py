@@ -44,6 +44,12 @@ HELD_COLUMNS = (
     *("id", "reason", "body", "held_us", "expire_us", "writer", "credential_id", "request_id", "digest"),
 )
 
+# By pairs: one condition for all parts and one for all names would look through every namespace of a part.
+OF_NAMES = (
+    "FROM unnest(%s::int[], %s::text[]) w(part, name)"
+    " JOIN $.namespaces n ON n.part = w.part AND n.name = w.name"
+)
+
 
 def columns_of(table: str, columns: Sequence[str]) -> str:
     """Return columns as they are selected of a table, or of its alias."""

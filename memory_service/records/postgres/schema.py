@@ -34,6 +34,7 @@ _ITEM = """
 """
 _TABLES = (
     "CREATE TABLE $.settings (name text PRIMARY KEY, value bytea NOT NULL)",
+    "CREATE TABLE $.claims (task text PRIMARY KEY, owner text NOT NULL, until timestamptz NOT NULL)",
     "CREATE SEQUENCE $.uids",
     """CREATE TABLE $.namespaces (
         part int NOT NULL, uid bigint NOT NULL, name text COLLATE "C" NOT NULL, revision bigint NOT NULL,
@@ -43,6 +44,7 @@ _TABLES = (
         vector_epoch bigint NOT NULL, moving boolean NOT NULL, create_us bigint NOT NULL,
         PRIMARY KEY (part, uid), UNIQUE (part, name)) WITH (fillfactor = 40)""",
     "CREATE INDEX namespaces_by_name ON $.namespaces (name)",
+    "CREATE INDEX namespaces_pending ON $.namespaces (name) WHERE pending_count > 0",
     f"""CREATE TABLE $.items (
         part int NOT NULL, uid bigint NOT NULL, position bigint NOT NULL, id text COLLATE "C" NOT NULL,
         revision bigint NOT NULL, {_ITEM},

@@ -1,8 +1,10 @@
-"""Group commit: writes that wait are taken together into one transaction, of two round trips and its COMMIT.
+"""Group commit: writes that wait are taken together into one transaction, of two round trips.
 
-One refused write leaves the others of its group alone. What the database refuses, which no rule foresaw,
-fails the group; then each of its writes is made by itself. The COMMIT is never cancelled, and a write whose
-COMMIT has an unknown outcome is not acknowledged before the outcome is known.
+The first locks and looks up, the second writes and commits: of statements in a pipeline the server skips
+those after one that failed, COMMIT included. One refused write leaves the others of its group alone. What
+the database refuses, which no rule foresaw, fails the group; then each of its writes is made by itself. The
+COMMIT is never cancelled, and a write whose COMMIT has an unknown outcome is not acknowledged before the
+outcome is known; meanwhile other groups go on.
 """
 
 from __future__ import annotations
@@ -14,18 +16,23 @@ from typing import Any, Generic, TypeVar
 
 import psycopg
 import structlog
-from psycopg.errors import DiskFull
+from psycopg import AsyncCursor
+from psycopg.errors import DiskFull, InFailedSqlTransaction
 
 from memory_service.errors import MemoryServiceError, Overloaded, StorageFull, Unavailable
+from memory_service.records.postgres.answers import is_usable
 from memory_service.records.postgres.database import (
     Async,
     Database,
+    Row,
     close,
     is_lost,
+    is_refusal,
     may_be_repeated,
 )
 from memory_service.records.postgres.flushing import flush
 from memory_service.records.postgres.lookups import Forgotten, Needs, look_up
+from memory_service.records.postgres.outcomes import was_committed
 from memory_service.records.postgres.page import Page
 from memory_service.runtime.fair_queue import FairQueue
 from memory_service.runtime.log_causes import cause_of
@@ -36,12 +43,14 @@ _log = structlog.get_logger(__name__)
 
 GROUP_WRITES_MAX = 256
 _REPEATS_MAX = 8
-_OUTCOME_TRIES = 20
-_OUTCOME_WAIT_S = 0.25
 
 
 class _Unknown(Exception):
-    """It is not known whether the transaction was committed."""
+    """It is not known whether the pages of a transaction were committed, and where they should be."""
+
+    def __init__(self, pages: list[Page], *, can_be_told: bool) -> None:
+        super().__init__()
+        self.pages, self.can_be_told = pages, can_be_told
 
 
 @dataclass(eq=False)
@@ -82,6 +91,7 @@ class WriteQueue:
         self._next: Write[Any] | None = None
         self._connection: Async | None = None
         self._task: asyncio.Task[None] | None = None
+        self._settling: set[asyncio.Task[None]] = set()
         self._refusing = False
         self._warned = False
 
@@ -111,8 +121,8 @@ class WriteQueue:
     async def close(self) -> None:
         """Finish what was begun."""
         self.refuse()
-        if self._task is not None:
-            await asyncio.wait([self._task])
+        while tasks := {*self._settling, *([self._task] if self._task else ())}:
+            await asyncio.wait(tasks)
         if self._connection is not None:
             await close(self._connection)
 
@@ -167,8 +177,8 @@ class WriteQueue:
             except Forgotten:
                 self._forget(known)
                 known = set()
-            except _Unknown:
-                self._fail(group, Unavailable.storage())
+            except _Unknown as unknown:
+                self._settle(group, unknown)
                 return
             except psycopg.Error as error:
                 # One that idled may have been closed meanwhile.
@@ -188,19 +198,20 @@ class WriteQueue:
             write.result = write.error = None
         connection = await self._connected()
         try:
-            pages, transaction = await look_up(connection, self._database, needs, known)
+            pages = await look_up(connection, self._database, needs, known)
             for write in group:
                 await self._apply(connection, write, pages[write.namespace])
-            if not any(page.touched for page in pages.values()):
+            touched = [page for page in pages.values() if page.touched]
+            if not touched and not any(page.requests for page in pages.values()):
                 await connection.execute("ROLLBACK")
                 return []
-            async with connection.pipeline():
-                await flush(connection, self._database, pages.values())
         except BaseException:
             await self._give_up()
             raise
-        await self._commit(connection, transaction)
-        return list(pages.values())
+        # A receipt that is told again may not be where it should be yet, after a wait for standbys that was
+        # cancelled. The COMMIT of what has locked its namespace waits for all that was committed before.
+        await self._commit(connection, touched)
+        return touched
 
     async def _apply(self, connection: Async, write: Write[Any], page: Page) -> None:
         try:
@@ -210,41 +221,48 @@ class WriteQueue:
         except MemoryServiceError as error:
             write.error = error
 
-    async def _commit(self, connection: Async, transaction: int) -> None:
+    async def _commit(self, connection: Async, pages: list[Page]) -> None:
+        """Write what pages hold and commit it. Raises _Unknown, or other errors: then nothing is kept."""
         self._warned = False
+        commit: AsyncCursor[Row] | None = None
         try:
-            await connection.execute("COMMIT")
-        except psycopg.Error as error:
-            await self._drop()
-            if not is_lost(error):
+            async with connection.pipeline():
+                await flush(connection, self._database, pages)
+                commit = await connection.execute("COMMIT")
+        except Exception as error:
+            if commit is None or is_refusal(error):
+                await self._give_up()
                 raise
-            if not await self._was_committed(transaction):
-                raise _Unknown from error
-            return
+            await self._drop()
+            if commit.statusmessage != "COMMIT":
+                raise _Unknown(pages, can_be_told=True) from error
         if self._warned:
             # Committed here, and perhaps not where it should be, too.
             await self._drop()
-            raise _Unknown
+            raise _Unknown(pages, can_be_told=False)
+        if commit.statusmessage != "COMMIT":
+            # What had failed before was rolled back by it.
+            await self._give_up()
+            raise InFailedSqlTransaction
 
-    async def _was_committed(self, transaction: int) -> bool:
-        """Whether a transaction whose COMMIT had no answer is known to be committed."""
-        for _ in range(_OUTCOME_TRIES):
-            try:
-                connection = await self._connected()
-                cursor = await connection.execute(
-                    "SELECT pg_xact_status(%s::text::xid8)", (str(transaction),)
-                )
-                row = await cursor.fetchone()
-            except psycopg.Error:
-                await self._drop()
-                row = ("in progress",)
-            if row != ("in progress",):
-                return row == ("committed",)
-            await asyncio.sleep(_OUTCOME_WAIT_S)
-        return False
+    def _settle(self, group: list[Write[Any]], unknown: _Unknown) -> None:
+        """Let writes return once it is known whether they were committed, or cannot be."""
+
+        async def settle() -> None:
+            if unknown.can_be_told and unknown.pages and await was_committed(self._database, unknown.pages):
+                self._publish(unknown.pages)
+                self._finish(group)
+            else:
+                self._fail(group, Unavailable.storage())
+
+        task = asyncio.create_task(settle())
+        self._settling.add(task)
+        task.add_done_callback(self._settling.discard)
 
     async def _connected(self) -> Async:
-        if self._connection is None or self._connection.closed:
+        if self._connection is not None and not is_usable(self._connection):
+            await self._drop()
+        if self._connection is None:
             self._connection = await self._database.connect()
             self._connection.add_notice_handler(self._notice)
         return self._connection

@@ -10,18 +10,16 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TypeVar
 
-import msgspec
-
 from memory_service.data_key import DataKey
-from memory_service.data_model import Item, NamespaceInfo, Receipt, RequestKey, TextPart
+from memory_service.data_model import NamespaceInfo, Receipt, RequestKey
 from memory_service.indexes.analysis import Analyzer
 from memory_service.records.base import HISTORY_US
 from memory_service.records.change_signal import ChangeSignal
+from memory_service.records.item_cache import ItemCache
 from memory_service.records.row_source import Follower
 from memory_service.records.sqlite.commit_queue import CommitQueue
 from memory_service.records.sqlite.connection import Connection, translated
 from memory_service.records.sqlite.disk_space import DiskSpace, SpaceSettings
-from memory_service.records.sqlite.item_cache import ItemCache
 from memory_service.records.sqlite.ledger import Ledger, Outcome
 from memory_service.records.sqlite.namespace_bytes import bytes_of, check_namespace
 from memory_service.records.sqlite.rows import NAMESPACE_COLUMNS, namespace_of
@@ -64,7 +62,7 @@ class StoreCore:
         self._ledger = Ledger(keeps_history=history_us > 0)
         self._analyzer = Analyzer()
         self._signal = ChangeSignal()
-        self._items = ItemCache(items_bytes_max, _content_bytes)
+        self._items = ItemCache(items_bytes_max)
         self._known: OrderedDict[str, NamespaceInfo] = OrderedDict()
         self._follower = Follower()
         self._queued_writes_max = queued_writes_max
@@ -172,21 +170,8 @@ class StoreCore:
         for position in (*effect.removed, *(fill[0] for fill in effect.filled)):
             self._items.discard(key_of(info.uid, position))
         for entry in (*effect.added, *(entry for entry, _ in effect.replaced)):
-            self._keep(info.uid, entry.item)
+            self._items.put_written(key_of(info.uid, entry.position), entry.item)
         effect.uid, effect.revision = info.uid, info.revision
         effect.vector_epoch, effect.dimension = info.vector_epoch, info.dimension
         self._follower.publish(info.name, effect)
         self._signal.fire(info.name)
-
-    def _keep(self, uid: int, item: Item) -> None:
-        item.embedded = item.embedded or item.embedding is not None
-        item.embedding = None
-        self._items.put(key_of(uid, item.position), item)
-
-
-def _content_bytes(item: Item) -> int:
-    """Return about how much an item's content takes."""
-    content = item.content
-    if isinstance(content, TextPart):
-        return len(content.text) + 64 * len(item.labels)
-    return len(msgspec.json.encode(content)) + 64 * len(item.labels)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from memory_service.data_model import Item
+import msgspec
+
+from memory_service.data_model import Item, TextPart
 
 # What an item takes beside its encoded form, measured on chat messages.
 _OVERHEAD_BYTES = 1200
@@ -18,10 +20,8 @@ class ItemCache:
     as by least recent use, and yet most hits write nothing.
     """
 
-    def __init__(self, bytes_max: int, content_bytes: Callable[[Item], int]) -> None:
-        """`content_bytes` tells about how much the content of an item takes."""
+    def __init__(self, bytes_max: int) -> None:
         self._generation_bytes_max = bytes_max // 2
-        self._content_bytes = content_bytes
         self._young: dict[int, Item] = {}
         self._old: dict[int, Item] = {}
         self._young_bytes = 0
@@ -40,7 +40,7 @@ class ItemCache:
         """Keep an item."""
         self._old.pop(key, None)
         # Its content, and its encoded form that the API adds.
-        nbytes = 2 * self._content_bytes(item) + _OVERHEAD_BYTES
+        nbytes = 2 * _content_bytes(item) + _OVERHEAD_BYTES
         if nbytes > self._generation_bytes_max // 4:
             self._young.pop(key, None)
             return
@@ -50,6 +50,12 @@ class ItemCache:
         if self._young_bytes > self._generation_bytes_max:
             self._old, self._young = self._young, {}
             self._young_bytes = 0
+
+    def put_written(self, key: int, item: Item) -> None:
+        """Keep an item that was just committed, without its vector."""
+        item.embedded = item.embedded or item.embedding is not None
+        item.embedding = None
+        self.put(key, item)
 
     def discard(self, key: int) -> None:
         """Forget an item that was changed or removed."""
@@ -61,3 +67,11 @@ class ItemCache:
         self._young.clear()
         self._old.clear()
         self._young_bytes = 0
+
+
+def _content_bytes(item: Item) -> int:
+    """Return about how much an item's content takes."""
+    content = item.content
+    if isinstance(content, TextPart):
+        return len(content.text) + 64 * len(item.labels)
+    return len(msgspec.json.encode(content)) + 64 * len(item.labels)
