@@ -44,7 +44,7 @@ class PostgresReach(StoreCore):
         for known in (self._asking is not None, False):
             try:
                 if self._asking is None:
-                    self._asking = await self._database.connect()
+                    self._asking = await self._database.connect_unwatched()
                 cursor = await self._asking.execute(_QUESTION)
                 return await cursor.fetchone() == (True,)
             except (psycopg.Error, OSError):
