@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shutil
 import subprocess
 import sys
 import uuid
@@ -18,6 +19,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 import postgres_server
 from credentials import connect, keys_in
+from faults.postgres_cluster import Node
+from faults.postgres_proxy import PostgresProxy
 from grpc_api import SERVICES, Api, Connect, eventually, outcome
 from memory_service.records.base import CannotOpen
 from memory_service.v1 import admin_pb2
@@ -132,6 +135,24 @@ def test_a_database_that_takes_no_writes_is_away(
     finally:
         execute(f"ALTER DATABASE {database} RESET default_transaction_read_only", end)
     eventually(lambda: health(api) == {SERVING}, "it is told that all is served again")
+
+
+def test_health_follows_a_network_that_drops_everything(tmp_path: Path, connect: Connect) -> None:
+    folder, programs = postgres_server.prepared_folder()
+    node = Node(folder, "alone", programs).create().start()
+    try:
+        with PostgresProxy(node.address) as proxy:
+            flags = ["--store", "postgres", "--postgres-dsn", proxy.dsn, "--embedder", "none"]
+            with ServerProcess(tmp_path, flags=flags) as process:
+                api = connect(process)
+                for _ in range(2):
+                    eventually(lambda: health(api) == {SERVING}, "all is served")
+                    proxy.hang(silent=True)
+                    eventually(lambda: health(api) == {NOT_SERVING}, "it is told that nothing is served")
+                    proxy.come_back()
+    finally:
+        node.stop()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_keys_that_were_read_last_count_while_the_database_is_away(database: str, tmp_path: Path) -> None:
