@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 import postgres_server
-from credentials import connect, keys_in
+from credentials import Client, connect, keys_in
 from faults.postgres_cluster import Node
 from faults.postgres_proxy import PostgresProxy
 from grpc_api import SERVICES, Api, Connect, eventually, outcome
@@ -137,35 +137,45 @@ def test_a_database_that_takes_no_writes_is_away(
     eventually(lambda: health(api) == {SERVING}, "it is told that all is served again")
 
 
-def test_health_follows_a_network_that_drops_everything(tmp_path: Path, connect: Connect) -> None:
+@pytest.fixture(scope="module")
+def proxy() -> Iterator[PostgresProxy]:
+    """A way to a database that may drop everything."""
     folder, programs = postgres_server.prepared_folder()
     node = Node(folder, "alone", programs).create().start()
-    try:
-        with PostgresProxy(node.address) as proxy:
-            flags = ["--store", "postgres", "--postgres-dsn", proxy.dsn, "--embedder", "none"]
-            with ServerProcess(tmp_path, flags=flags) as process:
-                api = connect(process)
-                for _ in range(2):
-                    eventually(lambda: health(api) == {SERVING}, "all is served")
-                    proxy.hang(silent=True)
-                    eventually(lambda: health(api) == {NOT_SERVING}, "it is told that nothing is served")
-                    proxy.come_back()
-    finally:
-        node.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+    with PostgresProxy(node.address) as proxy:
+        yield proxy
+    node.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_health_and_keys_follow_when_a_network_dropped_everything(
+    proxy: PostgresProxy, tmp_path: Path, connect: Connect
+) -> None:
+    flags = ["--store", "postgres", "--postgres-dsn", proxy.dsn]
+    new_key(flags)
+    with ServerProcess(tmp_path, flags=[*flags, "--auth", "keys", "--embedder", "none"]) as process:
+        api = connect(process)
+        assert health(api) == {SERVING}
+        proxy.hang(silent=True)
+        eventually(lambda: health(api) == {NOT_SERVING}, "it is told that nothing is served")
+        proxy.come_back()
+        client = Client(api.channel).presenting(new_key(flags))
+        eventually(lambda: outcome(lambda: client.call("GetInfo")).name == "OK", "the new key is taken")
+        eventually(lambda: health(api) == {SERVING}, "all is served again")
+
+
+def new_key(flags: Sequence[str]) -> str:
+    """The token of a new key in the database."""
+    command = [*KEYS, "create", "ada", "--namespace", "*", "--role", "read", *flags]
+    made = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return made.stdout.strip()
 
 
 def test_keys_that_were_read_last_count_while_the_database_is_away(database: str, tmp_path: Path) -> None:
     flags = ["--store", "postgres", "--postgres-dsn", dsn(dbname=database), "--postgres-schema", "with_keys"]
-    made = subprocess.run(
-        [*KEYS, "create", "ada", "--namespace", "*", "--role", "read", *flags],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    token = new_key(flags)
     with ServerProcess(tmp_path, flags=[*flags, "--auth", "keys", "--embedder", "none"]) as process:
-        client = connect_with(process.address, made.stdout.strip())
+        client = connect_with(process.address, token)
         assert client.call("GetInfo").store == "postgres"
         with away(database):
             eventually(

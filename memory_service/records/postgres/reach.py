@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
-from contextlib import suppress
 
 import psycopg
 import structlog
 
+from memory_service.records.postgres.answers import break_off
 from memory_service.records.postgres.database import Async, close
 from memory_service.records.postgres.store_core import StoreCore
 from memory_service.runtime.log_causes import cause_of
@@ -60,9 +58,8 @@ class PostgresReach(StoreCore):
         """
         if self._asking is None:
             task.cancel()
-            return
-        with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(self._asking.fileno())) as other:
-            other.shutdown(socket.SHUT_RDWR)
+        else:
+            break_off(self._asking)
 
     async def _end_asking(self) -> None:
         if self._asking is not None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+from memory_service.records.postgres.answers import break_off
 from memory_service.records.postgres.database import Database, Sync, translated
 from memory_service.records.postgres.schema import lock_of
 from memory_service.records.postgres.store_core import StoreCore
 
+_ANSWER_S = 5.0
+"""With half of it a busy database may not answer in time, with twice as much changes are noticed later."""
 _READ = "SELECT value FROM $.settings WHERE name = %s"
 
 
@@ -68,15 +72,22 @@ class ChangingSettings:
 
     @contextmanager
     def _connected(self) -> Iterator[Sync]:
-        """Give the connection, or a new one where it was lost; one on which anything failed is closed."""
+        """Give the connection, or a new one where it was lost; one on which anything failed is closed.
+
+        So is one that gives no answer: who waits for it would wait for ever.
+        """
         with translated():
             if self._connection is None:
                 self._connection = self._database.connect_sync()
+            overdue = threading.Timer(_ANSWER_S, break_off, [self._connection])
+            overdue.start()
             try:
                 yield self._connection
             except BaseException:
                 self.close()
                 raise
+            finally:
+                overdue.cancel()
 
     def close(self) -> None:
         """Let go of the connection."""
