@@ -97,12 +97,15 @@ _TABLES = (
         credential_id text NOT NULL, request_id text, digest bytea, PRIMARY KEY (part, uid, id))""",
     "CREATE INDEX quarantine_by_request ON $.quarantine (part, uid, request_id) WHERE request_id IS NOT NULL",
     "CREATE INDEX quarantine_expiring ON $.quarantine (expire_us)",
+    """CREATE TABLE $.snapshots (
+        part int NOT NULL, uid bigint NOT NULL, cache text COLLATE "C" NOT NULL, manifest text NOT NULL,
+        time_us bigint NOT NULL, PRIMARY KEY (part, uid, cache))""",
     "ALTER TABLE $.items ALTER COLUMN embedding SET STORAGE EXTERNAL",
     "ALTER TABLE $.item_history ALTER COLUMN embedding SET STORAGE EXTERNAL",
 )
 OF_NAMESPACES = (
     *("items", "item_history", "uses", "states", "state_history", "changes", "journal", "requests"),
-    *("told_of", "removals", "quarantine"),
+    *("told_of", "removals", "quarantine", "snapshots"),
 )
 """Tables with rows of namespaces, but for that of the namespaces themselves."""
 
