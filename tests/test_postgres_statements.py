@@ -99,7 +99,7 @@ async def test_a_write_takes_two_round_trips_and_a_statement_for_each_table(
     write.new_id = True
     await store.add_items(NS, [write])
     begin, lock, *written, commit = proxy.statements
-    assert (begin, commit) == ("BEGIN", "COMMIT")
+    assert (begin, commit) == ("BEGIN ISOLATION LEVEL READ COMMITTED", "COMMIT")
     assert "FOR UPDATE" in lock
     assert [each.split()[0] for each in written] == ["UPDATE", "INSERT", "INSERT", "INSERT"]
     assert proxy.round_trips == 2

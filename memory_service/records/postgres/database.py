@@ -30,11 +30,9 @@ _AGAIN_S = 2.0
 _CONNECT_S = 5
 BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 # Rows are found by keys, of which there are few: what a planner without statistics takes for a small table
-# may have a million rows by the time at which its plan is used.
-_OPTIONS = (
-    "-c enable_hashjoin=off -c enable_mergejoin=off -c enable_seqscan=off -c jit=off"
-    " -c default_transaction_isolation=read\\ committed -c client_min_messages=warning"
-)
+# may have a million rows by the time at which a plan is used that was prepared. A pooler may leave these out:
+# what is not prepared is planned for the tables as they are.
+_OPTIONS = "-c enable_hashjoin=off -c enable_mergejoin=off -c enable_seqscan=off -c jit=off"
 # A server whose machine stops, or hangs, in the middle of a transaction holds locks until then. Half of it
 # may end transactions of a server that is very busy, with twice as much others wait for longer.
 _ASYNC_OPTIONS = _OPTIONS + " -c idle_in_transaction_session_timeout=10s"

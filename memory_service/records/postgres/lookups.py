@@ -116,7 +116,8 @@ async def look_up(
     wanted = _wanted(needs)
     cursors: dict[str, AsyncCursor[Row]] = {}
     async with connection.pipeline():
-        await connection.execute("BEGIN")
+        # Whatever the database begins otherwise: what is read after the lock has to be as it is then.
+        await connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
         if new:
             await connection.execute(
                 "SELECT count(pg_advisory_xact_lock(k)) FROM unnest(%s::bigint[]) k", (new,)

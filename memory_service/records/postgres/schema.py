@@ -154,6 +154,10 @@ async def _check(connection: Async) -> None:
     cursor = await connection.execute("SHOW synchronous_commit")
     if (commit := await cursor.fetchone()) in (("off",), ("local",)):
         raise CannotOpen(f"synchronous_commit is {commit and commit[0]}; it has to be on, or stronger")
+    cursor = await connection.execute("SHOW client_min_messages")
+    if (least := await cursor.fetchone()) in (("error",), ("fatal",), ("panic",)):
+        # The end of a wait for standbys is told by a warning.
+        raise CannotOpen(f"client_min_messages is {least and least[0]}; it has to be warning, or weaker")
 
 
 async def _exists(connection: Async, named: str) -> bool:
