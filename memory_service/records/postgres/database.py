@@ -86,6 +86,7 @@ class Database:
     """Statements are prepared. Poolers that cannot keep them apart need it off."""
     _statements: dict[str, bytes] = field(default_factory=dict)
     _is_beside: bool = False
+    _sends_options: bool = True
     _idle: list[Async] = field(default_factory=list)
     _idle_sync: list[Sync] = field(default_factory=list)
     _free: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_READERS_MAX))
@@ -120,11 +121,21 @@ class Database:
         return connection
 
     async def _connect(self) -> WatchedAsync:
+        try:
+            return await WatchedAsync.connect(self.dsn, autocommit=True, **self._settings(_ASYNC_OPTIONS))
+        except OperationalError as error:
+            self._leave_options_out(error)
         return await WatchedAsync.connect(self.dsn, autocommit=True, **self._settings(_ASYNC_OPTIONS))
+
+    def _leave_options_out(self, error: OperationalError) -> None:
+        """Send no more options, if it is a pooler that takes none. Raises the error otherwise."""
+        if not self._sends_options or "unsupported startup parameter: options" not in str(error):
+            raise error
+        self._sends_options = False
 
     def connect_sync(self) -> Sync:
         """Return a new connection for threads. Raises psycopg's errors."""
-        connection = WatchedSync.connect(self.dsn, autocommit=True, **self._settings(_OPTIONS))
+        connection = self._connect_sync()
         connection.made_s = time.monotonic()
         if connection.execute("SELECT pg_backend_pid()").fetchone() == (connection.info.backend_pid,):
             connection.backend = connection.info.backend_pid
@@ -132,13 +143,20 @@ class Database:
         connection.awaited = self._answers.awaited
         return connection
 
+    def _connect_sync(self) -> WatchedSync:
+        try:
+            return WatchedSync.connect(self.dsn, autocommit=True, **self._settings(_OPTIONS))
+        except OperationalError as error:
+            self._leave_options_out(error)
+        return WatchedSync.connect(self.dsn, autocommit=True, **self._settings(_OPTIONS))
+
     def _settings(self, options: str) -> dict[str, Any]:
         told = conninfo_to_dict(self.dsn)
         settings: dict[str, Any] = {name: value for name, value in _DEFAULTS.items() if name not in told}
         # Of several hosts, or behind one name, the one that takes writes: another tells what was.
         return {
             **settings,
-            "options": options,
+            **({"options": options} if self._sends_options else {}),
             "prepare_threshold": None,
             "target_session_attrs": "read-write",
         }
