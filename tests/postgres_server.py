@@ -66,15 +66,32 @@ def as_user() -> dict[str, Any]:
     return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
 
+def prefix_as_user() -> list[str]:
+    """Return the same as what is before a command, for a process that uses gRPC.
+
+    With other arguments `subprocess` forks itself, and gRPC's handlers of forks may end the child.
+    """
+    user = as_user()
+    if not user:
+        return []
+    return ["setpriv", f"--reuid={user['user']}", f"--regid={user['group']}", "--clear-groups", "--"]
+
+
+def give(*folders: Path) -> None:
+    """Let the user of `as_user` have folders."""
+    for folder in folders:
+        if user := as_user():
+            shutil.chown(folder, user["user"])
+
+
 def prepared_folder() -> tuple[Path, Path]:
     """Return a new folder for a server's data, and that of the programs: `as_user` may use both."""
     folder, bin_dir = Path(tempfile.mkdtemp(prefix="memory-pg-")), programs()
     assert bin_dir is not None
-    if os.geteuid() == 0:
-        shutil.chown(folder, as_user()["user"])
-        if not all(path.stat().st_mode & 0o001 for path in bin_dir.parents):
-            # Nobody but root may look into a folder above.
-            bin_dir = shutil.copytree(bin_dir.parent, folder / "pginstall", symlinks=True) / "bin"
+    give(folder)
+    if os.geteuid() == 0 and not all(path.stat().st_mode & 0o001 for path in bin_dir.parents):
+        # Nobody but root may look into a folder above.
+        bin_dir = shutil.copytree(bin_dir.parent, folder / "pginstall", symlinks=True) / "bin"
     return folder, bin_dir
 
 
@@ -116,17 +133,17 @@ def _create(folder: Path, bin_dir: Path) -> None:
     """Makes an empty cluster."""
     data, sockets = folder / "data", folder / "s"
     sockets.mkdir()
-    if os.geteuid() == 0:
-        shutil.chown(sockets, as_user()["user"])
+    give(sockets)
     subprocess.run(
-        [str(bin_dir / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8",
-         "--locale=C"],
-        check=True, stdout=subprocess.DEVNULL, cwd="/", **as_user(),
+        [*prefix_as_user(), str(bin_dir / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-N",
+         "-E", "UTF8", "--locale=C"],
+        check=True, stdout=subprocess.DEVNULL, cwd="/",
     )  # fmt: skip
 
 
 def _run(bin_dir: Path, folder: Path, *options: str) -> subprocess.Popen[bytes]:
     command = [
+        *prefix_as_user(),
         str(bin_dir / "postgres"),
         "-D",
         str(folder / "data"),
@@ -136,7 +153,7 @@ def _run(bin_dir: Path, folder: Path, *options: str) -> subprocess.Popen[bytes]:
         *options,
     ]
     with (folder / "log").open("ab") as log:
-        return subprocess.Popen(command, stdout=log, stderr=log, cwd="/", **as_user())
+        return subprocess.Popen(command, stdout=log, stderr=log, cwd="/")
 
 
 def _wait(sockets: Path, address: str) -> None:

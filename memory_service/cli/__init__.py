@@ -40,6 +40,7 @@ _BACKUPS = "memory_service.cli.backups"
         "backup": f"{_BACKUPS}:backup",
         "restore": f"{_BACKUPS}:restore",
         "rekey": f"{_BACKUPS}:rekey",
+        "migrate": "memory_service.cli.migrate:migrate",
         "keys": "memory_service.cli.keys:keys",
     },
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},

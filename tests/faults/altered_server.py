@@ -151,6 +151,40 @@ def late_commit() -> None:
     commit_queue.commit = wrong_commit  # type: ignore[attr-defined]
 
 
+def unchecked_reading() -> None:
+    """Over PostgreSQL: how new a namespace is, the database is asked once."""
+    from memory_service.records.postgres.checks import Checks
+
+    right, known = Checks.check, dict[str, Any]()
+
+    async def wrong(self: Checks, namespace: str) -> Any:
+        if namespace not in known or known[namespace].info is None:
+            known[namespace] = await right(self, namespace)
+        return known[namespace]
+
+    Checks.check = wrong  # type: ignore[method-assign]
+
+
+def early_answer() -> None:
+    """Over PostgreSQL: a group of writes is acknowledged, and a while later committed."""
+    from memory_service.records.postgres.write_queue import WriteQueue
+
+    right_transaction, right_commit = WriteQueue._transaction, WriteQueue._commit
+    groups = list[Any]()
+
+    async def transaction(self: WriteQueue, group: Any, known: Any) -> Any:
+        groups[:] = group
+        return await right_transaction(self, group, known)
+
+    async def commit(self: WriteQueue, connection: Any, pages: Any) -> None:
+        self._finish(groups)
+        await asyncio.sleep(0.02)
+        await right_commit(self, connection, pages)
+
+    WriteQueue._transaction = transaction  # type: ignore[method-assign]
+    WriteQueue._commit = commit  # type: ignore[method-assign]
+
+
 def settable_clock() -> None:
     """The machine's clock goes ahead by the seconds in a file, as the server's own sees it, and what looks at
     credentials."""
@@ -257,7 +291,7 @@ ALTERATIONS: dict[str, Callable[[], None]] = {
     each.__name__: each
     for each in (
         broken_compare_and_set, stale_read, lost_write, stale_view, late_publication, read_before_published,
-        skipped_event, late_commit, settable_clock, observed, pieces,
+        skipped_event, late_commit, unchecked_reading, early_answer, settable_clock, observed, pieces,
     )
 }  # fmt: skip
 

@@ -65,11 +65,10 @@ class Node:
     def run(self, program: str, *arguments: str) -> None:
         """Run one of the programs to its end."""
         subprocess.run(
-            [str(self._programs / program), *arguments],
+            [*postgres_server.prefix_as_user(), str(self._programs / program), *arguments],
             check=True,
             stdout=subprocess.DEVNULL,
             cwd="/",
-            **postgres_server.as_user(),
         )
 
     def create(self) -> Node:
@@ -102,15 +101,13 @@ class Node:
     def start(self) -> Node:
         """Start it, and return when it answers."""
         command = [
-            str(self._programs / "postgres"), "-D", str(self.data), "-p", str(self.port),
-            "-k", str(self.folder),
+            *postgres_server.prefix_as_user(), str(self._programs / "postgres"), "-D", str(self.data),
+            "-p", str(self.port), "-k", str(self.folder),
         ]  # fmt: skip
         for option in (*_OPTIONS, *self._options):
             command += ["-c", option]
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                command, stdout=log, stderr=log, cwd="/", **postgres_server.as_user()
-            )
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/")
         until(lambda: self.ask("SELECT 1"), f"{self.name} to start")
         return self
 

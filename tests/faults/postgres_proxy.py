@@ -89,7 +89,8 @@ class PostgresProxy(CuttingProxy):
     def dsn(self) -> str:
         """How to connect through it; what is encrypted it could not read."""
         host, port = self.address.split(":")
-        return f"host={host} port={port} user=postgres dbname=postgres sslmode=disable gssencmode=disable"
+        plain = "sslmode=disable gssencmode=disable connect_timeout=2"
+        return f"host={host} port={port} user=postgres dbname=postgres {plain}"
 
     def cut_commit(self, chosen: str, *, before: bool, hang: bool = False) -> None:
         """Cut the connection at the next COMMIT of a transaction in which this text was sent, or let it hang.

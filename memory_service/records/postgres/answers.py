@@ -27,10 +27,14 @@ _OVERDUE_S = 0.4
 which is one connection a time; with twice as much that second is over."""
 _LOOK_AGAIN_S = 0.15
 """With half of it a network that lost a packet is taken for dead, twice as much is missing in that second."""
+_PATIENCE = 4
+"""So many times as long as the question took the database may take to begin with a statement. With half of it
+a machine that stalls loses connections, with twice as much a slow one finds those that are dead later."""
 _TCP_INFO = slice(120, 136)  # tcpi_bytes_acked and tcpi_bytes_received
 _ASKING_S = 1.0
-"""The question itself may meet a network that drops it. With half of it a busy database does not answer in
-time, with twice as much what is dead is found later."""
+"""The connection for the question may meet a network that drops it. With half of it a busy database does not
+take it in time, with twice as much what is dead is found later."""
+_ANSWER_S = _ASKING_S + _PATIENCE * _ASKING_S
 _UNREACHABLE_S = 5.0
 """A database that cannot even be asked may answer for so long. With half of it a short outage of the network
 fails more calls, with twice as much callers learn of a long one later."""
@@ -150,14 +154,16 @@ class Answers:
                     self._give_up(c for c in self.awaited.overdue(_UNREACHABLE_S) if c.backend)
 
     async def _ask(self) -> None:
+        began = time.monotonic()
         async with asyncio.timeout(_ASKING_S):
             connection = await self._connect()
-        unanswered = asyncio.get_running_loop().call_later(_ASKING_S, break_off, connection)
+        unanswered = asyncio.get_running_loop().call_later(_ANSWER_S, break_off, connection)
         try:
-            # An answer may be on its way at the first look. Who has none at the second gets none.
+            # An answer may be on its way at the first look. Who has none at the second gets none. A database
+            # that was slow to take the question may be as slow to begin with what it is asked.
             idle = await self._idle(connection, self.awaited.overdue(_OVERDUE_S))
             if idle:
-                await asyncio.sleep(_LOOK_AGAIN_S)
+                await asyncio.sleep(max(_LOOK_AGAIN_S, _PATIENCE * (time.monotonic() - began)))
                 again = await self._idle(connection, idle)
                 dead = [each for each, seen in again.items() if idle[each] == seen]
                 self._give_up(dead)

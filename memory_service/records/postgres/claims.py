@@ -7,6 +7,7 @@ import secrets
 import socket
 
 from memory_service.records.base import Claims
+from memory_service.records.postgres.database import Database, Sync
 from memory_service.records.postgres.store_core import StoreCore
 
 _CLAIM = (
@@ -16,6 +17,12 @@ _CLAIM = (
     " WHERE c.owner = excluded.owner OR c.until <= clock_timestamp()"
     " RETURNING (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 )
+
+
+def claim_sync(connection: Sync, database: Database, task: str, owner: str, seconds: float) -> bool:
+    """Have a task as `Claims.claim` gives it, by a connection and under a name of one's own."""
+    values = (task, owner, seconds)
+    return connection.execute(database.sql(_CLAIM), values).fetchone() is not None
 
 
 class PostgresClaims(StoreCore, Claims):

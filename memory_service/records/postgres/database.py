@@ -111,14 +111,17 @@ class Database:
     async def connect(self) -> Async:
         """Return a new connection, in autocommit. Raises psycopg's errors."""
         connection = await self._connect()
-        connection.made_s = time.monotonic()
+        connection.made_s, connection.awaited = time.monotonic(), self._answers.awaited
+        self._answers.begin()
         cursor = await connection.execute("SELECT pg_backend_pid()")
         if await cursor.fetchone() == (connection.info.backend_pid,):
             connection.backend = connection.info.backend_pid
             connection.prepare_threshold = self._prepare_threshold
-        connection.awaited = self._answers.awaited
-        self._answers.begin()
         return connection
+
+    async def connect_unwatched(self) -> Async:
+        """Return one whose answers may take as long as they like. Raises psycopg's errors."""
+        return await self._connect()
 
     async def _connect(self) -> WatchedAsync:
         try:
@@ -136,11 +139,10 @@ class Database:
     def connect_sync(self) -> Sync:
         """Return a new connection for threads. Raises psycopg's errors."""
         connection = self._connect_sync()
-        connection.made_s = time.monotonic()
+        connection.made_s, connection.awaited = time.monotonic(), self._answers.awaited
         if connection.execute("SELECT pg_backend_pid()").fetchone() == (connection.info.backend_pid,):
             connection.backend = connection.info.backend_pid
             connection.prepare_threshold = self._prepare_threshold
-        connection.awaited = self._answers.awaited
         return connection
 
     def _connect_sync(self) -> WatchedSync:

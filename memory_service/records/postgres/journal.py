@@ -104,7 +104,8 @@ async def _read_missed(database: Database, name: str, mark: Mark, number: int) -
 def _leads(journal: list[Row], mark: Mark, seq: int, stamp: int) -> bool:
     """Whether a journal, with the step that the view has, leads without a gap to the present one."""
     dense = [row[0] for row in journal] == list(range(mark.seq, seq + 1))
-    if not dense or journal[0][1] != mark.stamp or journal[-1][1] != stamp:
+    # There is none where a failover has lost what the view has.
+    if not journal or not dense or journal[0][1] != mark.stamp or journal[-1][1] != stamp:
         return False
     later = journal[1:]
     flags = any(row[2] & (EMPTIED | MOVED) for row in later)

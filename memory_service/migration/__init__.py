@@ -1,0 +1,1 @@
+"""Moving records from one store to another."""

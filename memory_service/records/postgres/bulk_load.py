@@ -1,0 +1,256 @@
+"""Whole namespaces brought in from elsewhere: piece by piece, unseen until all of them are there.
+
+What is brought in lies under uids that no namespace has yet, so that no server finds, counts or tells of it.
+A table `migration` has the rows of the namespaces until then, and how much of each is there: after a kill the
+next one goes on from it. At the end all namespaces appear in one transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+
+import msgspec
+import psycopg
+
+from memory_service.errors import Unavailable
+from memory_service.records.base import CannotOpen
+from memory_service.records.postgres.claims import claim_sync
+from memory_service.records.postgres.database import Database, Row, Sync, translated
+from memory_service.records.postgres.opening import prepare_database
+from memory_service.records.postgres.page import EMPTIED
+from memory_service.records.postgres.rows import text_in, text_of
+from memory_service.records.postgres.schema import OF_NAMESPACES, lock_of, part_of
+from memory_service.runtime.clock import now_us
+from memory_service.runtime.log_causes import cause_of
+
+_OWNER = "migration"
+_SWEEP = "sweep"
+# Longer than a piece takes. Servers do not sweep for so long after a migration was killed.
+_CLAIM_S = 60.0
+_TABLE = """CREATE TABLE IF NOT EXISTS $.migration (
+    source_uid bigint PRIMARY KEY, part int NOT NULL, uid bigint NOT NULL, name text COLLATE "C" NOT NULL,
+    row text NOT NULL, done text NOT NULL)"""
+# In the order of keys, which is that in which another store tells them, too.
+_ORDERS = {
+    "items": "position",
+    "uses": "position",
+    "item_history": "position, revision",
+    "states": "key",
+    "state_history": "key, version",
+    "changes": "revision",
+    "requests": "id",
+    "told_of": "subject, request",
+    "removals": "revision",
+    "quarantine": "id",
+}
+_SUM = "coalesce((SELECT sum(nbytes) FROM $.{} t WHERE t.part = m.part AND t.uid = m.uid), 0)"
+_APPEAR = (
+    "INSERT INTO $.namespaces (part, uid, name, revision, seq, stamp, item_count, state_count,"
+    " embedded_count, pending_count, bytes, dimension, model, version_floor, vector_epoch, moving, create_us)"
+    " SELECT m.part, m.uid, m.name, r.revision, 1, %(stamp)s, r.item_count, r.state_count, r.embedded_count,"
+    f" r.pending_count, ({_SUM.format('items')} + {_SUM.format('states')})::bigint, r.dimension, r.model,"
+    " r.version_floor, r.vector_epoch, r.moving::boolean, r.create_us"
+    " FROM $.migration m, json_to_record(m.row::json) r(revision bigint, item_count bigint,"
+    " state_count bigint, embedded_count bigint, pending_count bigint, dimension int, model text,"
+    " version_floor bigint, vector_epoch bigint, moving int, create_us bigint)"
+)
+
+
+class Arriving(msgspec.Struct):
+    """A namespace that is brought in: where its rows are, and how many of each table are there."""
+
+    source_uid: int
+    part: int
+    uid: int
+    name: str
+    row: dict[str, int | str]
+    done: dict[str, int] = {}
+
+
+class Target:
+    """Takes rows of namespaces. Its methods raise Unavailable and StorageFull."""
+
+    def __init__(self, connection: Sync, reader: Sync, database: Database) -> None:
+        """What is read comes row by row by `reader`, while the other one goes on."""
+        self._connection = connection
+        self._reader = reader
+        self._database = database
+        self._types: dict[str, dict[str, int]] = {}
+
+    def _execute(self, statement: str, values: Any = ()) -> psycopg.Cursor[Row]:
+        with translated():
+            return self._connection.execute(self._database.sql(statement), values)
+
+    def begun(self, source: str) -> bool:
+        """Whether bringing in this source was begun before, and not finished. Raises CannotOpen."""
+        row = self._execute("SELECT value FROM $.settings WHERE name = 'migration'").fetchone()
+        if row is not None and bytes(row[0]).decode() != source:
+            raise CannotOpen(
+                "another migration into this schema was begun and not finished: finish it first,"
+                " or give it up with --start-over"
+            )
+        return row is not None
+
+    def finished(self, source: str) -> bool:
+        """Whether all of this source was brought in before."""
+        name = f"migrated {source}"
+        return self._execute("SELECT 1 FROM $.settings WHERE name = %s", (name,)).fetchone() is not None
+
+    def begin(self, source: str, rows: Iterator[dict[str, int | str]]) -> None:
+        """Note which namespaces are to come. Raises CannotOpen where one of a name is there."""
+        with translated(), self._connection.transaction():
+            self._execute(_TABLE)
+            self._execute("TRUNCATE $.migration")
+            with self._connection.cursor() as cursor:
+                for row in rows:
+                    name = str(row.pop("name"))
+                    cursor.execute(
+                        self._database.sql(
+                            "INSERT INTO $.migration VALUES (%s, %s, nextval('$.uids'), %s, %s, '{}')"
+                        ),
+                        (row.pop("uid"), part_of(name), text_in(name), _row_in(row)),
+                    )
+            self._execute("INSERT INTO $.settings (name, value) VALUES ('migration', %s)", (source.encode(),))
+            self._check_names()
+
+    def _check_names(self) -> None:
+        found = self._execute(
+            "SELECT count(*), min(n.name) FROM $.namespaces n JOIN $.migration m USING (part, name)"
+        ).fetchone()
+        assert found is not None
+        if found[0]:
+            raise CannotOpen(
+                f"there are {found[0]} namespaces of the same name already, such as {found[1]!r}:"
+                " migrate to a schema of its own"
+            )
+
+    def arriving(self) -> list[Arriving]:
+        """Return the namespaces that are to come, the oldest first."""
+        rows = self._execute("SELECT * FROM $.migration ORDER BY source_uid").fetchall()
+        return [
+            Arriving(
+                source_uid, part, uid, text_of(name), msgspec.json.decode(row), msgspec.json.decode(done)
+            )
+            for source_uid, part, uid, name, row, done in rows
+        ]
+
+    def put(self, of: Arriving, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Write a piece of a table, and how much is there with it. Raises CannotOpen where servers work."""
+        types = self._types_of(table)
+        every = ("part", "uid", *columns)
+        of.done[table] = of.done.get(table, 0) + len(rows)
+        with translated(), self._connection.transaction():
+            self.keep_sweepers_away()
+            statement = self._database.sql(f"COPY $.{table} ({', '.join(every)}) FROM STDIN (FORMAT binary)")
+            with self._connection.cursor() as cursor, cursor.copy(statement) as copy:
+                copy.set_types([types[name] for name in every])
+                for row in rows:
+                    copy.write_row((of.part, of.uid, *row))
+            self._execute(
+                "UPDATE $.migration SET done = %s WHERE source_uid = %s",
+                (msgspec.json.encode(of.done).decode(), of.source_uid),
+            )
+
+    def _types_of(self, table: str) -> dict[str, int]:
+        if table not in self._types:
+            self._types[table] = dict(
+                self._execute(
+                    "SELECT attname, atttypid::int FROM pg_attribute WHERE attrelid = %s::regclass"
+                    " AND attnum > 0",
+                    (f'"{self._database.schema}".{table}',),
+                ).fetchall()
+            )
+        return self._types[table]
+
+    def rows(self, of: Arriving, table: str, columns: Sequence[str]) -> Generator[Row]:
+        """Yield the rows of a table that are there, in the order of their keys."""
+        statement = f"SELECT {', '.join(columns)} FROM $.{table} WHERE part = %s AND uid = %s"
+        statement += f" ORDER BY {_ORDERS[table]}"
+        with translated(), self._reader.cursor() as cursor:
+            yield from cursor.stream(self._database.sql(statement), (of.part, of.uid), binary=True)
+
+    def forget(self, of: Arriving) -> None:
+        """Remove what is there of a namespace that is to come."""
+        of.done = {}
+        with translated(), self._connection.transaction():
+            for table in OF_NAMESPACES:
+                self._execute(f"DELETE FROM $.{table} WHERE part = %s AND uid = %s", (of.part, of.uid))
+            self._execute("UPDATE $.migration SET done = '{}' WHERE source_uid = %s", (of.source_uid,))
+
+    def give_up(self) -> None:
+        """Forget a migration that was begun, and all that it brought in."""
+        found = self._execute("SELECT to_regclass(%s)", (f'"{self._database.schema}".migration',)).fetchone()
+        if found != (None,):
+            for of in self.arriving():
+                self.forget(of)
+        with translated(), self._connection.transaction():
+            self._execute("DROP TABLE IF EXISTS $.migration")
+            self._execute("DELETE FROM $.settings WHERE name = 'migration'")
+
+    def appear(self, source: str, settings: Mapping[str, bytes]) -> set[str]:
+        """Let all namespaces be there, for good, and settings; return the names of those that were not there,
+        in whose place none is put."""
+        put = set()
+        with translated(), self._connection.transaction():
+            self._execute("SET LOCAL synchronous_commit = on")
+            self._check_names()
+            self._execute(_APPEAR, {"stamp": random.getrandbits(62)})
+            self._execute(
+                "INSERT INTO $.journal (part, uid, seq, stamp, flags, positions, time_us)"
+                " SELECT n.part, n.uid, n.seq, n.stamp, %s, '{}', %s"
+                " FROM $.namespaces n JOIN $.migration USING (part, uid)",
+                (EMPTIED, now_us()),
+            )
+            for name, value in settings.items():
+                done = self._execute(
+                    "INSERT INTO $.settings (name, value) VALUES (%s, %b) ON CONFLICT DO NOTHING",
+                    (name, value),
+                )
+                if done.rowcount:
+                    put.add(name)
+            self._execute("DROP TABLE $.migration")
+            self._execute("DELETE FROM $.settings WHERE name = 'migration'")
+            self._execute("INSERT INTO $.settings (name, value) VALUES (%s, '')", (f"migrated {source}",))
+            self._execute("DELETE FROM $.claims WHERE owner = %s", (_OWNER,))
+        return put
+
+    def analyse(self) -> None:
+        """Have the database look at what its tables hold, by which it plans."""
+        for table in (*OF_NAMESPACES, "namespaces"):
+            self._execute(f"ANALYZE $.{table}")
+
+    def keep_sweepers_away(self) -> None:
+        """Keep servers from pruning what they cannot know of. Raises CannotOpen where one is at work."""
+        if not claim_sync(self._connection, self._database, _SWEEP, _OWNER, _CLAIM_S):
+            raise CannotOpen("a server works on this schema: stop it, and start it when all is there")
+
+
+def _row_in(row: dict[str, int | str]) -> str:
+    """Return the row of a namespace as it is noted: JSON that PostgreSQL reads, too."""
+    kept = {name: text_in(value) if isinstance(value, str) else value for name, value in row.items()}
+    return msgspec.json.encode(kept).decode()
+
+
+@contextmanager
+def open_target(dsn: str, schema: str) -> Iterator[Target]:
+    """Open a schema for one migration at a time; its tables are made. Raises CannotOpen."""
+    database = Database(dsn, schema)
+    try:
+        asyncio.run(prepare_database(database))
+        connection, reader = database.connect_sync(), database.connect_sync()
+    except (psycopg.Error, Unavailable, OSError) as error:
+        raise CannotOpen(f"cannot open the database: {cause_of(error)}") from error
+    with closing(connection), closing(reader):
+        with translated():
+            lock = connection.execute(
+                "SELECT pg_try_advisory_lock(%s)", (lock_of("migration", schema),)
+            ).fetchone()
+            if lock != (True,):
+                raise CannotOpen("another migration into this schema is under way")
+            # What a crash of the database loses goes with the note of it: both are written again.
+            connection.execute("SET synchronous_commit = off")
+        yield Target(connection, reader, database)
