@@ -24,7 +24,8 @@ STATEMENTS = {
     "journal": journal._JOURNAL,
     "missed": journal._MISSED,
     "missed rows": journal._ROWS,
-    "rows": f"{row_source._BATCH} AND i.position > %s ORDER BY i.position LIMIT 8192",
+    "rows": f"{row_source._BATCH_OF} AND i.position > %s ORDER BY i.position LIMIT 8192",
+    "rows of ids": f"{row_source._BATCH_OF_IDS} AND i.position <= %s",
     "loaded items": f"SELECT i.id {row_source._LOADED}",
     "items by ids": f"SELECT i.id {item_store._OF_ITEMS}",
 }
@@ -36,6 +37,9 @@ GROWN = (
     " '', n, NULL, 1 FROM generate_series(1, 20000) n",
     "INSERT INTO $.journal SELECT 1, 1, n, n, 0, '{1}', 1 FROM generate_series(1, 20000) n",
 )
+
+
+BY_ID = ("items", "item_ends", "since", "rows of ids", "items by ids")
 
 
 class Plans:
@@ -74,6 +78,7 @@ async def plans(tmp_path: Path) -> Plans:
 def test_plans_of_new_tables_are_good_for_large_ones(plans: Plans) -> None:
     for name, plan in plans.of_all(database._OPTIONS):
         assert "Seq Scan" not in plan, (name, plan)
+        assert ("items_by_id" in plan) == (name in BY_ID), (name, plan)
 
 
 def test_plans_of_grown_tables_need_no_settings(plans: Plans) -> None:

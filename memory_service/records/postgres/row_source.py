@@ -44,8 +44,9 @@ _BATCH = (
     f" i.vector_key, i.terms, i.facet, i.kind, coalesce(i.importance, {UNSET_IMPORTANCE}),"
     " coalesce(u.count, 0) FROM $.items i LEFT JOIN $.uses u"
     " ON u.part = i.part AND u.uid = i.uid AND u.position = i.position"
-    " WHERE i.part = %s AND i.uid = %s"
 )
+_BATCH_OF = f"{_BATCH} WHERE i.part = %s AND i.uid = %s"
+_BATCH_OF_IDS = f"{_BATCH} WHERE i.part + 0 = %s AND i.uid + 0 = %s AND i.id = ANY(%s::text[])"
 _LOADED = (
     "FROM $.namespaces n JOIN $.items i ON i.part = n.part AND i.uid = n.uid"
     " WHERE n.part = %s AND n.uid = %s AND i.position = ANY(%s::bigint[])"
@@ -134,11 +135,11 @@ class PostgresRows(Rows):
             after = rows[-1][0]
 
     def above(self, position: int) -> Iterator[RowBatch]:
-        return map(self._batch, self._pages(_BATCH, position))
+        return map(self._batch, self._pages(_BATCH_OF, position))
 
     def of_ids(self, ids: Collection[str], up_to: int) -> Iterator[RowBatch]:
         wanted = [text_in(item_id) for item_id in sorted(ids)]
-        rows = self._fetch(f"{_BATCH} AND i.id = ANY(%s::text[]) AND i.position <= %s", wanted, up_to)
+        rows = self._fetch(f"{_BATCH_OF_IDS} AND i.position <= %s", wanted, up_to)
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             yield self._batch(rows[start : start + _ROWS_AT_ONCE])
 
