@@ -7,14 +7,16 @@ view lacks from the journal. A view that cannot be brought up to date so is drop
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from memory_service.data_model import IndexInfo, Item, NamespaceInfo
+from memory_service.errors import Unavailable
 from memory_service.indexes.settings import IndexSettings
 from memory_service.reading import Reading
-from memory_service.records.base import HISTORY_US
+from memory_service.records.base import HISTORY_US, CannotOpen
 from memory_service.records.effects import Effect
 from memory_service.records.item_cache import ItemCache
 from memory_service.records.postgres.checks import Checked, Checks
@@ -22,7 +24,10 @@ from memory_service.records.postgres.journal import Mark, read_missed
 from memory_service.records.postgres.page import EMPTIED, MOVED, Page
 from memory_service.records.postgres.records import PostgresRecords
 from memory_service.records.postgres.row_source import PostgresRows
+from memory_service.records.postgres.snapshots import keep_manifest
 from memory_service.records.row_source import Rows
+from memory_service.runtime.files import write_whole
+from memory_service.runtime.log_causes import cause_of
 from memory_service.store import Store
 from memory_service.views.finding import Views
 from memory_service.views.snapshots import Snapshots
@@ -74,8 +79,14 @@ class PostgresStore(PostgresRecords, Store):
 
     async def open(self) -> None:
         await super().open()
-        self._snapshots = Snapshots(self._cache_dir, self.records_format, None)
-        self.views = Views(self, self._settings, self._snapshots, self._waiting_searches_max)
+        try:
+            self._snapshots = Snapshots(self._cache_dir / "indexes", self.records_format, None)
+            self._cache = _name_of(self._cache_dir)
+            self.views = Views(self, self._settings, self._snapshots, self._waiting_searches_max)
+            await self.views.open()
+        except (Unavailable, OSError) as error:
+            await super().close()
+            raise CannotOpen(f"cannot open {self._cache_dir}: {cause_of(error)}") from error
 
     async def close(self) -> None:
         self.refuse()
@@ -91,6 +102,8 @@ class PostgresStore(PostgresRecords, Store):
         if not self._is_newer_known(namespace, checked):
             self._remember(namespace, checked.info)
         if checked.info is None:
+            if (mark := self._marks.get(namespace)) is not None:
+                self._snapshots.remove(mark.uid)
             self._drop(namespace)
         elif not await self._is_current(namespace, checked):
             async with self._catching_up.setdefault(namespace, asyncio.Lock()):
@@ -150,6 +163,12 @@ class PostgresStore(PostgresRecords, Store):
     def _drop(self, namespace: str) -> None:
         self._marks.pop(namespace, None)
         self.views.cache.drop(namespace)
+
+    async def keep_manifest(self, uid: int, manifest: str) -> bool:
+        for name, mark in self._marks.items():
+            if mark.uid == uid:
+                return await keep_manifest(self._database, self._cache, name, mark, manifest)
+        return False
 
     async def load_items(
         self, info: NamespaceInfo, positions: Sequence[int], *, with_embedding: bool
@@ -223,6 +242,7 @@ class PostgresStore(PostgresRecords, Store):
         name, book, mark = page.name, page.book, self._marks.get(page.name)
         assert book is not None
         if page.deleted or page.pending.flags & (EMPTIED | MOVED):
+            self._snapshots.remove(book.uid)
             self._drop(name)
             return
         before = (book.uid, page.seq_before, page.stamp_before)
@@ -233,6 +253,14 @@ class PostgresStore(PostgresRecords, Store):
             return
         number = self._checks.number
         self._put(name, Mark(book.uid, book.seq, book.stamp, book.revision, number, mark.reading), effect)
+
+
+def _name_of(cache_dir: Path) -> str:
+    """Return what tells the files of a folder from those of others, of this or another machine."""
+    path = cache_dir / "name"
+    if not path.exists():
+        write_whole(path, secrets.token_hex(8).encode())
+    return path.read_text()
 
 
 def _effect_of(page: Page, mark: Mark) -> Effect | None:

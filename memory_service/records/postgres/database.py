@@ -30,11 +30,9 @@ _AGAIN_S = 2.0
 _CONNECT_S = 5
 BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 # Rows are found by keys, of which there are few: what a planner without statistics takes for a small table
-# may have a million rows by the time at which its plan is used.
-_OPTIONS = (
-    "-c enable_hashjoin=off -c enable_mergejoin=off -c enable_seqscan=off -c jit=off"
-    " -c default_transaction_isolation=read\\ committed -c client_min_messages=warning"
-)
+# may have a million rows by the time at which a plan is used that was prepared. A pooler may leave these out:
+# what is not prepared is planned for the tables as they are.
+_OPTIONS = "-c enable_hashjoin=off -c enable_mergejoin=off -c enable_seqscan=off -c jit=off"
 # A server whose machine stops, or hangs, in the middle of a transaction holds locks until then. Half of it
 # may end transactions of a server that is very busy, with twice as much others wait for longer.
 _ASYNC_OPTIONS = _OPTIONS + " -c idle_in_transaction_session_timeout=10s"
@@ -88,6 +86,7 @@ class Database:
     """Statements are prepared. Poolers that cannot keep them apart need it off."""
     _statements: dict[str, bytes] = field(default_factory=dict)
     _is_beside: bool = False
+    _sends_options: bool = True
     _idle: list[Async] = field(default_factory=list)
     _idle_sync: list[Sync] = field(default_factory=list)
     _free: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_READERS_MAX))
@@ -125,16 +124,33 @@ class Database:
         return await self._connect()
 
     async def _connect(self) -> WatchedAsync:
+        try:
+            return await WatchedAsync.connect(self.dsn, autocommit=True, **self._settings(_ASYNC_OPTIONS))
+        except OperationalError as error:
+            self._leave_options_out(error)
         return await WatchedAsync.connect(self.dsn, autocommit=True, **self._settings(_ASYNC_OPTIONS))
+
+    def _leave_options_out(self, error: OperationalError) -> None:
+        """Send no more options, if it is a pooler that takes none. Raises the error otherwise."""
+        if not self._sends_options or "unsupported startup parameter: options" not in str(error):
+            raise error
+        self._sends_options = False
 
     def connect_sync(self) -> Sync:
         """Return a new connection for threads. Raises psycopg's errors."""
-        connection = WatchedSync.connect(self.dsn, autocommit=True, **self._settings(_OPTIONS))
+        connection = self._connect_sync()
         connection.made_s, connection.awaited = time.monotonic(), self._answers.awaited
         if connection.execute("SELECT pg_backend_pid()").fetchone() == (connection.info.backend_pid,):
             connection.backend = connection.info.backend_pid
             connection.prepare_threshold = self._prepare_threshold
         return connection
+
+    def _connect_sync(self) -> WatchedSync:
+        try:
+            return WatchedSync.connect(self.dsn, autocommit=True, **self._settings(_OPTIONS))
+        except OperationalError as error:
+            self._leave_options_out(error)
+        return WatchedSync.connect(self.dsn, autocommit=True, **self._settings(_OPTIONS))
 
     def _settings(self, options: str) -> dict[str, Any]:
         told = conninfo_to_dict(self.dsn)
@@ -142,7 +158,7 @@ class Database:
         # Of several hosts, or behind one name, the one that takes writes: another tells what was.
         return {
             **settings,
-            "options": options,
+            **({"options": options} if self._sends_options else {}),
             "prepare_threshold": None,
             "target_session_attrs": "read-write",
         }

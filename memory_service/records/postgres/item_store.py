@@ -19,7 +19,7 @@ from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.yielding import each
 
 _OF_ITEMS = (
-    "FROM $.namespaces n JOIN $.items i ON i.part = n.part AND i.uid = n.uid"
+    "FROM $.namespaces n JOIN $.items i ON i.uid + 0 = n.uid"
     " WHERE n.part = %s AND n.name = %s AND i.id = ANY(%s::text[])"
 )
 _BY_ID = f"SELECT n.vector_epoch, {columns_of('i', ITEM_COLUMNS)}"
@@ -27,7 +27,7 @@ _KEPT = ", ".join(f"i.{name}" if name in ("position", "id") else f"h.{name}" for
 _VERSIONS = (
     "SELECT n.vector_epoch, {columns} FROM unnest(%s::text[], %s::bigint[]) w(id, revision)"
     " JOIN $.namespaces n ON n.part = %s AND n.name = %s"
-    " JOIN $.items i ON i.part = n.part AND i.uid = n.uid AND i.id = w.id"
+    " JOIN $.items i ON i.uid + 0 = n.uid AND i.id = w.id"
 )
 _PRESENT = f"{_VERSIONS.format(columns=columns_of('i', ITEM_COLUMNS))} AND i.revision = w.revision"
 _BEFORE = (

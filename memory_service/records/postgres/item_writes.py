@@ -62,8 +62,7 @@ def add_items(
     if len(writes) > len(removals) or states:
         check_bytes(page, bytes_max)
     if unchanged is not None:
-        revision = page.book.revision if page.book else 0
-        check_unchanged(unchanged, revision, page.changes_since(unchanged.revision))
+        _check_since(page, unchanged)
     rule = VectorRule(page.book.dimension, page.book.model) if page.book else VectorRule(0, "")
     chosen = choose(page.name, writes, lambda write: page.items.get(write.item.id), on_duplicate, rule)
     chosen_states = choose_states(states, lambda state: page.states.get(state.key), on_duplicate)
@@ -72,11 +71,7 @@ def add_items(
     receipt.skipped_state_count = len(states) - len(chosen_states)
     if released:
         let_go(page, released)
-    for item_id in dict.fromkeys(removals):
-        if (stored := page.items.get(item_id)) is not None:
-            remove_item(page, item_id, stored, ChangeType.ITEM_DELETED)
-            page.note(deleted(by, now_us(), keeps_history=keeps_history))
-            receipt.removed_count += 1
+    receipt.removed_count = _remove_all(page, removals, by, keeps_history)
     for at, _, waits in chosen:
         _put(page, writes[at], terms[at], waits, keeps_history)
         receipt.add(writes[at].item)
@@ -84,6 +79,24 @@ def add_items(
         put_state(page, state, keeps_history=keeps_history)
     book.dimension, book.model = rule.dimension, rule.model
     return finish(page, request, receipt)
+
+
+def _check_since(page: Page, unchanged: Since) -> None:
+    revision = page.book.revision if page.book else 0
+    check_unchanged(unchanged, revision, page.changes_since(unchanged.revision))
+
+
+def _remove_all(page: Page, item_ids: Sequence[str], by: Caller, keeps_history: bool) -> int:
+    """Remove those of these items that there are; return how many there were."""
+    found = [
+        (item_id, stored)
+        for item_id in dict.fromkeys(item_ids)
+        if (stored := page.items.get(item_id)) is not None
+    ]
+    for item_id, stored in found:
+        remove_item(page, item_id, stored, ChangeType.ITEM_DELETED)
+        page.note(deleted(by, now_us(), keeps_history=keeps_history))
+    return len(found)
 
 
 def let_go(page: Page, held_id: str) -> None:

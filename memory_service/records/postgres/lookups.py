@@ -69,7 +69,8 @@ _OF = (
 )
 _TEXTS, _NUMBERS = _OF.format(type="text"), _OF.format(type="bigint")
 _ITEM = "i.id, i.position, i.revision, i.update_us, i.expire_us, i.vector_key, i.kind, i.provenance, i.nbytes"
-_ITEM_JOIN = "JOIN $.items i ON i.part = n.part AND i.uid = n.uid AND i.{column} = w.wanted"
+_BY_ID = "JOIN $.items i ON i.uid + 0 = n.uid AND i.id = w.wanted"
+_BY_POSITION = "JOIN $.items i ON i.part = n.part AND i.uid = n.uid AND i.position = w.wanted"
 _HISTORY_JOIN = (
     "JOIN $.item_history h ON h.part = i.part AND h.uid = i.uid AND h.position = i.position"
     " WHERE i.expire_us IS NOT NULL ORDER BY h.revision DESC"
@@ -78,10 +79,10 @@ _STATE = "s.key, s.version, s.create_us, s.update_us, s.expire_us, s.description
 _STATE_JOIN = "JOIN $.states s ON s.part = n.part AND s.uid = n.uid AND s.key = w.wanted"
 _LOCK = f"SELECT n.name, {columns_of('n', BOOK_COLUMNS)} {OF_NAMES} ORDER BY n.uid FOR UPDATE OF n"
 _STATEMENTS = {
-    "items": f"SELECT n.name, {_ITEM} FROM {_TEXTS} {_ITEM_JOIN.format(column='id')}",
+    "items": f"SELECT n.name, {_ITEM} FROM {_TEXTS} {_BY_ID}",
     "item_ends": "SELECT n.name, i.id, h.update_us, h.expire_us, h.provenance"
-    f" FROM {_TEXTS} {_ITEM_JOIN.format(column='id')} {_HISTORY_JOIN}",
-    "positions": f"SELECT n.name, {_ITEM} FROM {_NUMBERS} {_ITEM_JOIN.format(column='position')}",
+    f" FROM {_TEXTS} {_BY_ID} {_HISTORY_JOIN}",
+    "positions": f"SELECT n.name, {_ITEM} FROM {_NUMBERS} {_BY_POSITION}",
     "states": f"SELECT n.name, {_STATE} FROM {_TEXTS} {_STATE_JOIN}",
     "state_ends": "SELECT n.name, s.key, h.update_us, h.expire_us, h.provenance"
     f" FROM {_TEXTS} {_STATE_JOIN}"
@@ -99,7 +100,7 @@ _STATEMENTS = {
     " JOIN $.quarantine q ON q.part = n.part AND q.uid = n.uid AND q.request_id = w.wanted",
     "since": f"SELECT n.name, c.revision, c.type, c.subject, i.kind FROM {_NUMBERS}"
     " JOIN $.changes c ON c.part = n.part AND c.uid = n.uid AND c.revision > w.wanted"
-    " LEFT JOIN $.items i ON i.part = n.part AND i.uid = n.uid AND i.id = c.subject ORDER BY c.revision",
+    " LEFT JOIN $.items i ON i.uid + 0 = n.uid AND i.id = c.subject ORDER BY c.revision",
 }
 _OF_NUMBERS = ("positions", "since")
 FIND_REQUEST = _STATEMENTS["requests"]
@@ -116,7 +117,8 @@ async def look_up(
     wanted = _wanted(needs)
     cursors: dict[str, AsyncCursor[Row]] = {}
     async with connection.pipeline():
-        await connection.execute("BEGIN")
+        # Whatever the database begins otherwise: what is read after the lock has to be as it is then.
+        await connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
         if new:
             await connection.execute(
                 "SELECT count(pg_advisory_xact_lock(k)) FROM unnest(%s::bigint[]) k", (new,)

@@ -28,6 +28,7 @@ from memory_service.records.postgres.rows import (
     text_of,
 )
 from memory_service.records.postgres.schema import FORMAT, part_of
+from memory_service.records.postgres.snapshots import manifest_of, manifests
 from memory_service.records.postgres.store_core import OF_NAME, StoreCore
 from memory_service.records.row_source import FollowedSource, Follower, RowBatch, Rows
 from memory_service.records.rules.vectors import vector_key
@@ -43,8 +44,9 @@ _BATCH = (
     f" i.vector_key, i.terms, i.facet, i.kind, coalesce(i.importance, {UNSET_IMPORTANCE}),"
     " coalesce(u.count, 0) FROM $.items i LEFT JOIN $.uses u"
     " ON u.part = i.part AND u.uid = i.uid AND u.position = i.position"
-    " WHERE i.part = %s AND i.uid = %s"
 )
+_BATCH_OF = f"{_BATCH} WHERE i.part = %s AND i.uid = %s"
+_BATCH_OF_IDS = f"{_BATCH} WHERE i.part + 0 = %s AND i.uid + 0 = %s AND i.id = ANY(%s::text[])"
 _LOADED = (
     "FROM $.namespaces n JOIN $.items i ON i.part = n.part AND i.uid = n.uid"
     " WHERE n.part = %s AND n.uid = %s AND i.position = ANY(%s::bigint[])"
@@ -64,17 +66,15 @@ class PostgresRowSource(StoreCore, FollowedSource):
     """Reads the rows of views in threads, in transactions that see one state."""
 
     records_format = FORMAT
+    _cache = ""
+    """Names the files of this server among those of others."""
     _threads: ThreadPoolExecutor
 
     def follow(self, follower: Follower) -> None:
         self._follower = follower
 
     async def manifests(self) -> list[str]:
-        return []
-
-    async def keep_manifest(self, uid: int, manifest: str) -> bool:
-        # Snapshots are not read yet. Views go by what was saved, though: one that never is stays for ever.
-        return True
+        return await manifests(self._database, self._cache)
 
     async def load_items(
         self, info: NamespaceInfo, positions: Sequence[int], *, with_embedding: bool
@@ -93,13 +93,13 @@ class PostgresRowSource(StoreCore, FollowedSource):
     async def _read_rows(self, namespace: str, work: Callable[[PostgresRows], T]) -> T | None:
         def look() -> T | None:
             with self._database.reading_sync() as connection:
-                rows = find_rows(connection, self._database, namespace)
+                rows = find_rows(connection, self._database, namespace, self._cache)
                 return None if rows is None else work(rows)
 
         return await aside(asyncio.get_running_loop().run_in_executor(self._threads, look))
 
 
-def find_rows(connection: Sync, database: Database, namespace: str) -> PostgresRows | None:
+def find_rows(connection: Sync, database: Database, namespace: str, cache: str = "") -> PostgresRows | None:
     """Return the rows of a namespace as they are now; None: there is no such namespace."""
     row = connection.execute(
         database.sql(f"SELECT n.seq, n.stamp, {columns_of('n', NAMESPACE_COLUMNS)} {OF_NAME}"),
@@ -108,16 +108,16 @@ def find_rows(connection: Sync, database: Database, namespace: str) -> PostgresR
     ).fetchone()
     if row is None:
         return None
-    return PostgresRows(connection, database, namespace_of(row[2:]), row[0], row[1])
+    return PostgresRows(connection, database, namespace_of(row[2:]), row[0], row[1], cache)
 
 
 class PostgresRows(Rows):
     """Rows within a transaction that sees one state."""
 
     def __init__(
-        self, connection: Sync, database: Database, info: NamespaceInfo, seq: int, stamp: int
+        self, connection: Sync, database: Database, info: NamespaceInfo, seq: int, stamp: int, cache: str
     ) -> None:
-        self.info, self.seq, self.stamp = info, seq, stamp
+        self.info, self.seq, self.stamp, self._cache = info, seq, stamp, cache
         self._connection, self._database = connection, database
         self._of = part_of(info.name), info.uid
         self._no_vector = vector_key(info.vector_epoch, 0)
@@ -135,11 +135,11 @@ class PostgresRows(Rows):
             after = rows[-1][0]
 
     def above(self, position: int) -> Iterator[RowBatch]:
-        return map(self._batch, self._pages(_BATCH, position))
+        return map(self._batch, self._pages(_BATCH_OF, position))
 
     def of_ids(self, ids: Collection[str], up_to: int) -> Iterator[RowBatch]:
         wanted = [text_in(item_id) for item_id in sorted(ids)]
-        rows = self._fetch(f"{_BATCH} AND i.id = ANY(%s::text[]) AND i.position <= %s", wanted, up_to)
+        rows = self._fetch(f"{_BATCH_OF_IDS} AND i.position <= %s", wanted, up_to)
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             yield self._batch(rows[start : start + _ROWS_AT_ONCE])
 
@@ -231,4 +231,4 @@ class PostgresRows(Rows):
         return values(self._pages(every), fields, self._no_vector)
 
     def manifest(self) -> str | None:
-        return None
+        return manifest_of(self._connection, self._database, self._of, self._cache)

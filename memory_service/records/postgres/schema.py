@@ -48,7 +48,10 @@ _TABLES = (
     f"""CREATE TABLE $.items (
         part int NOT NULL, uid bigint NOT NULL, position bigint NOT NULL, id text COLLATE "C" NOT NULL,
         revision bigint NOT NULL, {_ITEM},
-        PRIMARY KEY (part, uid, position), UNIQUE (part, uid, id))""",
+        PRIMARY KEY (part, uid, position))""",
+    # By an expression, which is what an item is found by: to a planner without statistics the other key, of
+    # which it would read every item of a namespace, looks as good.
+    "CREATE UNIQUE INDEX items_by_id ON $.items (id, (uid + 0))",
     "CREATE INDEX items_expiring ON $.items (expire_us) WHERE expire_us IS NOT NULL",
     "CREATE INDEX items_pending ON $.items (part, uid, position) WHERE vector_key < 0",
     f"""CREATE TABLE $.item_history (
@@ -97,12 +100,15 @@ _TABLES = (
         credential_id text NOT NULL, request_id text, digest bytea, PRIMARY KEY (part, uid, id))""",
     "CREATE INDEX quarantine_by_request ON $.quarantine (part, uid, request_id) WHERE request_id IS NOT NULL",
     "CREATE INDEX quarantine_expiring ON $.quarantine (expire_us)",
+    """CREATE TABLE $.snapshots (
+        part int NOT NULL, uid bigint NOT NULL, cache text COLLATE "C" NOT NULL, manifest text NOT NULL,
+        time_us bigint NOT NULL, PRIMARY KEY (part, uid, cache))""",
     "ALTER TABLE $.items ALTER COLUMN embedding SET STORAGE EXTERNAL",
     "ALTER TABLE $.item_history ALTER COLUMN embedding SET STORAGE EXTERNAL",
 )
 OF_NAMESPACES = (
     *("items", "item_history", "uses", "states", "state_history", "changes", "journal", "requests"),
-    *("told_of", "removals", "quarantine"),
+    *("told_of", "removals", "quarantine", "snapshots"),
 )
 """Tables with rows of namespaces, but for that of the namespaces themselves."""
 
@@ -151,6 +157,10 @@ async def _check(connection: Async) -> None:
     cursor = await connection.execute("SHOW synchronous_commit")
     if (commit := await cursor.fetchone()) in (("off",), ("local",)):
         raise CannotOpen(f"synchronous_commit is {commit and commit[0]}; it has to be on, or stronger")
+    cursor = await connection.execute("SHOW client_min_messages")
+    if (least := await cursor.fetchone()) in (("error",), ("fatal",), ("panic",)):
+        # The end of a wait for standbys is told by a warning.
+        raise CannotOpen(f"client_min_messages is {least and least[0]}; it has to be warning, or weaker")
 
 
 async def _exists(connection: Async, named: str) -> bool:
