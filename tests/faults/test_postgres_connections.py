@@ -14,14 +14,14 @@ import pytest
 import postgres_server
 from faults.postgres_cluster import Node
 from faults.postgres_proxy import PostgresProxy
-from faults.scale import SOAK, rounds
+from faults.scale import rounds
 from grpc_api import Api, eventually, outcome, refusal
 from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
 
 pytestmark = pytest.mark.skipif(postgres_server.programs() is None, reason="there is no PostgreSQL")
 
-AWAY_S = 60 if SOAK else 2
+AWAY_S = rounds(2, 60)
 PROMPT_S = 1.0
 OK = grpc.StatusCode.OK
 
