@@ -36,6 +36,8 @@ class Config:
 
     address: str = "127.0.0.1:50051"
     """Host and port to listen on, or "unix:PATH"; port 0 takes a free one."""
+    server_name: str = ""
+    """What the server is called, in what it tells and in its audit log; empty: host name and port."""
     health_address: str = ""
     """Where health is told, too, and nothing else, without TLS and credentials. Empty: nowhere."""
     tls_certificate: Path | None = None
@@ -253,6 +255,10 @@ class Config:
                 (
                     bool(self.health_address) and not _is_address(self.health_address),
                     f"health_address {self.health_address!r} is not HOST:PORT",
+                ),
+                (
+                    len(self.server_name) > 256 or not self.server_name.isprintable(),
+                    "server_name must be at most 256 printable characters",
                 ),
                 (
                     (self.tls_certificate is None) != (self.tls_key is None),

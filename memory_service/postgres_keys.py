@@ -12,9 +12,14 @@ from memory_service.records.postgres.database import Database
 from memory_service.records.postgres.opening import prepare_database
 from memory_service.records.postgres.settings import ChangingSettings
 
-_KEYS, _PEPPER = "API keys", "pepper of API keys"
+API_KEYS, _PEPPER = "API keys", "pepper of API keys"
 # Each change writes other ones before the keys: so nobody who looks for a change has to read them all.
 _MARK_BYTES = 16
+
+
+def settings_of(pepper: bytes, keys: list[ApiKey]) -> dict[str, bytes]:
+    """Return keys as they are kept: settings by their names."""
+    return {_PEPPER: pepper, API_KEYS: secrets.token_bytes(_MARK_BYTES) + encode_keys(keys)}
 
 
 def prepared_keys(dsn: str, schema: str) -> PostgresKeys:
@@ -33,16 +38,16 @@ class PostgresKeys:
 
     def stamp(self) -> Hashable:
         """Return what differs once the keys were changed."""
-        return tuple(self._settings.beginnings(_MARK_BYTES, _KEYS).values())
+        return tuple(self._settings.beginnings(_MARK_BYTES, API_KEYS).values())
 
     def read(self) -> KeyRing:
         """Return the keys. Raises BadKeys and Unavailable."""
-        found = self._settings.read(_KEYS, _PEPPER)
+        found = self._settings.read(API_KEYS, _PEPPER)
         return KeyRing(self._pepper(found), self._entries(found))
 
     def entries(self) -> list[ApiKey]:
         """Return all keys, revoked ones too, in the order in which they were made."""
-        return self._entries(self._settings.read(_KEYS))
+        return self._entries(self._settings.read(API_KEYS))
 
     def change(self, change: Change) -> None:
         """Replace the keys by what `change` makes of them, in one transaction."""
@@ -50,18 +55,17 @@ class PostgresKeys:
         def changed(found: dict[str, bytes]) -> Mapping[str, bytes]:
             new = not found
             pepper = secrets.token_bytes(PEPPER_BYTES) if new else self._pepper(found)
-            keys = encode_keys(change([] if new else self._entries(found), pepper))
-            return {_PEPPER: pepper, _KEYS: secrets.token_bytes(_MARK_BYTES) + keys}
+            return settings_of(pepper, change([] if new else self._entries(found), pepper))
 
-        self._settings.change((_KEYS, _PEPPER), changed)
+        self._settings.change((API_KEYS, _PEPPER), changed)
 
     def _entries(self, found: Mapping[str, bytes]) -> list[ApiKey]:
-        if _KEYS not in found:
+        if API_KEYS not in found:
             raise BadKeys(f"there are no API keys in {self.place}")
-        return decode_keys(found[_KEYS][_MARK_BYTES:], f"what is kept of API keys in {self.place}")
+        return decode_keys(found[API_KEYS][_MARK_BYTES:], f"what is kept of API keys in {self.place}")
 
     def _pepper(self, found: Mapping[str, bytes]) -> bytes:
-        if _KEYS not in found:
+        if API_KEYS not in found:
             raise BadKeys(f"there are no API keys in {self.place}")
         if len(found.get(_PEPPER, b"")) != PEPPER_BYTES:
             raise BadKeys(f"the pepper is missing in {self.place}: no API key is good without it")

@@ -28,12 +28,17 @@ class SharedServers:
 
     def start(self, *flags: str, env: Mapping[str, str] | None = None) -> Api:
         """Starts one more server and returns its stubs."""
-        number = len(self.processes)
+        return self.connect(self.process(*flags, env=env).start())
+
+    def process(self, *flags: str, env: Mapping[str, str] | None = None) -> ServerProcess:
+        """One more server, that is not started."""
         store = ["--store", "postgres", "--postgres-dsn", self.dsn, "--postgres-schema", self.schema]
-        process = ServerProcess(
-            self._folder / f"server-{number}", flags=[*store, *self._flags, *flags], env=env
-        )
-        self.processes.append(process.start())
+        folder = self._folder / f"server-{len(self.processes)}"
+        self.processes.append(ServerProcess(folder, flags=[*store, *self._flags, *flags], env=env))
+        return self.processes[-1]
+
+    def connect(self, process: ServerProcess) -> Api:
+        """The stubs of a server that was started."""
         self.apis.append(Api.connect(process.address))
         return self.apis[-1]
 
@@ -59,4 +64,5 @@ class SharedServers:
         for api in self.apis:
             api.channel.close()
         for process in self.processes:
-            process.__exit__()
+            if hasattr(process, "process"):
+                process.__exit__()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -185,14 +187,25 @@ async def test_everything_is_there_afterwards_as_it_was(tmp_path: Path, key: Dat
     secret.chmod(0o600)
     expected = await filled(folder, key)
     options = ["--encryption-key-file", secret] if key else []
+    made = ["keys", "create", "ada", "--namespace", "*", "--role", "read", "--data-dir", folder, "--json"]
+    token = json.loads(CliRunner().invoke(main, [str(word) for word in (*made, *options)]).stdout)["token"]
     said = await asyncio.to_thread(run, "--from", folder, *to(tmp_path), *options)
     assert said.startswith("4 namespaces with 27 items") and said.count("\n") == 1
+    assert said.endswith("with API keys\n") and is_good(token, tmp_path)
     assert await moved(tmp_path) == expected
     # Once more changes nothing, and says so.
     assert "already" in await asyncio.to_thread(run, "--from", folder, *to(tmp_path), *options)
     if key:
         refused = await asyncio.to_thread(run, "--from", folder, *to(tmp_path), exit_code=1)
         assert "is encrypted: give its key" in refused
+
+
+def is_good(token: str, folder: Path) -> bool:
+    """Whether servers over the schema of a test take a key."""
+    from memory_service.postgres_keys import PostgresKeys
+
+    with closing(PostgresKeys(postgres_server.dsn(), postgres_server.schema_of(folder))) as keys:
+        return keys.read().verify(token) is not None
 
 
 async def test_what_cannot_be_moved_is_refused(tmp_path: Path) -> None:

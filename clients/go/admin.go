@@ -14,7 +14,7 @@ import (
 type ServerInfo struct {
 	// Version of the server.
 	Version string
-	// Store that keeps the records: "hnsw" or "memory".
+	// Store that keeps the records: "hnsw", "memory" or "postgres".
 	Store string
 	// Embedder that turns text into vectors, as "provider:model", or "none".
 	Embedder string
@@ -31,6 +31,9 @@ type ServerInfo struct {
 	// Reranker that puts the best results in order where a caller asks for it, as "provider:model", or
 	// "none".
 	Reranker string
+	// ServerName of the server that answered, of several over the same records. Empty: it is of an earlier
+	// release.
+	ServerName string
 }
 
 // BackupProgress tells how far a backup is.
@@ -181,6 +184,7 @@ func (c *Client) Info(ctx context.Context) (*ServerInfo, error) {
 		StartTime:          timeTo(response.GetStartTime()),
 		Limits:             response.GetLimits(),
 		Reranker:           response.GetReranker(),
+		ServerName:         response.GetServerName(),
 	}
 	if backup := response.GetBackup(); backup != nil {
 		info.Backup = &BackupProgress{

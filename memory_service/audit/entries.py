@@ -31,14 +31,15 @@ class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
     """What happened: who called what, on which ids, and whether it was let through. Never contents.
 
     `event` is "call" (the outcome of a call), "intent" (a call that is let in, before its effect), or of the
-    log itself: "opened", "closed", "healed" (an unfinished end was cut off), "head_missing" (it was opened
-    without its head), "missed" (so many entries could not be kept). "key_added", "key_changed",
-    "key_revoked", "key_removed" and "key_present" (it was there when the log first looked) tell of the API
-    key whose id is in `ids`: whose `principal` it is, and the values that differ, `before` and `after`, never
-    a secret; those `at_start` tell what a start found to be other than the log had it. `decision` is
-    "allowed", "denied" (the credential is not good for it) or "failed". Ids are cut to `ID_CHARS_MAX` and to
-    `IDS_MAX`; `id_count` is how many there were. `parameters` is what the request wanted done, where the
-    method alone does not tell. `call` joins an intent to its outcome, within one run of a server.
+    log itself: "opened" (by which `server`, of which `version`), "closed", "healed" (an unfinished end was
+    cut off), "head_missing" (it was opened without its head), "missed" (so many entries could not be kept).
+    "key_added", "key_changed", "key_revoked", "key_removed" and "key_present" (it was there when the log
+    first looked) tell of the API key whose id is in `ids`: whose `principal` it is, and the values that
+    differ, `before` and `after`, never a secret; those `at_start` tell what a start found to be other than
+    the log had it. `decision` is "allowed", "denied" (the credential is not good for it) or "failed". Ids are
+    cut to `ID_CHARS_MAX` and to `IDS_MAX`; `id_count` is how many there were. `parameters` is what the
+    request wanted done, where the method alone does not tell. `call` joins an intent to its outcome, within
+    one run of a server.
     """
 
     event: str
@@ -57,6 +58,7 @@ class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
     revision: int = 0
     count: int = 0
     version: str = ""
+    server: str = ""
     principal: str = ""
     before: dict[str, str] = {}
     after: dict[str, str] = {}

@@ -59,11 +59,13 @@ class AuditLog:
         file_bytes_max: int = FILE_BYTES_MAX,
         key: DataKey | None = None,
         room: Room | None = None,
+        server: str = "",
     ) -> None:
+        """`version` and `server` are noted of who opens it."""
         self._room = room
         self._file = LogFile(folder, file_bytes_max, key)
         self._folder, self._key = folder, key
-        self._version = version
+        self._version, self._server = version, server
         self._waiting: deque[_Waiting] = deque()
         self._running = False
         self._sync_timer: asyncio.TimerHandle | None = None
@@ -75,7 +77,7 @@ class AuditLog:
 
     def open(self) -> None:
         """Take the folder, and begin. Raises CannotOpenLog."""
-        for wrong in self._file.open(self._version):
+        for wrong in self._file.open(self._version, self._server):
             _log.error("audit_log_damaged", problem=wrong)
         self._loop = asyncio.get_running_loop()
         self._idle = asyncio.Event()

@@ -53,10 +53,13 @@ class LogFile:
         self.broken = False
         """What the disk holds is not known: an fsync failed, half a line stays, or a file is gone."""
 
-    def open(self, version: str) -> list[str]:
-        """Take the log and go on with its chain. Returns what is wrong with it; raises CannotOpenLog."""
+    def open(self, version: str, server: str) -> list[str]:
+        """Take the log and go on with its chain. Returns what is wrong with it; raises CannotOpenLog.
+
+        The log tells by which server of which version it was opened.
+        """
         try:
-            return self._open(version)
+            return self._open(version, server)
         except OSError as error:
             raise CannotOpenLog(f"cannot open the audit log: {error}") from error
         except MemoryServiceError as error:
@@ -65,7 +68,7 @@ class LogFile:
     def _new_seal(self) -> Seal | None:
         return None if self._key is None else Seal(self._key, SEALED_FOR)
 
-    def _open(self, version: str) -> list[str]:
+    def _open(self, version: str, server: str) -> list[str]:
         make_folder(self._folder)
         files = files_of(self._folder)
         if not files and not (self._folder / HEAD).exists():
@@ -79,7 +82,7 @@ class LogFile:
             raise CannotOpenLog(f"another server writes {self._folder}") from error
         self._in_place = InPlace(*([files[-1][1]] if files else []), self._folder / HEAD)
         events, wrong = self._go_on(files, head)
-        events.append(Entry(event="opened", time_us=now_us(), version=version))
+        events.append(Entry(event="opened", time_us=now_us(), version=version, server=server))
         self.write(events, sync=True)
         return wrong
 

@@ -156,6 +156,8 @@ def _text(line: Line) -> str:
     parts += [f"{name} {value}" for name, value in line.parameters.items()]
     if line.count:
         parts.append(str(line.count))
+    if line.server:
+        parts.append(f"by {line.server}")
     if line.at_start:
         parts.append("found at start")
     if line.principal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,11 @@ from memory_service.cli.options import option
 from memory_service.cli.session import CommandError
 
 if TYPE_CHECKING:
+    from memory_service.data_key import DataKey
     from memory_service.migration.to_postgres import Moved
+
+
+_PAGE_TOKENS = "page tokens"
 
 
 @click.command()
@@ -56,7 +61,9 @@ def migrate(
 
     try:
         from memory_service.migration.to_postgres import NotEqual, migrate
-    except ImportError:
+    except ModuleNotFoundError as error:
+        if error.name != "psycopg":
+            raise
         raise CommandError('this needs psycopg: pip install "memory-service[postgres]"') from None
     try:
         key = given_key(encryption_key_file)
@@ -66,14 +73,31 @@ def migrate(
                 bar.set_description(done, refresh=False)
                 bar.update(rows)
 
-            moved = migrate(folder, key, dsn, schema, progress, start_over=start_over)
+            settings = partial(_settings_of, folder, key)
+            moved = migrate(folder, key, dsn, schema, progress, settings=settings, start_over=start_over)
     except (CannotOpen, NotRestorable, NotEqual, MemoryServiceError, ValueError, OSError) as error:
         raise CommandError(str(error)) from None
     _tell(moved, folder, schema, as_json)
 
 
+def _settings_of(folder: Path, key: DataKey | None) -> dict[str, bytes]:
+    """Return what a server keeps beside its records: API keys, and the key of page tokens."""
+    from memory_service.credentials.key_file import FILE_NAME, KeyFile
+    from memory_service.postgres_keys import settings_of
+
+    keys, token_key = KeyFile(folder / FILE_NAME, key), folder / "page-token.key"
+    settings = settings_of(keys.pepper(), keys.entries()) if keys.path.exists() else {}
+    if key is not None:
+        settings[_PAGE_TOKENS] = key.derive(_PAGE_TOKENS)
+    elif token_key.exists():
+        settings[_PAGE_TOKENS] = token_key.read_bytes()
+    return settings
+
+
 def _tell(moved: Moved, folder: Path, schema: str, as_json: bool) -> None:
     import msgspec
+
+    from memory_service.postgres_keys import API_KEYS
 
     if as_json:
         output.tell_json(msgspec.to_builtins(moved))
@@ -82,5 +106,6 @@ def _tell(moved: Moved, folder: Path, schema: str, as_json: bool) -> None:
     else:
         output.tell(
             f"{moved.namespaces} namespaces with {moved.items} items, {moved.rows} rows in all, are in the"
-            f" schema {schema}, each compared with {folder} (digest {moved.digest})"
+            f" schema {schema}, each compared with {folder} (digest {moved.digest});"
+            f" {'with' if API_KEYS in moved.settings else 'without'} API keys"
         )

@@ -36,6 +36,12 @@ _M_MMAP_THRESHOLD = -3
     help="Host and port to listen on, or unix:PATH; port 0 takes a free one.",
 )
 @option(
+    "--server-name",
+    default="",
+    help="What the server is called, in what it tells of itself and in its audit log; if not given, by host"
+    " name and port.",
+)
+@option(
     "--health-address",
     default="",
     help="Host and port where health is told, too, and nothing else: without TLS and credentials, and never"

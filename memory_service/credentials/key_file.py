@@ -47,7 +47,7 @@ class KeyFile:
 
     def read(self) -> KeyRing:
         """Return the keys. Raises BadKeys."""
-        return KeyRing(self._pepper(), self.entries())
+        return KeyRing(self.pepper(), self.entries())
 
     def entries(self) -> list[ApiKey]:
         """Return all keys, revoked ones too, in the order in which they were made. Raises BadKeys."""
@@ -74,7 +74,7 @@ class KeyFile:
     def copy_to(self, other: KeyFile) -> None:
         """Write the same keys, and their pepper, to a file that is not there. Raises BadKeys, OSError."""
         with self._lock():
-            other._write(other.pepper_path, self._pepper())
+            other._write(other.pepper_path, self.pepper())
             other._write(other.path, encode_keys(self.entries()))
 
     def _is_plain(self, path: Path) -> bool:
@@ -110,7 +110,8 @@ class KeyFile:
         finally:
             os.close(lock)
 
-    def _pepper(self) -> bytes:
+    def pepper(self) -> bytes:
+        """Return the secret that the keys are verified with. Raises BadKeys."""
         pepper = self._read(self.pepper_path, 1024)
         if len(pepper) < PEPPER_BYTES:
             raise BadKeys(f"{self.pepper_path} is shorter than {PEPPER_BYTES} bytes")
@@ -122,7 +123,7 @@ class KeyFile:
                 # A new pepper would make every key void without a word.
                 raise BadKeys(f"{self.pepper_path} is missing: no key of {self.path} is good without it")
             self._write(self.pepper_path, secrets.token_bytes(PEPPER_BYTES))
-        return self._pepper()
+        return self.pepper()
 
 
 def _read(path: Path, bytes_max: int) -> bytes:

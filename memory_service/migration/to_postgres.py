@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
@@ -48,6 +48,8 @@ class Moved:
     items: int = 0
     rows: int = 0
     digest: str = ""
+    settings: list[str] = field(default_factory=list)
+    """Names of those that were put where there were none."""
     before: bool = False
     """It was there already."""
 
@@ -81,7 +83,7 @@ def migrate(
             _copy(source, target, of, progress)
         moved = _verify(source, target, every, progress)
         target.analyse()
-        target.appear(name, settings())
+        moved.settings = sorted(target.appear(name, settings()))
         return moved
 
 

@@ -34,6 +34,7 @@ Context = grpc.aio.ServicerContext[Any, Any]
 class ServerInfo:
     """What a server tells of itself."""
 
+    name: str
     store: str
     embedder: Embedder | None
     llm: Llm | None
@@ -63,6 +64,7 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
         embedder, llm, reranker = self._info.embedder, self._info.llm, self._info.reranker
         response = pb.GetInfoResponse(
             version=__version__,
+            server_name=self._info.name,
             store=self._info.store,
             embedder=embedder.name if embedder else "none",
             embedding_dimension=embedder.dimension if embedder else 0,

@@ -7,12 +7,12 @@ import contextlib
 import os
 import secrets
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import grpc
 import structlog
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
 
 from memory_service import __version__
@@ -24,24 +24,24 @@ from memory_service.domain.page_tokens import PageTokens
 from memory_service.embedders.base import Embedder
 from memory_service.llms.base import Llm
 from memory_service.policies.base import CannotLoadPolicy, WritePolicy
+from memory_service.records.base import CannotOpen
+from memory_service.records.folder_lock import locked_folder
 from memory_service.rerankers.base import CannotLoad, Reranker
-from memory_service.runtime.files import write_whole
+from memory_service.runtime.files import make_folder, write_whole
 from memory_service.server.access.access import Access
 from memory_service.server.access.opening import open_access
-from memory_service.server.admission.intake import intake_server
 from memory_service.server.auditing import Auditing
 from memory_service.server.call_guard import CallGuard
 from memory_service.server.health_port import HealthPort, health_port
 from memory_service.server.logs import log_of_loop
 from memory_service.server.methods import SERVICES
+from memory_service.server.place import Place, take_place
 from memory_service.server.reflection import Reflection
 from memory_service.server.services import Services
-from memory_service.server.soundness import watching_soundness
-from memory_service.server.transport import bind, check_transport
+from memory_service.server.soundness import tell_health, watching_soundness
+from memory_service.server.transport import check_transport
 from memory_service.store import Store
 
-METADATA_BYTES_MAX = 16 * 1024
-"""Metadata of a call as gRPC counts it: names, values and 32 bytes for each pair."""
 _STREAMS_GRACE_S = 0.5
 # For how long a server that ends refuses calls itself, before gRPC does by closing its connections.
 _REFUSING_S = 0.5
@@ -93,6 +93,18 @@ def _postgres_store(config: Config, history_us: int) -> Store:
         queued_writes_max=config.limits.queued_writes_max,
         waiting_searches_max=config.limits.waiting_searches_max,
     )
+
+
+@contextlib.contextmanager
+def _own_folder(config: Config) -> Iterator[None]:
+    """Keep the data folder for a server whose records are elsewhere. Raises CannotOpen."""
+    make_folder(config.data_dir)
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(locked_folder(config.data_dir))
+        except CannotOpen as error:
+            raise CannotOpen(f"{error}: give each server of a database a --data-dir of its own") from None
+        yield
 
 
 def _data_key(config: Config) -> DataKey | None:
@@ -172,11 +184,14 @@ def open_write_policy(config: Config) -> WritePolicy | None:
     return None
 
 
-def open_audit_log(config: Config, store: Store) -> AuditLog | None:
-    """Return the audit log, open; None: none is kept. `store` has room for it where the disk is full."""
+def open_audit_log(config: Config, store: Store, name: str) -> AuditLog | None:
+    """Return the audit log of a server, open; None: none is kept.
+
+    `store` has room for it where the disk is full.
+    """
     if not config.audited:
         return None
-    log = AuditLog(config.data_dir / "audit", __version__, key=_data_key(config), room=store)
+    log = AuditLog(config.data_dir / "audit", __version__, key=_data_key(config), room=store, server=name)
     try:
         log.open()
     except CannotOpenLog as error:
@@ -234,43 +249,9 @@ class Server:
             await self.health_port.server.stop(_STREAMS_GRACE_S)
 
 
-BOUNDED_BUFFERS = (
-    # gRPC would do it before anything is known of a call, and make a thousand bytes of one.
-    ("grpc.per_message_decompression", 0),
-    # Nor does its window grow for messages that were not asked for: 64 KiB of each call.
-    ("grpc.http2.bdp_probe", 0),
-)
-
-
-def _options(config: Config) -> list[tuple[str, int]]:
-    calls_max = config.limits.concurrent_calls_max + config.limits.waiting_calls_max
-    idle_s = config.connection_idle_s_max
-    return [
-        *([("grpc.max_connection_idle_ms", 1000 * idle_s)] if idle_s else []),
-        # Two servers on one port would share its calls without a word.
-        ("grpc.so_reuseport", 0),
-        ("grpc.max_receive_message_length", config.limits.message_bytes_max),
-        ("grpc.max_send_message_length", config.limits.message_bytes_max),
-        *BOUNDED_BUFFERS,
-        # What one connection may have waiting in gRPC, where nobody's turn is looked at.
-        ("grpc.max_concurrent_streams", config.connection_calls_max),
-        # What all of them may: from the first on gRPC ends some calls, at random, from the second on all.
-        ("grpc.server.max_pending_requests", calls_max),
-        ("grpc.server.max_pending_requests_hard_limit", 2 * calls_max),
-        ("grpc.max_allowed_incoming_connections", config.connections_max),
-        # The first is where gRPC begins to refuse at random, the second where it always does.
-        ("grpc.max_metadata_size", METADATA_BYTES_MAX),
-        ("grpc.absolute_max_metadata_size", METADATA_BYTES_MAX),
-        ("grpc.keepalive_time_ms", 60_000),
-        ("grpc.keepalive_timeout_ms", 20_000),
-        ("grpc.keepalive_permit_without_calls", 1),
-        ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
-        ("grpc.server_handshake_timeout_ms", 10_000),
-    ]
-
-
 async def build_server(
     config: Config,
+    place: Place,
     store: Store,
     embedder: Embedder | None,
     llm: Llm | None = None,
@@ -278,25 +259,23 @@ async def build_server(
     audit_log: AuditLog | None = None,
     policy: WritePolicy | None = None,
 ) -> tuple[Server, Services]:
-    """Build a server over an open store, and bind its port. Raises BadConfig when that cannot be."""
+    """Build a server over an open store. Raises BadConfig when that cannot be."""
     tokens = PageTokens(await _page_token_key(config, store))
-    services = Services(config, store, embedder, llm, reranker, tokens, policy)
+    services = Services(config, store, embedder, llm, reranker, tokens, policy, place.name)
     auditing = Auditing(audit_log, reads=config.audit_reads) if audit_log is not None else None
     try:
         access = open_access(config, auditing)
     except CannotOpenLog as error:
         raise BadConfig(str(error)) from error
     guard = CallGuard(config.limits, access)
-    server = intake_server(_options(config))
+    server = place.grpc_server
     services.register(guard.guarding(server, auditing))
     health = health_aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(health, guard.open_to_all(server))
     if config.reflection:
         Reflection([*SERVICES, "grpc.health.v1.Health"], guard.admit, guard.receiving).add_to(server)
-    address = bind(server, config)
-    for service in ("", *SERVICES):
-        await health.set(service, health_pb2.HealthCheckResponse.SERVING)
-    return Server(address, server, guard, health, access, health_port(config, health)), services
+    await tell_health(health, serving=True)
+    return Server(place.address, server, guard, health, access, health_port(config, health)), services
 
 
 async def run(config: Config, announce: Callable[[str, str], None]) -> None:
@@ -314,11 +293,14 @@ async def run(config: Config, announce: Callable[[str, str], None]) -> None:
     reranker = open_reranker(config)
     policy = open_write_policy(config)
     store = open_store(config)
-    await store.open()
     async with contextlib.AsyncExitStack() as stack:
+        if config.store == "postgres":
+            stack.enter_context(_own_folder(config))
+        await store.open()
         stack.push_async_callback(store.close)
+        place = take_place(config)
         # Behind the store, which keeps a second server out of the folder.
-        audit_log = open_audit_log(config, store)
+        audit_log = open_audit_log(config, store, place.name)
         if audit_log is not None:
             stack.push_async_callback(audit_log.close)
         if embedder is not None:
@@ -329,7 +311,9 @@ async def run(config: Config, announce: Callable[[str, str], None]) -> None:
             stack.push_async_callback(reranker.close)
         if policy is not None:
             stack.push_async_callback(policy.close)
-        server, services = await build_server(config, store, embedder, llm, reranker, audit_log, policy)
+        server, services = await build_server(
+            config, place, store, embedder, llm, reranker, audit_log, policy
+        )
         if server.access is not None:
             await stack.enter_async_context(server.access.refreshing())
         await stack.enter_async_context(watching_soundness(store, audit_log, server.health))
@@ -338,6 +322,7 @@ async def run(config: Config, announce: Callable[[str, str], None]) -> None:
         await server.start()
         _log.info(
             "serving",
+            server=place.name,
             address=server.address,
             store=config.store,
             embedder=embedder.name if embedder else "none",

@@ -73,7 +73,10 @@ class Services:
         reranker: Reranker | None,
         tokens: PageTokens,
         policy: WritePolicy | None = None,
+        name: str = "",
     ) -> None:
+        """`name` is what the server tells of itself."""
+        self._name = name
         self._config, self._store, self._embedder, self._llm = config, store, embedder, llm
         self._reranker, self._tokens = reranker, tokens
         self._begin = Deciders(llm).begin
@@ -95,7 +98,9 @@ class Services:
         memories = MemoryServicer(self._items, self._retrieval, feed, page_bytes_max)
         memory_pb2_grpc.add_MemoryServiceServicer_to_server(memories, server)
         state_pb2_grpc.add_StateServiceServicer_to_server(StateServicer(self._states), server)
-        info = ServerInfo(self._config.store, self._embedder, self._llm, self._config.limits, self._reranker)
+        info = ServerInfo(
+            self._name, self._config.store, self._embedder, self._llm, self._config.limits, self._reranker
+        )
         undo = Undo(self._store, self._embedding, self._checks)
         admin_pb2_grpc.add_AdminServiceServicer_to_server(
             AdminServicer(self.administration, undo, self._items, self._quarantine, info), server

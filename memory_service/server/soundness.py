@@ -1,4 +1,4 @@
-"""Whether what a server keeps is where the next start will look for it; health tells when it is not."""
+"""Health that follows what the server can do: nobody is sent to one that takes no writes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import contextlib
 from collections.abc import AsyncIterator
 
 import structlog
+from grpc_health.v1 import health_pb2
 from grpc_health.v1.health import aio as health_aio
 
 from memory_service.audit.log import AuditLog
+from memory_service.server.methods import SERVICES
 from memory_service.store import Store
 
 LOOK_EVERY_S = 1.0
@@ -17,11 +19,21 @@ LOOK_EVERY_S = 1.0
 _log = structlog.get_logger(__name__)
 
 
+async def tell_health(health: health_aio.HealthServicer, *, serving: bool) -> None:
+    """Tell of all services whether they are served."""
+    status = health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
+    for service in ("", *SERVICES):
+        await health.set(service, status)
+
+
 @contextlib.asynccontextmanager
 async def watching_soundness(
     store: Store, audit_log: AuditLog | None, health: health_aio.HealthServicer
 ) -> AsyncIterator[None]:
-    """Turn health to NOT_SERVING, for good, once no more writes are taken until a restart."""
+    """Have health be NOT_SERVING while the records cannot be reached, and for good once they are broken.
+
+    They are, or the audit log is, when no more writes are taken until a restart.
+    """
     task = asyncio.create_task(_watch(store, audit_log, health))
     try:
         yield
@@ -32,9 +44,17 @@ async def watching_soundness(
 
 
 async def _watch(store: Store, audit_log: AuditLog | None, health: health_aio.HealthServicer) -> None:
+    reached = True
     while True:
         if not store.is_sound() or (audit_log is not None and not await audit_log.is_sound()):
             break
+        was_reached, reached = reached, await store.is_reachable()
+        if reached != was_reached:
+            if reached:
+                _log.warning("serving_again", cause="the database answers")
+            else:
+                _log.error("not_serving", cause="the database does not answer, or takes no writes")
+            await tell_health(health, serving=reached)
         await asyncio.sleep(LOOK_EVERY_S)
     _log.error("not_serving", cause="no more writes are taken until a restart")
     await health.enter_graceful_shutdown()

@@ -23,7 +23,7 @@ class GetInfoRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetInfoResponse(_message.Message):
-    __slots__ = ("version", "store", "embedder", "embedding_dimension", "llm", "start_time", "limits", "backup", "reranker")
+    __slots__ = ("version", "store", "embedder", "embedding_dimension", "llm", "start_time", "limits", "backup", "reranker", "server_name")
     class LimitsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -40,6 +40,7 @@ class GetInfoResponse(_message.Message):
     LIMITS_FIELD_NUMBER: _ClassVar[int]
     BACKUP_FIELD_NUMBER: _ClassVar[int]
     RERANKER_FIELD_NUMBER: _ClassVar[int]
+    SERVER_NAME_FIELD_NUMBER: _ClassVar[int]
     version: str
     store: str
     embedder: str
@@ -49,7 +50,8 @@ class GetInfoResponse(_message.Message):
     limits: _containers.ScalarMap[str, int]
     backup: BackupProgress
     reranker: str
-    def __init__(self, version: _Optional[str] = ..., store: _Optional[str] = ..., embedder: _Optional[str] = ..., embedding_dimension: _Optional[int] = ..., llm: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., limits: _Optional[_Mapping[str, int]] = ..., backup: _Optional[_Union[BackupProgress, _Mapping]] = ..., reranker: _Optional[str] = ...) -> None: ...
+    server_name: str
+    def __init__(self, version: _Optional[str] = ..., store: _Optional[str] = ..., embedder: _Optional[str] = ..., embedding_dimension: _Optional[int] = ..., llm: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., limits: _Optional[_Mapping[str, int]] = ..., backup: _Optional[_Union[BackupProgress, _Mapping]] = ..., reranker: _Optional[str] = ..., server_name: _Optional[str] = ...) -> None: ...
 
 class BackupProgress(_message.Message):
     __slots__ = ("name", "done_bytes", "total_bytes")

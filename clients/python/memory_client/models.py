@@ -362,7 +362,7 @@ class ServerInfo:
 
     version: str
     store: str
-    """ "hnsw" or "memory"."""
+    """ "hnsw", "memory" or "postgres"."""
     embedder: str
     """As "provider:model", or "none"."""
     embedding_dimension: int
@@ -376,6 +376,8 @@ class ServerInfo:
     """The backup that is under way. None: none is, or the caller may not make one."""
     reranker: str
     """As "provider:model", or "none"."""
+    server_name: str
+    """Of the server that answered, of several over the same records. Empty: it is of an earlier release."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ export interface BackupProgress {
 /** What a server is. */
 export interface ServerInfo {
   readonly version: string;
-  /** "hnsw" or "memory". */
+  /** "hnsw", "memory" or "postgres". */
   readonly store: string;
   /** As "provider:model", or "none". */
   readonly embedder: string;
@@ -42,6 +42,8 @@ export interface ServerInfo {
   readonly backup?: BackupProgress | undefined;
   /** As "provider:model", or "none". */
   readonly reranker: string;
+  /** Of the server that answered, of several over the same records. Empty: it is of an earlier release. */
+  readonly serverName: string;
 }
 
 /** A namespace in a list. */
@@ -370,6 +372,7 @@ function infoTo(response: GetInfoResponse): ServerInfo {
       totalBytes: Number(backup.totalBytes),
     },
     reranker: response.reranker,
+    serverName: response.serverName,
   };
 }
 

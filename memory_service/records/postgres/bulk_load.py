@@ -19,10 +19,11 @@ import psycopg
 from memory_service.errors import Unavailable
 from memory_service.records.base import CannotOpen
 from memory_service.records.postgres.claims import claim_sync
-from memory_service.records.postgres.database import Database, Row, Sync, close, translated
+from memory_service.records.postgres.database import Database, Row, Sync, translated
+from memory_service.records.postgres.opening import prepare_database
 from memory_service.records.postgres.page import EMPTIED
 from memory_service.records.postgres.rows import text_in, text_of
-from memory_service.records.postgres.schema import OF_NAMESPACES, lock_of, part_of, prepare
+from memory_service.records.postgres.schema import OF_NAMESPACES, lock_of, part_of
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.log_causes import cause_of
 
@@ -190,8 +191,10 @@ class Target:
             self._execute("DROP TABLE IF EXISTS $.migration")
             self._execute("DELETE FROM $.settings WHERE name = 'migration'")
 
-    def appear(self, source: str, settings: Mapping[str, bytes]) -> None:
-        """Let all namespaces be there, for good, and settings where there are none of their names."""
+    def appear(self, source: str, settings: Mapping[str, bytes]) -> set[str]:
+        """Let all namespaces be there, for good, and settings; return the names of those that were not there,
+        in whose place none is put."""
+        put = set()
         with translated(), self._connection.transaction():
             self._execute("SET LOCAL synchronous_commit = on")
             self._check_names()
@@ -203,14 +206,17 @@ class Target:
                 (EMPTIED, now_us()),
             )
             for name, value in settings.items():
-                self._execute(
+                done = self._execute(
                     "INSERT INTO $.settings (name, value) VALUES (%s, %b) ON CONFLICT DO NOTHING",
                     (name, value),
                 )
+                if done.rowcount:
+                    put.add(name)
             self._execute("DROP TABLE $.migration")
             self._execute("DELETE FROM $.settings WHERE name = 'migration'")
             self._execute("INSERT INTO $.settings (name, value) VALUES (%s, '')", (f"migrated {source}",))
             self._execute("DELETE FROM $.claims WHERE owner = %s", (_OWNER,))
+        return put
 
     def analyse(self) -> None:
         """Have the database look at what its tables hold, by which it plans."""
@@ -234,7 +240,7 @@ def open_target(dsn: str, schema: str) -> Iterator[Target]:
     """Open a schema for one migration at a time; its tables are made. Raises CannotOpen."""
     database = Database(dsn, schema)
     try:
-        asyncio.run(_prepare(database))
+        asyncio.run(prepare_database(database))
         connection, reader = database.connect_sync(), database.connect_sync()
     except (psycopg.Error, Unavailable, OSError) as error:
         raise CannotOpen(f"cannot open the database: {cause_of(error)}") from error
@@ -248,11 +254,3 @@ def open_target(dsn: str, schema: str) -> Iterator[Target]:
             # What a crash of the database loses goes with the note of it: both are written again.
             connection.execute("SET synchronous_commit = off")
         yield Target(connection, reader, database)
-
-
-async def _prepare(database: Database) -> None:
-    connection = await database.connect()
-    try:
-        await prepare(connection, database)
-    finally:
-        await close(connection)

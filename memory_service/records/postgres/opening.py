@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 
 import psycopg
+import structlog
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.errors import InsufficientPrivilege, ReadOnlySqlTransaction
 
 from memory_service.records.base import CannotOpen
-from memory_service.records.postgres.database import Database, close
+from memory_service.records.postgres.database import Async, Database, close
 from memory_service.records.postgres.schema import prepare
 
 _NO_DSN = (
     "postgres_dsn is nothing that libpq takes: give a URL, postgresql://USER@HOST/DATABASE, or host=…;"
     " characters that are special there have to be escaped, or the password given in PGPASSWORD or ~/.pgpass"
 )
+_log = structlog.get_logger(__name__)
 _SECRETS = ("password", "sslpassword", "oauth_client_secret")
 
 
@@ -27,6 +30,7 @@ async def prepare_database(database: Database) -> None:
     except (psycopg.Error, OSError) as error:
         raise CannotOpen(f"cannot connect to the database: {_told(error, secrets)}") from None
     try:
+        _warn_of_open_network(connection)
         await prepare(connection, database)
     except InsufficientPrivilege as error:
         raise CannotOpen(
@@ -39,6 +43,18 @@ async def prepare_database(database: Database) -> None:
         raise CannotOpen(f"cannot prepare the schema {database.schema}: {_told(error, secrets)}") from None
     finally:
         await close(connection)
+
+
+def _warn_of_open_network(connection: Async) -> None:
+    # A socket file has no address.
+    address = connection.info.hostaddr
+    if address and not ipaddress.ip_address(address).is_loopback and not connection.pgconn.ssl_in_use:
+        _log.warning(
+            "database_not_encrypted",
+            host=connection.info.host,
+            effect="everybody on the way can read what is stored, and the credentials of the database",
+            remedy="sslmode=verify-full, with sslrootcert, in --postgres-dsn",
+        )
 
 
 def _secrets_of(database: Database) -> list[str]:

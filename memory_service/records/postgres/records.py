@@ -17,6 +17,7 @@ from memory_service.records.postgres.namespace_store import PostgresNamespaceSto
 from memory_service.records.postgres.opening import prepare_database
 from memory_service.records.postgres.pending_store import PostgresPendingStore
 from memory_service.records.postgres.quarantine_store import PostgresQuarantineStore
+from memory_service.records.postgres.reach import PostgresReach
 from memory_service.records.postgres.row_source import READERS, PostgresRowSource
 from memory_service.records.postgres.settings import PostgresSettings
 from memory_service.records.postgres.state_store import PostgresStateStore
@@ -37,6 +38,7 @@ class PostgresRecords(
     PostgresClaims,
     PostgresRowSource,
     PostgresSettings,
+    PostgresReach,
     Records,
 ):
     """Records in a PostgreSQL database, which any number of servers share."""
@@ -71,6 +73,7 @@ class PostgresRecords(
             async with asyncio.timeout(_GIVE_UP_S):
                 await self._give_up_all()
         self._threads.shutdown()
+        await self._end_asking()
         await self._database.close()
 
     async def flush(self) -> None:

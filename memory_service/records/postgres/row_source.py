@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
@@ -48,6 +49,13 @@ _LOADED = (
     "FROM $.namespaces n JOIN $.items i ON i.part = n.part AND i.uid = n.uid"
     " WHERE n.part = %s AND n.uid = %s AND i.position = ANY(%s::bigint[])"
 )
+_MOST_VECTORS = (
+    "COPY (SELECT position, embedding FROM $.items WHERE part = %s AND uid = %s AND vector_key > %s"
+    " AND position BETWEEN %s AND %s ORDER BY position) TO STDOUT (FORMAT binary)"
+)
+_COPY_HEAD_BYTES = 19
+# Of fewer vectors than this, or than this share of all, each is looked up.
+_FEW, _FEW_SHARE = 64, 8
 _labels = msgspec.json.Decoder(dict[str, str]).decode
 _facet = msgspec.json.Decoder(Facet).decode
 
@@ -191,11 +199,32 @@ class PostgresRows(Rows):
         )
 
     def vectors(self, positions: Sequence[int]) -> Iterator[NDArray[np.float32]]:
+        if len(positions) > max(_FEW, self.info.item_count // _FEW_SHARE):
+            yield from self._most_vectors(np.array(positions, np.int64))
+            return
         # A part at a time: all of them as bytes would take as much again.
         for start in range(0, len(positions), _VECTORS_AT_ONCE):
             some = list(positions[start : start + _VECTORS_AT_ONCE])
             joined = b"".join(vector for (vector,) in self._fetch(self._some("embedding"), some))
             yield np.frombuffer(joined, "<f4").reshape(len(some), self.info.dimension)
+
+    def _most_vectors(self, positions: NDArray[np.int64]) -> Iterator[NDArray[np.float32]]:
+        """Yield vectors of these positions out of all between the first and the last, as they come.
+
+        Each row is two values, both of a length that is known: no part of it is looked at.
+        """
+        row = np.dtype(
+            [("fields", "V6"), ("position", ">i8"), ("size", "V4"), ("vector", "<f4", self.info.dimension)]
+        )
+        values = (*self._of, self._no_vector, int(positions[0]), int(positions[-1]))
+        with self._connection.cursor().copy(self._database.sql(_MOST_VECTORS), values) as copy:
+            parts, head = iter(copy), _COPY_HEAD_BYTES
+            while some := list(islice(parts, _VECTORS_AT_ONCE)):
+                joined, head = b"".join(some)[head:], 0
+                # What the end is told by is shorter than a row.
+                rows = np.frombuffer(joined, row, len(joined) // row.itemsize)
+                if len(found := rows["vector"][np.isin(rows["position"], positions, assume_unique=True)]):
+                    yield found
 
     def values(self, fields: Sequence[Field]) -> Iterator[tuple[NDArray[np.int64], list[list[Value]]]]:
         every = f"SELECT {columns_of('i', ITEM_COLUMNS)} FROM $.items i WHERE i.part = %s AND i.uid = %s"

@@ -19,6 +19,7 @@ from memory_service import __version__
 from memory_service.data_key import DataKey
 from memory_service.errors import StorageFull, Unavailable
 from memory_service.records.base import BackupReport
+from memory_service.records.folder_lock import locked_folder
 from memory_service.records.sqlite.backup_checks import (
     MANIFEST,
     MANIFEST_FORMAT,
@@ -40,7 +41,6 @@ from memory_service.records.sqlite.connection import (
     write_anew,
 )
 from memory_service.records.sqlite.encryption import check_key, mark
-from memory_service.records.sqlite.folder_lock import locked_folder
 from memory_service.runtime.failpoints import reach
 from memory_service.runtime.files import make_folder, sync
 

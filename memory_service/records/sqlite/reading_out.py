@@ -11,6 +11,7 @@ from memory_service.data_key import DataKey
 from memory_service.data_model import Receipt
 from memory_service.errors import StorageFull, Unavailable
 from memory_service.records.base import CannotOpen
+from memory_service.records.folder_lock import locked_folder
 from memory_service.records.sqlite.backup_checks import MANIFEST, RECORDS
 from memory_service.records.sqlite.connection import (
     Connection,
@@ -22,7 +23,6 @@ from memory_service.records.sqlite.connection import (
     translated,
 )
 from memory_service.records.sqlite.encryption import check_key
-from memory_service.records.sqlite.folder_lock import locked_folder
 from memory_service.records.sqlite.schema import FORMAT, POSITION_MAX, keys_of
 
 _OF_KEYS = "BETWEEN :low AND :high"

@@ -13,6 +13,7 @@ import structlog
 
 from memory_service.errors import InvalidArgument, StorageFull, Unavailable
 from memory_service.records.base import BackupReport, CannotOpen, Capabilities, Records
+from memory_service.records.folder_lock import locked_folder
 from memory_service.records.sqlite.backups import remove_partial_backups, write_backup
 from memory_service.records.sqlite.change_log import SqliteChangeLog
 from memory_service.records.sqlite.commit_queue import CommitQueue
@@ -26,7 +27,6 @@ from memory_service.records.sqlite.connection import (
 )
 from memory_service.records.sqlite.encryption import check_key, is_encrypted, mark
 from memory_service.records.sqlite.erasure import begin_erasing, finish_erasing, forget_snapshots
-from memory_service.records.sqlite.folder_lock import locked_folder
 from memory_service.records.sqlite.item_store import SqliteItemStore
 from memory_service.records.sqlite.kept_copy import keep_copy, remove_old_copies
 from memory_service.records.sqlite.namespace_bytes import prepare_sums

@@ -118,7 +118,7 @@ type GetInfoResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// version of the server, as in its changelog.
 	Version string `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
-	// store that keeps the records: "hnsw" or "memory".
+	// store that keeps the records: "hnsw", "memory" or "postgres".
 	Store string `protobuf:"bytes,2,opt,name=store,proto3" json:"store,omitempty"`
 	// embedder that turns text into vectors, as "provider:model", or "none".
 	Embedder string `protobuf:"bytes,3,opt,name=embedder,proto3" json:"embedder,omitempty"`
@@ -134,7 +134,9 @@ type GetInfoResponse struct {
 	Backup *BackupProgress `protobuf:"bytes,8,opt,name=backup,proto3" json:"backup,omitempty"`
 	// reranker that puts the best results in order where a caller asks for it, as "provider:model", or
 	// "none".
-	Reranker      string `protobuf:"bytes,9,opt,name=reranker,proto3" json:"reranker,omitempty"`
+	Reranker string `protobuf:"bytes,9,opt,name=reranker,proto3" json:"reranker,omitempty"`
+	// server_name of the server that answers, of several over the same records. Its audit log has it, too.
+	ServerName    string `protobuf:"bytes,10,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -228,6 +230,13 @@ func (x *GetInfoResponse) GetBackup() *BackupProgress {
 func (x *GetInfoResponse) GetReranker() string {
 	if x != nil {
 		return x.Reranker
+	}
+	return ""
+}
+
+func (x *GetInfoResponse) GetServerName() string {
+	if x != nil {
+		return x.ServerName
 	}
 	return ""
 }
@@ -1720,7 +1729,7 @@ var File_memory_service_v1_admin_proto protoreflect.FileDescriptor
 const file_memory_service_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"\x1dmemory_service/v1/admin.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ememory_service/v1/memory.proto\"\x10\n" +
-	"\x0eGetInfoRequest\"\xb5\x03\n" +
+	"\x0eGetInfoRequest\"\xd6\x03\n" +
 	"\x0fGetInfoResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x14\n" +
 	"\x05store\x18\x02 \x01(\tR\x05store\x12\x1a\n" +
@@ -1731,7 +1740,10 @@ const file_memory_service_v1_admin_proto_rawDesc = "" +
 	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12F\n" +
 	"\x06limits\x18\a \x03(\v2..memory_service.v1.GetInfoResponse.LimitsEntryR\x06limits\x129\n" +
 	"\x06backup\x18\b \x01(\v2!.memory_service.v1.BackupProgressR\x06backup\x12\x1a\n" +
-	"\breranker\x18\t \x01(\tR\breranker\x1a9\n" +
+	"\breranker\x18\t \x01(\tR\breranker\x12\x1f\n" +
+	"\vserver_name\x18\n" +
+	" \x01(\tR\n" +
+	"serverName\x1a9\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"d\n" +

@@ -38,6 +38,7 @@ func getInfo(client *memory.Client, _ *fields) call {
 			StartTime:          timeOf(info.StartTime),
 			Limits:             info.Limits,
 			Reranker:           info.Reranker,
+			ServerName:         info.ServerName,
 		}
 		if progress := info.Backup; progress != nil {
 			response.Backup = &memoryv1.BackupProgress{

@@ -49,6 +49,7 @@ def _info(response: admin_pb2.GetInfoResponse) -> ServerInfo:
         if response.HasField("backup")
         else None,
         reranker=response.reranker,
+        server_name=response.server_name,
     )
 
 

@@ -1,0 +1,65 @@
+"""The place of a server: its port, what may wait there, and what it is called."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+
+import grpc
+
+from memory_service.config import Config, is_socket_file
+from memory_service.server.admission.intake import intake_server
+from memory_service.server.transport import bind
+
+METADATA_BYTES_MAX = 16 * 1024
+"""Metadata of a call as gRPC counts it: names, values and 32 bytes for each pair."""
+BOUNDED_BUFFERS = (
+    # gRPC would do it before anything is known of a call, and make a thousand bytes of one.
+    ("grpc.per_message_decompression", 0),
+    # Nor does its window grow for messages that were not asked for: 64 KiB of each call.
+    ("grpc.http2.bdp_probe", 0),
+)
+
+
+def _options(config: Config) -> list[tuple[str, int]]:
+    calls_max = config.limits.concurrent_calls_max + config.limits.waiting_calls_max
+    idle_s = config.connection_idle_s_max
+    return [
+        *([("grpc.max_connection_idle_ms", 1000 * idle_s)] if idle_s else []),
+        # Two servers on one port would share its calls without a word.
+        ("grpc.so_reuseport", 0),
+        ("grpc.max_receive_message_length", config.limits.message_bytes_max),
+        ("grpc.max_send_message_length", config.limits.message_bytes_max),
+        *BOUNDED_BUFFERS,
+        # What one connection may have waiting in gRPC, where nobody's turn is looked at.
+        ("grpc.max_concurrent_streams", config.connection_calls_max),
+        # What all of them may: from the first on gRPC ends some calls, at random, from the second on all.
+        ("grpc.server.max_pending_requests", calls_max),
+        ("grpc.server.max_pending_requests_hard_limit", 2 * calls_max),
+        ("grpc.max_allowed_incoming_connections", config.connections_max),
+        # The first is where gRPC begins to refuse at random, the second where it always does.
+        ("grpc.max_metadata_size", METADATA_BYTES_MAX),
+        ("grpc.absolute_max_metadata_size", METADATA_BYTES_MAX),
+        ("grpc.keepalive_time_ms", 60_000),
+        ("grpc.keepalive_timeout_ms", 20_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+        ("grpc.server_handshake_timeout_ms", 10_000),
+    ]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a server listens, not serving yet, and what it is called."""
+
+    grpc_server: grpc.aio.Server
+    address: str
+    name: str
+
+
+def take_place(config: Config) -> Place:
+    """Bind the port of a server. Raises BadConfig when that cannot be."""
+    server = intake_server(_options(config))
+    address = bind(server, config)
+    port = "" if is_socket_file(address) else f":{address.rpartition(':')[2]}"
+    return Place(server, address, config.server_name or socket.gethostname() + port)
