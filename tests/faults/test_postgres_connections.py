@@ -15,7 +15,7 @@ import postgres_server
 from faults.postgres_cluster import Node
 from faults.postgres_proxy import PostgresProxy
 from faults.scale import rounds
-from grpc_api import Api, eventually, outcome, refusal
+from grpc_api import Api, eventually, is_serving, outcome, refusal
 from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
 
@@ -212,9 +212,11 @@ def test_a_database_that_is_away_is_used_again_when_it_is_back(
             number += 1
             for error in pool.map(refusal, calls, calls.values()):
                 assert (error.code, error.reason) == (grpc.StatusCode.UNAVAILABLE, "STORAGE_UNAVAILABLE")
+    eventually(lambda: not is_serving(behind), "health to tell that it is away")
     proxy.come_back()
     back = time.monotonic()
     eventually(lambda: outcome(lambda: add(behind, namespace, "after", "r-1")) is OK, "a write")
     assert time.monotonic() - back < 2 * PROMPT_S
     assert texts(behind, namespace) == ["after", "before"]
+    eventually(lambda: is_serving(behind), "health to tell that it is back")
     print(f"{number} rounds of calls while the database was {how}")
