@@ -25,7 +25,7 @@ Sync = WatchedSync
 # Deadlock, serialization failure, lock not available.
 _REPEATABLE = ("40P01", "40001", "55P03")
 _READERS_MAX = 8
-_AGAIN_S = 2.0
+_AGAIN_S = 4.0
 """A read whose connection was lost later is not made again: its caller has waited long enough."""
 _CONNECT_S = 5
 BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
