@@ -29,7 +29,7 @@ from contract.builders import (
     found_by_vector,
     word_scores,
 )
-from faults.scale import SOAK
+from faults.scale import rounds
 from grpc_api import Api, exactly
 from memory_service.cli import main
 from memory_service.data_key import DataKey
@@ -227,7 +227,8 @@ async def test_what_cannot_be_moved_is_refused(tmp_path: Path) -> None:
     assert "namespaces of the same name already, such as 'birds'" in refused
 
 
-NAMES, ITEMS = (30, 100) if not SOAK else (10, 10_000)
+NAMES = 20
+ITEMS = rounds(3_000, 100_000) // NAMES
 
 
 @pytest.fixture(scope="module")
