@@ -192,12 +192,28 @@ async def test_everything_is_there_afterwards_as_it_was(tmp_path: Path, key: Dat
     said = await asyncio.to_thread(run, "--from", folder, *to(tmp_path), *options)
     assert said.startswith("4 namespaces with 27 items") and said.count("\n") == 1
     assert said.endswith("with API keys\n") and is_good(token, tmp_path)
+    brought = counted(tmp_path)
     assert await moved(tmp_path) == expected
+    # What is counted is what a store counts that was written to directly.
+    direct = postgres_store(tmp_path / "direct")
+    await direct.open()
+    await fill(direct)
+    await direct.close()
+    assert brought == counted(tmp_path / "direct")
     # Once more changes nothing, and says so.
     assert "already" in await asyncio.to_thread(run, "--from", folder, *to(tmp_path), *options)
     if key:
         refused = await asyncio.to_thread(run, "--from", folder, *to(tmp_path), exit_code=1)
         assert "is encrypted: give its key" in refused
+
+
+def counted(folder: Path) -> list[tuple[Any, ...]]:
+    """What is counted of namespaces in the schema of a test."""
+    with closing(Rows(folder)) as rows:
+        return rows(
+            "SELECT name, revision, item_count, state_count, embedded_count, pending_count, bytes,"
+            " version_floor, vector_epoch, moving, dimension, model FROM $.namespaces ORDER BY name"
+        )
 
 
 def is_good(token: str, folder: Path) -> bool:
