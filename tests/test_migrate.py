@@ -389,3 +389,14 @@ def test_what_is_not_equal_is_told_of_and_copied_again(source: Path, tmp_path: P
     finish(source, tmp_path)
     kept = rows("SELECT content FROM $.items WHERE content LIKE '%%heron 5 %%'")
     assert len(kept) == NAMES
+
+
+async def test_what_another_source_began_can_be_given_up(source: Path, tmp_path: Path, rows: Rows) -> None:
+    await asyncio.to_thread(kill_midway, source, tmp_path, rows, NAMES * ITEMS // 2)
+    other = tmp_path / "other"
+    await filled(other)
+    refused = await asyncio.to_thread(run, "--from", other, *to(tmp_path), exit_code=1)
+    assert "another migration into this schema was begun and not finished" in refused
+    await asyncio.to_thread(run, "--from", other, *to(tmp_path), "--start-over")
+    assert rows("SELECT count(*) FROM $.items") == [(27,)]
+    assert rows("SELECT count(*) FROM $.changes WHERE part NOT IN (SELECT part FROM $.namespaces)") == [(0,)]
