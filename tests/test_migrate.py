@@ -29,7 +29,7 @@ from contract.builders import (
     found_by_vector,
     word_scores,
 )
-from faults.scale import SOAK
+from faults.scale import rounds
 from grpc_api import Api, exactly
 from memory_service.cli import main
 from memory_service.data_key import DataKey
@@ -192,12 +192,54 @@ async def test_everything_is_there_afterwards_as_it_was(tmp_path: Path, key: Dat
     said = await asyncio.to_thread(run, "--from", folder, *to(tmp_path), *options)
     assert said.startswith("4 namespaces with 27 items") and said.count("\n") == 1
     assert said.endswith("with API keys\n") and is_good(token, tmp_path)
+    brought = kept(tmp_path)
     assert await moved(tmp_path) == expected
+    # In the tables is what is there where a store was written to directly.
+    direct = postgres_store(tmp_path / "direct")
+    await direct.open()
+    await fill(direct)
+    await direct.close()
+    assert all(brought.values()) and brought == kept(tmp_path / "direct")
     # Once more changes nothing, and says so.
     assert "already" in await asyncio.to_thread(run, "--from", folder, *to(tmp_path), *options)
     if key:
         refused = await asyncio.to_thread(run, "--from", folder, *to(tmp_path), exit_code=1)
         assert "is encrypted: give its key" in refused
+
+
+# Of each table what does not depend on when it was written.
+TIMELESS = {
+    "items": "position, id, revision, session_id, labels, metadata, content, facet, kind, importance,"
+    " provenance, terms, vector_key, embedding, nbytes",
+    "uses": "position, count",
+    "item_history": "position, revision, session_id, labels, metadata, content, facet, kind, importance,"
+    " provenance, terms, vector_key, embedding",
+    "states": "key, version, description, revision, value, provenance, nbytes",
+    "state_history": "key, version, description, value, provenance",
+    "changes": "revision, type, subject",
+    "requests": "id, digest, whole, state_key, state_version",
+    "told_of": "subject, request",
+    "removals": "revision, writer, credential_id",
+    "quarantine": "id, reason, body, writer, credential_id, request_id, digest",
+}
+COUNTED = (
+    "name, revision, item_count, state_count, embedded_count, pending_count, bytes, version_floor,"
+    " vector_epoch, moving, dimension, model"
+)
+
+
+def kept(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """What is in the tables of a test's schema."""
+    with closing(Rows(folder)) as rows:
+        tables = {
+            table: rows(
+                f"SELECT n.name, t.* FROM $.namespaces n, LATERAL (SELECT {columns} FROM $.{table} t"
+                " WHERE t.part = n.part AND t.uid = n.uid) t"
+            )
+            for table, columns in TIMELESS.items()
+        }
+        told = {table: sorted(map(str, found)) for table, found in tables.items()}
+        return told | {"namespaces": rows(f"SELECT {COUNTED} FROM $.namespaces ORDER BY name")}
 
 
 def is_good(token: str, folder: Path) -> bool:
@@ -227,7 +269,8 @@ async def test_what_cannot_be_moved_is_refused(tmp_path: Path) -> None:
     assert "namespaces of the same name already, such as 'birds'" in refused
 
 
-NAMES, ITEMS = (30, 100) if not SOAK else (10, 10_000)
+NAMES = 20
+ITEMS = rounds(3_000, 100_000) // NAMES
 
 
 @pytest.fixture(scope="module")
@@ -346,3 +389,14 @@ def test_what_is_not_equal_is_told_of_and_copied_again(source: Path, tmp_path: P
     finish(source, tmp_path)
     kept = rows("SELECT content FROM $.items WHERE content LIKE '%%heron 5 %%'")
     assert len(kept) == NAMES
+
+
+async def test_what_another_source_began_can_be_given_up(source: Path, tmp_path: Path, rows: Rows) -> None:
+    await asyncio.to_thread(kill_midway, source, tmp_path, rows, NAMES * ITEMS // 2)
+    other = tmp_path / "other"
+    await filled(other)
+    refused = await asyncio.to_thread(run, "--from", other, *to(tmp_path), exit_code=1)
+    assert "another migration into this schema was begun and not finished" in refused
+    await asyncio.to_thread(run, "--from", other, *to(tmp_path), "--start-over")
+    assert rows("SELECT count(*) FROM $.items") == [(27,)]
+    assert rows("SELECT count(*) FROM $.changes WHERE part NOT IN (SELECT part FROM $.namespaces)") == [(0,)]

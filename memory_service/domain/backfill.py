@@ -140,7 +140,9 @@ class Backfill:
     async def _find_waiting(self) -> None:
         """Ask the store for namespaces, until it has told all of the time at which this began."""
         while self._last_name is not None and not len(self._embedding.waiting):
-            names = await self._store.namespaces_with_pending(self._last_name, _NAMES_AT_ONCE)
+            names = await self._store.namespaces_with_pending(
+                self._last_name, _NAMES_AT_ONCE, model=self._embedding.model
+            )
             for name in names:
                 self._embedding.waiting.add(name)
             self._last_name = names[-1] if len(names) == _NAMES_AT_ONCE else None

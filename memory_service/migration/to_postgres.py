@@ -78,10 +78,9 @@ def migrate(
             target.give_up()
         if not target.begun(name):
             target.begin(name, source.namespaces())
-        every = target.arriving()
-        for of in every:
+        for of in target.arriving():
             _copy(source, target, of, progress)
-        moved = _verify(source, target, every, progress)
+        moved = _verify(source, target, progress)
         target.analyse()
         moved.settings = sorted(target.appear(name, settings()))
         return moved
@@ -129,20 +128,21 @@ def _pieces(rows: Iterator[Row]) -> Iterator[list[Row]]:
         yield piece
 
 
-def _verify(source: Source, target: Target, every: list[Arriving], progress: Progress) -> Moved:
+def _verify(source: Source, target: Target, progress: Progress) -> Moved:
     """Read all rows of both sides and compare them one by one. Raises NotEqual."""
-    moved, digest, unequal = Moved(namespaces=len(every)), hashlib.blake2b(digest_size=16), list[NotEqual]()
-    for of in every:
+    moved, digest, unequal = Moved(), hashlib.blake2b(digest_size=16), list[str]()
+    for of in target.arriving():
         try:
             counts = {
                 table.name: _verify_table(source, target, of, table, digest, progress) for table in TABLES
             }
         except NotEqual as error:
             target.forget(of)
-            unequal.append(error)
+            unequal.append(str(error))
             continue
         if (counts["items"], counts["states"]) != (of.row["item_count"], of.row["state_count"]):
             raise NotEqual(f"the folder counts other items or states in {of.name!r} than it has: restore it")
+        moved.namespaces += 1
         moved.items += counts["items"]
         moved.rows += sum(counts.values())
     if unequal:

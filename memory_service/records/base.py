@@ -230,8 +230,11 @@ class PendingStore(ABC):
         """
 
     @abstractmethod
-    async def namespaces_with_pending(self, after: str, limit: int) -> list[str]:
-        """Return the names of up to `limit` namespaces above `after` that have pending items, by name."""
+    async def namespaces_with_pending(self, after: str, limit: int, *, model: str = "") -> list[str]:
+        """Return the names of up to `limit` namespaces above `after` that have pending items, by name.
+
+        `model`: only of those that wait for vectors of this one; "" of all.
+        """
 
     @abstractmethod
     async def pending_items(self, namespace: str, after_position: int, limit: int) -> list[Item]:

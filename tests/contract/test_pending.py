@@ -135,6 +135,9 @@ async def test_namespaces_that_wait_are_told_by_name(store: Store) -> None:
     await store.delete_item("d", "i", now_us=NOW)
     assert await store.namespaces_with_pending("", 2) == ["a", "b"]
     assert await store.namespaces_with_pending("b", 2) == ["c"]
+    await store.add_items("bb", [build_pending("i", "x", model="local:b")])
+    assert await store.namespaces_with_pending("a", PLENTY, model=MODEL) == ["b", "c"]
+    assert await store.namespaces_with_pending("", PLENTY, model="local:b") == ["bb"]
 
 
 async def test_a_write_with_a_vector_ends_the_wait_and_one_that_keeps_it_does_not(store: Store) -> None:

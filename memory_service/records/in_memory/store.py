@@ -243,9 +243,12 @@ class InMemoryStore(Store):
                 found.items[item_id] = msgspec.structs.replace(item, embedded=False)
         return found.info()
 
-    async def namespaces_with_pending(self, after: str, limit: int) -> list[str]:
-        names = (name for name, found in self._namespaces.items() if found.pending and name > after)
-        return sorted(names)[:limit]
+    async def namespaces_with_pending(self, after: str, limit: int, *, model: str = "") -> list[str]:
+        return sorted(
+            name
+            for name, found in self._namespaces.items()
+            if found.pending and name > after and model in ("", found.model)
+        )[:limit]
 
     async def pending_items(self, namespace: str, after_position: int, limit: int) -> list[Item]:
         found = self._namespaces.get(namespace)

@@ -31,6 +31,7 @@ _OWNER = "migration"
 _SWEEP = "sweep"
 # Longer than a piece takes. Servers do not sweep for so long after a migration was killed.
 _CLAIM_S = 60.0
+_NAMESPACES_AT_ONCE = 500
 _TABLE = """CREATE TABLE IF NOT EXISTS $.migration (
     source_uid bigint PRIMARY KEY, part int NOT NULL, uid bigint NOT NULL, name text COLLATE "C" NOT NULL,
     row text NOT NULL, done text NOT NULL)"""
@@ -128,15 +129,14 @@ class Target:
                 " migrate to a schema of its own"
             )
 
-    def arriving(self) -> list[Arriving]:
-        """Return the namespaces that are to come, the oldest first."""
-        rows = self._execute("SELECT * FROM $.migration ORDER BY source_uid").fetchall()
-        return [
-            Arriving(
-                source_uid, part, uid, text_of(name), msgspec.json.decode(row), msgspec.json.decode(done)
-            )
-            for source_uid, part, uid, name, row, done in rows
-        ]
+    def arriving(self) -> Iterator[Arriving]:
+        """Yield the namespaces that are to come, the oldest first."""
+        last = 0
+        statement = "SELECT * FROM $.migration WHERE source_uid > %s ORDER BY source_uid LIMIT %s"
+        while rows := self._execute(statement, (last, _NAMESPACES_AT_ONCE)).fetchall():
+            for last, part, uid, name, row, done in rows:
+                kept = msgspec.json.decode(row)
+                yield Arriving(last, part, uid, text_of(name), kept, msgspec.json.decode(done))
 
     def put(self, of: Arriving, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Write a piece of a table, and how much is there with it. Raises CannotOpen where servers work."""

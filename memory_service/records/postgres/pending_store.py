@@ -60,10 +60,11 @@ class PostgresPendingStore(StoreCore, PendingStore):
 
         return await self._write(namespace, by, Needs(), apply)
 
-    async def namespaces_with_pending(self, after: str, limit: int) -> list[str]:
+    async def namespaces_with_pending(self, after: str, limit: int, *, model: str = "") -> list[str]:
         rows = await self._fetch(
-            "SELECT name FROM $.namespaces WHERE pending_count > 0 AND name > %s ORDER BY name LIMIT %s",
-            (text_in(after), limit),
+            "SELECT name FROM $.namespaces WHERE pending_count > 0 AND name > %s AND %s IN ('', model)"
+            " ORDER BY name LIMIT %s",
+            (text_in(after), text_in(model), limit),
         )
         return [text_of(name) for (name,) in rows]
 

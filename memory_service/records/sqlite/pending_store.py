@@ -35,9 +35,12 @@ class SqlitePendingStore(StoreCore, PendingStore):
         assert info is not None
         return info
 
-    async def namespaces_with_pending(self, after: str, limit: int) -> list[str]:
-        statement = "SELECT name FROM namespaces WHERE pending_count > 0 AND name > ? ORDER BY name LIMIT ?"
-        rows = await self._read(lambda db: db.execute(statement, (after, limit)).fetchall())
+    async def namespaces_with_pending(self, after: str, limit: int, *, model: str = "") -> list[str]:
+        statement = (
+            "SELECT name FROM namespaces WHERE pending_count > 0 AND name > ?1 AND ?2 IN ('', model)"
+            " ORDER BY name LIMIT ?3"
+        )
+        rows = await self._read(lambda db: db.execute(statement, (after, model, limit)).fetchall())
         return [name for (name,) in rows]
 
     async def pending_items(self, namespace: str, after_position: int, limit: int) -> list[Item]:
