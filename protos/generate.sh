@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Generates everything that is made from the protos. Usage: protos/generate.sh PYTHON GO_PLUGINS ES_PLUGIN
-# PYTHON has protos/requirements.txt installed, the directory GO_PLUGINS holds protoc-gen-go and
+# PYTHON has locks/protos.lock installed, the directory GO_PLUGINS holds protoc-gen-go and
 # protoc-gen-go-grpc, ES_PLUGIN is protoc-gen-es. An empty one leaves its language as it is.
 set -euo pipefail
 python=$1 go_plugins=$2 es_plugin=$3

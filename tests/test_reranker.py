@@ -230,7 +230,7 @@ def test_a_server_whose_reranker_cannot_be_loaded_does_not_start(tmp_path: Path,
         with pytest.raises(RuntimeError, match=said):
             ServerProcess(tmp_path / "data", flags=flags(folder)).start()
     without = "import sys; sys.modules['fastembed'] = None; from memory_service.cli import main; main()"
-    with pytest.raises(RuntimeError, match=r"requirements-reranker\.lock"):
+    with pytest.raises(RuntimeError, match=r"locks/reranker\.lock"):
         ServerProcess(
             tmp_path / "data", flags=flags(model), command=(sys.executable, "-c", without, "serve")
         ).start()

@@ -25,37 +25,37 @@ OWN = ("memory-client", "memory-service")
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 CLIENT = tomllib.loads((ROOT / "clients" / "python" / "pyproject.toml").read_text())
 RUNNING = [*SETTINGS["project"]["dependencies"], *CLIENT["project"]["dependencies"]]
+EXTRAS = SETTINGS["project"]["optional-dependencies"]
+GROUPS = SETTINGS["dependency-groups"]
 ASKED = {
-    "requirements.lock": RUNNING,
-    **{
-        f"requirements-{extra}.lock": [*RUNNING, *packages]
-        for extra, packages in SETTINGS["project"]["optional-dependencies"].items()
-    },
-    **{f"requirements-{group}.lock": packages for group, packages in SETTINGS["dependency-groups"].items()},
-    "protos/requirements.lock": [
-        line
-        for line in (ROOT / "protos" / "requirements.txt").read_text().splitlines()
-        if not line.startswith("#")
-    ],
+    "server": [*RUNNING, *EXTRAS["postgres"]],
+    "reranker": [*RUNNING, *EXTRAS["postgres"], *EXTRAS["reranker"]],
+    "dev": [*RUNNING, *(package for extra in EXTRAS.values() for package in extra), *GROUPS["dev"]],
+    **{group: packages for group, packages in GROUPS.items() if group != "dev"},
 }
 """What each lock is made from."""
-TOGETHER = sorted(ASKED.keys() - {"protos/requirements.lock"})
-INSTALLED = ("requirements-build.lock", "requirements-dev.lock")
+TOGETHER = sorted(ASKED.keys() - {"protos"})
+INSTALLED = ("build", "dev")
 """What `make install` installs."""
 ENTRY = re.compile(
     r"^([\w.-]+)==([\w.!+-]+)(?: ; ([^\\\n]+))?((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.MULTILINE
 )
 
 
+def text_of(lock: str) -> str:
+    """The text of a lock."""
+    return (ROOT / "locks" / f"{lock}.lock").read_text()
+
+
 def locked(lock: str) -> dict[str, str]:
     """The versions of a lock by name."""
-    entries = ENTRY.findall((ROOT / lock).read_text())
+    entries = ENTRY.findall(text_of(lock))
     return {canonicalize_name(name): version for name, version, _, _ in entries}
 
 
 def locked_here(lock: str) -> dict[str, str]:
     """Those of them that are for this platform and this Python."""
-    entries = ENTRY.findall((ROOT / lock).read_text())
+    entries = ENTRY.findall(text_of(lock))
     return {
         canonicalize_name(name): version
         for name, version, marker, _ in entries
@@ -75,14 +75,12 @@ def lacking(lock: str, asked: Sequence[str]) -> list[str]:
 
 
 def test_every_lock_is_known_here() -> None:
-    assert {*map(str, ROOT.glob("*.lock")), *map(str, ROOT.glob("protos/*.lock"))} == {
-        str(ROOT / lock) for lock in ASKED
-    }
+    assert {path.name for path in (ROOT / "locks").iterdir()} == {f"{lock}.lock" for lock in ASKED}
 
 
 @pytest.mark.parametrize("lock", ASKED)
 def test_every_entry_of_a_lock_has_one_version_and_its_hashes(lock: str) -> None:
-    text = (ROOT / lock).read_text()
+    text = text_of(lock)
     code = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
     entries = [line for line in code if not line.startswith(" ")]
     assert len(entries) == len(ENTRY.findall(text)) == len(locked(lock)) >= len(ASKED[lock]) - len(OWN)
@@ -92,7 +90,7 @@ def test_every_entry_of_a_lock_has_one_version_and_its_hashes(lock: str) -> None
 @pytest.mark.parametrize("lock", ASKED)
 def test_a_lock_names_no_place_where_packages_come_from(lock: str) -> None:
     places = r"https?:|--index|--find-links|--extra-index|@ |file:"
-    assert re.search(places, (ROOT / lock).read_text()) is None
+    assert re.search(places, text_of(lock)) is None
 
 
 @pytest.mark.parametrize("lock", ASKED)
@@ -102,7 +100,7 @@ def test_a_lock_is_what_is_asked_for(lock: str) -> None:
 
 @pytest.mark.parametrize("settings", [SETTINGS, CLIENT], ids=["server", "client"])
 def test_what_builds_the_packages_is_locked(settings: dict[str, dict[str, list[str]]]) -> None:
-    assert lacking("requirements-build.lock", settings["build-system"]["requires"]) == []
+    assert lacking("build", settings["build-system"]["requires"]) == []
 
 
 def test_the_locks_agree_about_every_version() -> None:
@@ -113,7 +111,7 @@ def test_the_locks_agree_about_every_version() -> None:
     assert {name: found for name, found in versions.items() if len(found) > 1} == {}
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+@pytest.mark.parametrize("lock", ["server", "dev"])
 def test_a_lock_has_all_that_is_needed_in_turn(lock: str) -> None:
     versions, needed, seen = locked(lock), [*ASKED[lock]], set[str]()
     while needed:
@@ -130,7 +128,7 @@ def test_a_lock_has_all_that_is_needed_in_turn(lock: str) -> None:
 
 
 def test_a_server_s_lock_holds_nothing_that_is_only_for_development() -> None:
-    assert not {"pytest", "mypy", "ruff", "hypothesis"} & locked("requirements.lock").keys()
+    assert not {"pytest", "mypy", "ruff", "hypothesis"} & locked("server").keys()
 
 
 @pytest.mark.parametrize("lock", INSTALLED)
@@ -217,7 +215,7 @@ def test_an_audit_that_did_not_happen_does_not_look_like_a_good_one(
     program.write_text(f"#!/bin/sh\ncat <<'END'\n{answer}\nEND\n")
     program.chmod(0o700)
     ended = subprocess.run(
-        [sys.executable, ROOT / ".ci" / "audit-dependencies", program, "requirements.lock"],
+        [sys.executable, ROOT / ".ci" / "audit-dependencies", program, "locks/server.lock"],
         capture_output=True,
         text=True,
         check=False,

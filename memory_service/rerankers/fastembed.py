@@ -39,7 +39,7 @@ class FastembedReranker(Reranker):
             from fastembed.rerank.cross_encoder import TextCrossEncoder
         except ImportError as error:
             raise CannotLoad(
-                "the reranker fastembed needs packages of its own: install requirements-reranker.lock,"
+                "the reranker fastembed needs packages of its own: install locks/reranker.lock,"
                 " as docs/retrieval.md says"
             ) from error
         self.name = f"fastembed:{model}"
