@@ -55,7 +55,10 @@ PLACES = {
 }
 _GENERATED = re.compile(r"^memory_service/v1/|/(?:_gen|_sync|src/gen|memoryv1|node_modules)/")
 
-_VERB = r"(?:is|are|was|were|has|have|had|does|do|can|cannot|could|may|might|must|will|would|needs?|wants?|waits?|asks?)"
+_VERB = (
+    r"(?:is|are|was|were|has|have|had|does|do|can|cannot|could|may|might|must|will|would"
+    r"|needs?|wants?|waits?|asks?)"
+)
 
 
 @dataclass(frozen=True)
@@ -83,25 +86,30 @@ PHRASES = (
         "a noun for the subject, not a clause without a head: 'what is …'",
     ),
     _phrase(
-        r"\b[Ww]hat (?:is|was|are|were|has|had|can|cannot|it|they|a \w+|the \w+) [^.?;:|,]{1,50} (?:is|are|was|were)\b",
+        r"\b[Ww]hat (?:is|was|are|were|has|had|can|cannot|it|they|a \w+|the \w+) [^.?;:|,]{1,50} "
+        r"(?:is|are|was|were)\b",
         "a noun for the subject: 'what is … is'",
     ),
-    _phrase(r"\b[Oo]f (?:some|many|several|all|two|those|what|that|these|them)\b[^.;:|]{0,30}? (?:nothing|none) ", "active word order"),
-    _phrase(r"\b(?:nor|neither) (?:is|are|was|does|do|did|can|has|have|will|would) ", "and not, or a new sentence"),
-    _phrase(r"\bso (?:is|are|was|does|do|did|has|have|can) (?:it|one|that|those|the|an?|what)\b", "also, as well"),
+    _phrase(
+        r"\b(?:nor|neither) (?:is|are|was|does|do|did|can|has|have|will|would) ", "and not, or a new sentence"
+    ),
+    _phrase(
+        r"\bso (?:is|are|was|does|do|did|has|have|can) (?:it|one|that|those|the|an?|what)\b", "also, as well"
+    ),
     _phrase(
         r"\bfor (?:it|they|he|she|this|there|that|who|nothing|[A-Z]\w+|the \w+) "
         r"(?:is|are|was|were|has|have|had|keeps?|would|could|cannot|may|must)\b(?![^.;:|]*\?)",
         "because",
     ),
     _phrase(r"\b\w+ of (?:its|their|your|our|his|her) own\b", "its own …, your own …"),
+    _phrase(r"\b(?:it is|are) not (?:known|said)\b", "unknown, or say who does not know it"),
     _phrase(r"\banew\b", "again"),
     _phrase(r"\bbut for\b", "except, except for"),
     _phrase(r"\b(?:is|are|was|were|be) away\b", "unavailable, down"),
     _phrase(r"\ball the same[.;,)]", "anyway"),
-    _phrase(r"\bthe ones? (?:who|of which|whose)\b", "name the thing"),
+    _phrase(r"\b[Tt]he ones? (?:who|of which|whose)\b", "name the thing"),
     _phrase(r", too, (?:and|or|but|for|so|which|in|of|by|where|when)\b", "also, before the verb"),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -216,7 +224,7 @@ def files(place: str) -> list[Path]:
 
 
 def main(arguments: list[str]) -> int:
-    """Print hits and budgets that are exceeded; with `--all` those of all files, and a count for each place."""
+    """Print exceeded budgets and hits; with `--all` the hits of all files, and a count for each place."""
     if "--all" in arguments:
         for place in PLACES:
             found = [hit for path in files(place) for hit in hits_of(path)]
