@@ -1,4 +1,4 @@
-"""Generates the tables of docs/limits.md from the code: `.venv/bin/python tests/limits_page.py` updates them."""
+"""Generates the tables of docs/limits.md from the code. `python tests/limits_page.py` updates them."""
 
 from __future__ import annotations
 

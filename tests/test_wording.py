@@ -9,11 +9,11 @@ import pytest
 import wording
 
 TO_AVOID = (
-    "Host and port where health is told, too, and nothing else: without TLS and credentials, and never behind "
-    "other calls.",
+    "Host and port where health is told, too, and nothing else: without TLS and credentials, and never "
+    "behind other calls.",
     "Return how long a call will be here that comes behind so many of its owner; 0: it is not known.",
-    "who waits as it is told to loses nothing, and who asks again at once leaves the server time for those it "
-    "answers",
+    "who waits as it is told to loses nothing, and who asks again at once leaves the server time for those "
+    "it answers",
     "Of somebody whom no credential names nothing is believed, nor is it worth the work.",
     "What was written ahead is before it.",
     "Integers beyond 2^53 are refused, for the server keeps numbers as doubles.",
@@ -24,10 +24,10 @@ TO_AVOID = (
 )
 
 PLAIN = (
-    "Also serve gRPC health checks on this host:port, without TLS or credentials and independent of request "
-    "load.",
-    "Estimate a new call's time in the system (Little's law), given `count` calls of the same owner ahead of it. "
-    "0 if unknown.",
+    "Also serve gRPC health checks on this host:port, without TLS or credentials and independent of "
+    "request load.",
+    "Estimate a new call's time in the system (Little's law), given `count` calls of the same owner ahead of "
+    "it. 0 if unknown.",
     "Clients that honour `RetryInfo` lose nothing; clients that retry at once no longer slow down the "
     "others.",
     "Don't decode unauthenticated requests.",
