@@ -138,21 +138,14 @@ CONNECTIONS = {
     "grpc.http2.min_ping_interval_without_data_ms": "between client pings; else disconnected",
     "grpc.keepalive_timeout_ms": "for a ping's response; then disconnected",
 }
+# The options that callers meet; those of the limits above are named there.
 OPTIONS = {
-    "--connections-max": "the newest connection is closed",
-    "--connection-calls-max": "per connection with streams; the client delays further calls",
+    "--connections-max": "connections; the newest is closed",
+    "--connection-calls-max": "calls of a connection, streams included; the client delays others",
     "--connection-idle-s-max": "idle connections are closed; 0: never",
-    "--embedder-timeout": "writes without vectors, queries by words",
-    "--llm-timeout": "rules decide",
-    "--llm-tokens-per-minute-max": "per caller; rules decide",
-    "--llm-total-tokens-per-minute-max": "all callers; rules decide",
-    "--llm-input-tokens-max": "per question, estimated; rules decide",
-    "--reranker-timeout": "results keep their order",
-    "--disk-free-bytes-min": "only writes that free space succeed",
-    "--jwt-lifetime-s-max": "the token is rejected; 0: none",
-    "--history-days": "replaced versions are dropped",
-    "--quarantine-days": "unreviewed writes are dropped",
-    "--drain": "running calls are cancelled at shutdown",
+    "--jwt-lifetime-s-max": "lifetime of a token, else it is rejected; 0: none",
+    "--disk-free-bytes-min": "free space below which only writes that free some succeed",
+    "--drain": "time for running calls at shutdown; then they are cancelled",
 }
 
 
@@ -206,8 +199,10 @@ def tables() -> dict[str, list[str]]:
         "Overload": _named(OVERLOADED, limits),
         "Pages, messages and calls": _named(OTHERS, limits),
         "Single fields and results": _fields(),
-        "Connections": _named(CONNECTIONS, dict(_options(Config()))),
-        "Options": _named(OPTIONS, options()),
+        "Connections and options": [
+            *_named(CONNECTIONS, dict(_options(Config()))),
+            *_named(OPTIONS, options()),
+        ],
     }
 
 
