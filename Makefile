@@ -117,10 +117,11 @@ fmt: $(INSTALLED) ## Format the code, and write the synchronous Python client fr
 	$(BIN)/ruff format --quiet $(SOURCES)
 	$(BIN)/ruff check --quiet --fix $(SOURCES)
 
-lint: $(INSTALLED) ## Lint the code and the direction of its imports
+lint: $(INSTALLED) ## Lint the code, the direction of its imports, and the wording of texts
 	$(BIN)/ruff format --quiet --check $(SOURCES) || { echo "run: make fmt"; exit 1; }
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tests/wording.py
 
 types: $(INSTALLED) ## Check the types
 	$(BIN)/mypy

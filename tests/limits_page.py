@@ -1,4 +1,4 @@
-"""The tables of docs/limits.md, made from the code. `.venv/bin/python tests/limits_page.py` writes them."""
+"""Generates the tables of docs/limits.md from the code. `python tests/limits_page.py` updates them."""
 
 from __future__ import annotations
 
@@ -17,72 +17,71 @@ from memory_service.server.place import _options
 PAGE = Path(__file__).parents[1] / "docs" / "limits.md"
 
 INVALID_FIELD = {
-    "namespace_chars_max": "namespace; characters A-Z a-z 0-9 . _ - : / @",
-    "id_bytes_max": "id of an item",
+    "namespace_chars_max": "namespace; A-Z a-z 0-9 . _ - : / @",
+    "id_bytes_max": "item id",
     "session_id_bytes_max": "session_id",
-    "request_id_chars_max": "request_id; printable ASCII without spaces",
+    "request_id_chars_max": "request_id; printable ASCII, no spaces",
     "name_bytes_max": "message_id, name, model, tool_call_id, tool name",
-    "parts_max": "parts of a message",
-    "labels_max": "labels of an item or a query",
+    "parts_max": "message parts",
+    "labels_max": "labels of an item or query",
     "label_key_bytes_max": "label key",
     "label_value_bytes_max": "label value",
-    "metadata_depth_max": "levels of metadata",
-    "embedding_values_max": "values of a vector",
+    "metadata_depth_max": "metadata levels",
+    "embedding_values_max": "vector values",
     "state_key_bytes_max": "state key",
     "pattern_bytes_max": "SearchState pattern",
     "filter_bytes_max": "filter",
     "filter_terms_max": "comparisons in a filter",
-    "filter_fields_max": "distinct fields in a filter, not counting session_id, kind, create_time, "
-    "expire_time and labels compared with `=`",
-    "filter_depth_max": "nested parentheses in a filter",
+    "filter_fields_max": "fields in a filter that are [loaded on first use](filters.md#cost)",
+    "filter_depth_max": "nested parentheses",
     "source_uri_bytes_max": "source_uri",
 }
 LIMIT_EXCEEDED = {
-    "text_bytes_max": "text, text part, query_text; name, URL and type of a file",
-    "data_bytes_max": "data, tool arguments or tool result, as JSON",
-    "binary_bytes_max": "content of a file",
+    "text_bytes_max": "text, query_text; name, URL, type of a file",
+    "data_bytes_max": "data, tool arguments, tool result, as JSON",
+    "binary_bytes_max": "file content",
     "item_bytes_max": "whole item, as sent",
     "metadata_bytes_max": "metadata, as JSON",
-    "batch_items_max": "items or states in a batch",
-    "context_window_items_max": "neighbours of a result, each side",
+    "batch_items_max": "items or states per batch",
+    "context_window_items_max": "neighbours, each side",
     "state_value_bytes_max": "state value, as JSON",
     "state_encoded_bytes_max": "state value, as protobuf",
     "state_description_bytes_max": "state description",
     "document_bytes_max": "document text",
     "document_title_bytes_max": "document title",
     "document_source_bytes_max": "document source",
-    "document_fragments_max": "fragments of a document",
-    "document_labels_bytes_max": "labels of a document × its fragments",
+    "document_fragments_max": "document fragments",
+    "document_labels_bytes_max": "document labels × fragments",
     "search_documents_max": "document_ids of SearchFragments",
     "save_commands_max": "commands of HandleMessage",
     "save_command_chars_max": "one such command",
     "goal_bytes_max": "goal",
-    "quote_bytes_max": "quote in a memory's source",
-    "source_ids_max": "item_ids of a memory's source; parent_ids of an item",
+    "quote_bytes_max": "quote of a memory's source",
+    "source_ids_max": "item_ids of a source; parent_ids",
     "extracted_messages_max": "messages of ExtractMemories",
-    "extracted_text_bytes_max": "their text in total; of a session, the rest is left (`more`)",
-    "request_fields_max": "fields set in a request; JSON list element: 2, object member: 7, label: 6",
-    "field_bytes_max": "one text, bytes or vector field; most have lower limits",
-    "quarantined_writes_max": "writes of a namespace in [quarantine](write-policy.md#quarantine), about",
-    "namespace_items_max": "items of a namespace, about; replaced items count; 0: no limit",
-    "namespace_bytes_max": "[bytes of a namespace](#bytes-of-a-namespace), about; 0: no limit",
+    "extracted_text_bytes_max": "their total text; a session continues with `more`",
+    "request_fields_max": "fields in a request (JSON list element 2, object member 7, label 6)",
+    "field_bytes_max": "any text, bytes or vector field",
+    "quarantined_writes_max": "[quarantined](write-policy.md#quarantine) writes of a namespace, about",
+    "namespace_items_max": "items of a namespace, replaced ones included, about; 0: none",
+    "namespace_bytes_max": "[bytes of a namespace](#bytes-of-a-namespace), about; 0: none",
 }
 OVERLOADED = {
-    "waiting_calls_max": "unary calls in the queues",
+    "waiting_calls_max": "queued unary calls",
     "held_bytes_max": "[memory held by calls](#bytes-that-calls-hold), about",
-    "concurrent_streams_max": "Watch, Export and Import streams; a caller with a quarter leaves the last one",
+    "concurrent_streams_max": "streams (Watch, Export, Import); the last is for callers with under a quarter",
     "concurrent_backups_max": "running backups",
-    "queued_writes_max": "writes waiting for a commit",
-    "waiting_searches_max": "long searches waiting for the search thread",
-    "calls_per_s_max": "[calls per second](api.md#overload) of a caller or, without credentials, namespace; "
-    "0: no limit",
+    "queued_writes_max": "writes awaiting commit",
+    "waiting_searches_max": "queued long searches",
+    "calls_per_s_max": "[calls per second](api.md#overload) of a caller, or of a namespace without callers; "
+    "0: none",
 }
 OTHERS = {
-    "page_items_max": "entries of a page; a larger page_size is reduced to this",
-    "page_bytes_max": "size of a page, about; the page ends there",
-    "message_bytes_max": "gRPC message; gRPC returns RESOURCE_EXHAUSTED without details",
-    "concurrent_calls_max": "running unary calls, others queue; a caller with a quarter leaves the last one",
-    "request_memory_hours": "hours a request_id is remembered; then the same id is a new request",
+    "page_items_max": "entries per page; larger page_size is reduced",
+    "page_bytes_max": "page size, about",
+    "message_bytes_max": "gRPC message; RESOURCE_EXHAUSTED without details",
+    "concurrent_calls_max": "running unary calls, others queue; the last is for callers with under a quarter",
+    "request_memory_hours": "how long a request_id is remembered",
 }
 FIELDS = {
     # What the field is: (least, most) as names of constants, what happens beyond.
@@ -128,32 +127,25 @@ FIELDS = {
     "memories compared by ConsolidateMemories": (
         "",
         "domain.facts.consolidating._EXAMINED_MAX",
-        "the most recently written; `more` is set",
+        "latest only; `more` is set",
     ),
-    "results that are reranked": ("", "domain.reranking.RERANKED_MAX", "the rest keep their order"),
-    "searchable characters of an item": ("", "domain.search_text._CHARS_MAX", "the rest is not searchable"),
+    "results that are reranked": ("", "domain.reranking.RERANKED_MAX", "others keep their order"),
+    "searchable characters of an item": ("", "domain.search_text._CHARS_MAX", "not searchable"),
     "credential (characters)": ("", "server.access.access._TOKEN_CHARS_MAX", "`UNAUTHENTICATED`"),
 }
 CONNECTIONS = {
-    "grpc.max_metadata_size": "bytes of a call's metadata, plus 32 per pair; gRPC refuses the call",
-    "grpc.http2.min_ping_interval_without_data_ms": "time between client pings; else it is disconnected",
-    "grpc.keepalive_timeout_ms": "wait for a ping's answer; then the connection is closed",
+    "grpc.max_metadata_size": "bytes of metadata, plus 32 per pair; else the call fails",
+    "grpc.http2.min_ping_interval_without_data_ms": "between client pings; else disconnected",
+    "grpc.keepalive_timeout_ms": "for a ping's response; then disconnected",
 }
+# The options that callers meet; those of the limits above are named there.
 OPTIONS = {
-    "--connections-max": "the newest connection is closed",
-    "--connection-calls-max": "per connection, streams included; the client holds further calls back",
-    "--connection-idle-s-max": "an idle connection is closed; 0: never",
-    "--embedder-timeout": "writes go on without vectors, queries use words only",
-    "--llm-timeout": "rules decide",
-    "--llm-tokens-per-minute-max": "per caller; rules decide",
-    "--llm-total-tokens-per-minute-max": "all callers; rules decide",
-    "--llm-input-tokens-max": "per question, estimated; rules decide",
-    "--reranker-timeout": "results keep the order of their scores",
-    "--disk-free-bytes-min": "only writes that free space are accepted",
-    "--jwt-lifetime-s-max": "the token is rejected; 0: no limit",
-    "--history-days": "replaced versions are dropped; undo cannot restore them",
-    "--quarantine-days": "an unreviewed write is dropped",
-    "--drain": "calls still running at shutdown are cut off",
+    "--connections-max": "connections; the newest is closed",
+    "--connection-calls-max": "calls of a connection, streams included; the client delays others",
+    "--connection-idle-s-max": "idle connections are closed; 0: never",
+    "--jwt-lifetime-s-max": "lifetime of a token, else it is rejected; 0: none",
+    "--disk-free-bytes-min": "free space below which only writes that free some succeed",
+    "--drain": "time for running calls at shutdown; then they are cancelled",
 }
 
 
@@ -207,8 +199,10 @@ def tables() -> dict[str, list[str]]:
         "Overload": _named(OVERLOADED, limits),
         "Pages, messages and calls": _named(OTHERS, limits),
         "Single fields and results": _fields(),
-        "Connections": _named(CONNECTIONS, dict(_options(Config()))),
-        "Options": _named(OPTIONS, options()),
+        "Connections and options": [
+            *_named(CONNECTIONS, dict(_options(Config()))),
+            *_named(OPTIONS, options()),
+        ],
     }
 
 

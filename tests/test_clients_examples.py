@@ -1,4 +1,4 @@
-"""The examples of the page of all clients, and the README's in other languages: compiled and run."""
+"""The examples of the page of all clients: compiled and run."""
 
 from __future__ import annotations
 
@@ -14,27 +14,6 @@ from toolchain import ROOT, leave_out, run, tool
 
 CLIENTS = ROOT / "clients"
 PAGE = (CLIENTS / "README.md").read_text()
-README = (ROOT / "README.md").read_text()
-# What a program needs around the lines of Go that the README shows.
-GO_PROGRAM = """package main
-
-import (
-	"context"
-	"fmt"
-
-	memory "github.com/memory-service/memory-service/clients/go"
-)
-
-func lines(ctx context.Context) error {
-// The lines of the README.
-	fmt.Print(len(items), " ")
-	return err
-}
-
-func main() {
-	fmt.Println(lines(context.Background()))
-}
-"""
 
 
 def example(page: str, language: str) -> str:
@@ -104,13 +83,3 @@ def test_the_example_in_go_prints_what_the_page_says(
 ) -> None:
     program = moved(example(PAGE, "go"), server, namespace)
     assert run_go(program, tmp_path) == example(PAGE, "text")
-
-
-def test_the_typescript_of_the_readme_runs(server: ServerProcess, namespace: str, project: Path) -> None:
-    program = moved(example(README, "ts"), server, namespace)
-    assert run_typescript(program, project) == "I also like the trams.\n"
-
-
-def test_the_go_of_the_readme_runs(server: ServerProcess, namespace: str, tmp_path: Path) -> None:
-    lines = moved(example(README, "go"), server, namespace)
-    assert run_go(GO_PROGRAM.replace("// The lines of the README.\n", lines), tmp_path) == "1 <nil>\n"

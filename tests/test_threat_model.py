@@ -52,6 +52,6 @@ def test_the_server_has_nothing_that_runs_what_it_is_sent() -> None:
     assert found == []
 
 
-def test_it_says_that_what_is_retrieved_is_untrusted_and_what_is_not_defended() -> None:
-    assert "What is retrieved is untrusted input" in TEXT
+def test_it_says_that_retrieved_memory_is_untrusted_and_what_is_not_defended() -> None:
+    assert "Retrieved memory is untrusted input" in TEXT
     assert "\n## What is not defended\n" in TEXT

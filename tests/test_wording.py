@@ -1,0 +1,102 @@
+"""The word budgets and the list of phrases to avoid: they find what they should, and the texts are clean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import wording
+
+TO_AVOID = (
+    "Host and port where health is told, too, and nothing else: without TLS and credentials, and never "
+    "behind other calls.",
+    "Return how long a call will be here that comes behind so many of its owner; 0: it is not known.",
+    "who waits as it is told to loses nothing, and who asks again at once leaves the server time for those "
+    "it answers",
+    "Of somebody whom no credential names nothing is believed, nor is it worth the work.",
+    "What was written ahead is before it.",
+    "Integers beyond 2^53 are refused, for the server keeps numbers as doubles.",
+    "A log on a disk of its own.",
+    "Its entries are written anew.",
+    "Everything is refused but for health.",
+    "The next server when the first is away.",
+)
+
+PLAIN = (
+    "Also serve gRPC health checks on this host:port, without TLS or credentials and independent of "
+    "request load.",
+    "Estimate a new call's time in the system (Little's law), given `count` calls of the same owner ahead of "
+    "it. 0 if unknown.",
+    "Clients that honour `RetryInfo` lose nothing; clients that retry at once no longer slow down the "
+    "others.",
+    "Don't decode unauthenticated requests.",
+    "What is a namespace? Who may read it?",
+    "Callers who need this wait for it. It lists the tests behind each promise, and what is not promised.",
+    "Tokens are told apart by their prefix.",
+)
+
+
+@pytest.mark.parametrize("sentence", TO_AVOID)
+def test_a_sentence_of_the_dialect_is_found(sentence: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    wrapped = sentence.replace(" ", "\n", 3)
+    page.write_text(f"# A page\n\n- An item\n\n{wrapped}\n")
+    assert wording.hits_of(page, tmp_path)
+
+
+@pytest.mark.parametrize("sentence", PLAIN)
+def test_a_plain_sentence_is_left_alone(sentence: str) -> None:
+    assert list(wording.hits(sentence)) == []
+
+
+@pytest.mark.parametrize("number", range(len(wording.PHRASES)))
+def test_each_phrase_is_needed_for_an_example(number: int) -> None:
+    examples = (
+        *TO_AVOID,
+        "Nobody knows.",
+        "Those to whom it is sent.",
+        "What is not set is left out.",
+        "so does what comes later.",
+        "It is sent all the same.",
+        "The one who speaks.",
+    )
+    assert any(wording.PHRASES[number].pattern.search(example) for example in examples)
+
+
+def test_code_and_links_of_a_page_are_not_prose(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "Use `told`, or [this](#told).\n\n```python\ntold = 1\n```\n\n    told\n\n# What is told is told\n"
+    )
+    assert wording.hits_of(page, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("table.md", "| a | b |\n|---|---|\n| x | it is told |\n", 3),
+        ("code.py", 'x = 1\n# It is\n# told.\ntold = "told"\n', 3),
+        ("doc.py", 'def f():\n    """Return it.\n\n    It is told here.\n    """\n', 4),
+        ("api.proto", "// First.\nmessage Told {\n  // It is told.\n  int32 told = 1;\n}\n", 3),
+        ("client.ts", "/** It is\n *  told. */\nconst told = 1;\n", 2),
+    ],
+)
+def test_a_hit_has_its_line(name: str, text: str, line: int, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    assert [hit.line for hit in wording.hits_of(tmp_path / name, tmp_path)] == [line]
+
+
+def test_a_budget_that_is_exceeded_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text("word " * 1_001)
+    (tmp_path / "docs" / "architecture.md").write_text("word " * 4_500)
+    (tmp_path / "docs" / "others.md").write_text("word " * 27_501)
+    reported = wording.over_budget(tmp_path)
+    assert [message.split(":")[0] for message in reported] == ["README.md", "docs/*.md"]
+
+
+def test_the_texts_that_are_clean_stay_clean_and_within_their_budgets(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert wording.main([]) == 0, capsys.readouterr().out
