@@ -12,6 +12,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -135,20 +136,23 @@ class Node:
         assert self.process is not None
         # So that it starts no other meanwhile.
         self.process.send_signal(signal.SIGSTOP)
-        for pid in reversed(self.processes()):
-            os.kill(pid, signal.SIGKILL)
+        self._send(signal.SIGKILL)
         self.process.wait()
         self.process = None
 
     def pause(self) -> None:
         """Let nothing of it go on, as a machine that hangs would."""
-        for pid in self.processes():
-            os.kill(pid, signal.SIGSTOP)
+        self._send(signal.SIGSTOP)
 
     def resume(self) -> None:
         """Let it go on."""
-        for pid in self.processes():
-            os.kill(pid, signal.SIGCONT)
+        self._send(signal.SIGCONT)
+
+    def _send(self, number: signal.Signals) -> None:
+        for pid in reversed(self.processes()):
+            # Some end by themselves meanwhile.
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def stop(self) -> None:
         """Stop it; what is connected is cut off."""

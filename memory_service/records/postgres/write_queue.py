@@ -225,16 +225,19 @@ class WriteQueue:
         """Write what pages hold and commit it. Raises _Unknown, or other errors: then nothing is kept."""
         self._warned = False
         commit: AsyncCursor[Row] | None = None
+        sent = False
         try:
             async with connection.pipeline():
                 await flush(connection, self._database, pages)
+                # The call itself may send it, and fail at what comes back.
+                sent = True
                 commit = await connection.execute("COMMIT")
         except Exception as error:
-            if commit is None or is_refusal(error):
+            if not sent or is_refusal(error):
                 await self._give_up()
                 raise
             await self._drop()
-            if commit.statusmessage != "COMMIT":
+            if commit is None or commit.statusmessage != "COMMIT":
                 raise _Unknown(pages, can_be_told=True) from error
         if self._warned:
             # Committed here, and perhaps not where it should be, too.
