@@ -30,7 +30,7 @@ SOURCES := memory_service clients/python tests benchmarks setup.py
 TEST_WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test soak bench check protos protos-check fmt lint types lock sbom audit-dependencies \
+.PHONY: help install serve test coverage soak bench check protos protos-check fmt lint types lock sbom audit-dependencies \
 	tools clean
 
 help: ## List the targets
@@ -72,6 +72,13 @@ test: $(INSTALLED) $(GO_TOOLS) $(NODE_MODULES) ## Run every test that this machi
 soak: $(INSTALLED) ## Run the fault tests at full length (an hour or so); SEED=n repeats a run
 	@$(BIN)/python -m compileall -q memory_service clients/python/memory_client
 	SOAK=1 $(BIN)/python -m pytest tests/faults --numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
+
+# Slower than the tests alone, so some that measure time may fail: the report is written all the same.
+coverage: $(INSTALLED) $(GO_TOOLS) $(NODE_MODULES) ## Run the tests, and write what they reach to build/coverage/index.html
+	rm -rf build/coverage && mkdir -p build/coverage
+	PATH="$(CURDIR)/build/bin:$$PATH" $(BIN)/coverage run -m pytest -q \
+		--numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS); status=$$?; \
+		$(BIN)/coverage combine --quiet && $(BIN)/coverage html --quiet && $(BIN)/coverage report --format total && exit $$status
 
 # Generators, a linter and the real grpcurl. Without Go, what needs them is left out.
 $(GO_TOOLS): clients/go/tools/go.mod

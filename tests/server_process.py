@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -105,11 +106,19 @@ class ServerProcess:
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
 
+    def _end(self) -> None:
+        """Ends the server, at once but for `make coverage`: one that is killed reports no coverage."""
+        if "COVERAGE_PROCESS_CONFIG" in os.environ:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.terminate()
+                return
+        self.kill()
+
     def __enter__(self) -> ServerProcess:
         return self.start()
 
     def __exit__(self, *exc: object) -> None:
         if self.process.poll() is None:
-            self.kill()
+            self._end()
         elif not self.process.stdout.closed:  # type: ignore[union-attr]
             self._release()
