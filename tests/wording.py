@@ -22,8 +22,10 @@ BUDGETS = {"README.md": 1_000, "docs/architecture.md": 4_500, "docs/*.md": 32_00
 # Files that must have no hit. Add a file as soon as it has none.
 CLEAN = (
     "README.md",
+    "benchmarks/README.md",
     "clients/README.md",
     "clients/go/README.md",
+    "clients/go/agentgo/README.md",
     "clients/python/README.md",
     "clients/typescript/README.md",
     "docs/api.md",
@@ -38,6 +40,7 @@ CLEAN = (
     "docs/threat-model.md",
     "docs/tutorial.md",
     "docs/write-policy.md",
+    "tests/vectors/README.md",
 )
 
 # Everything that people read, by place. Generated code is read where it is made.
