@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 HNSWLIB := $(VENV)/.hnswlib
+# The compiler of the protos has no wheels for Python 3.14.
+PROTOC_PYTHON ?= $(PYTHON)
 PROTOC_VENV := .venv-protos
 PROTOC_INSTALLED := $(PROTOC_VENV)/.installed
 SUPPLY_VENV := .venv-supply
@@ -110,7 +112,7 @@ protos: $(PROTOC_INSTALLED) $(GO_TOOLS) $(NODE_MODULES) ## Generate code from th
 	protos/generate.sh $(GENERATE_WITH)
 
 $(PROTOC_INSTALLED): $(PROTOC_LOCK)
-	$(PYTHON) -m venv $(PROTOC_VENV)
+	$(PROTOC_PYTHON) -m venv $(PROTOC_VENV)
 	$(PROTOC_VENV)/bin/python $(INSTALL_LOCKED) -r $(PROTOC_LOCK)
 	@touch $@
 
