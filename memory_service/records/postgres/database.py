@@ -32,7 +32,11 @@ BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 # Rows are found by keys, of which there are few: what a planner without statistics takes for a small table
 # may have a million rows by the time at which a plan is used that was prepared. A pooler may leave these out:
 # what is not prepared is planned for the tables as they are.
-_OPTIONS = "-c enable_hashjoin=off -c enable_mergejoin=off -c enable_seqscan=off -c jit=off"
+# And to plan a check anew for each list of names takes longer than to make it.
+_OPTIONS = (
+    "-c enable_hashjoin=off -c enable_mergejoin=off -c enable_seqscan=off -c jit=off"
+    " -c plan_cache_mode=force_generic_plan"
+)
 # A server whose machine stops, or hangs, in the middle of a transaction holds locks until then. Half of it
 # may end transactions of a server that is very busy, with twice as much others wait for longer.
 _ASYNC_OPTIONS = _OPTIONS + " -c idle_in_transaction_session_timeout=10s"
