@@ -195,6 +195,7 @@ SHOWN: dict[str, list[str]] = {
 WITHOUT_STORED = {
     *("serve", "flush", "reset", "state clear", "import", "memories delete", "quarantine release"),
     *("quarantine delete", "backup verify", "restore", "rekey", "audit verify", "keys revoke", "keys rotate"),
+    "migrate",
 }
 """Commands that print numbers, and names that others have no say in."""
 TOLD_IN_JSON = [

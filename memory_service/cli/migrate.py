@@ -44,7 +44,7 @@ _PAGE_TOKENS = "page tokens"
     help="Schema of that database that has the tables; it is made if it is not there.",
 )
 @key_file_option
-@click.option("--start-over", is_flag=True, help="Give up what another migration has begun there.")
+@option("--start-over", is_flag=True, help="Give up what another migration has begun there.")
 @option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def migrate(
     folder: Path, dsn: str, schema: str, encryption_key_file: Path | None, start_over: bool, as_json: bool

@@ -90,6 +90,7 @@ class Database:
     """Statements are prepared. Poolers that cannot keep them apart need it off."""
     _statements: dict[str, bytes] = field(default_factory=dict)
     _is_beside: bool = False
+    _closed: bool = False
     _sends_options: bool = True
     _idle: list[Async] = field(default_factory=list)
     _idle_sync: list[Sync] = field(default_factory=list)
@@ -116,11 +117,16 @@ class Database:
         """Return a new connection, in autocommit. Raises psycopg's errors."""
         connection = await self._connect()
         connection.made_s, connection.awaited = time.monotonic(), self._answers.awaited
-        self._answers.begin()
-        cursor = await connection.execute("SELECT pg_backend_pid()")
-        if await cursor.fetchone() == (connection.info.backend_pid,):
-            connection.backend = connection.info.backend_pid
-            connection.prepare_threshold = self._prepare_threshold
+        if not self._closed:
+            self._answers.begin()
+        try:
+            cursor = await connection.execute("SELECT pg_backend_pid()")
+            if await cursor.fetchone() == (connection.info.backend_pid,):
+                connection.backend = connection.info.backend_pid
+                connection.prepare_threshold = self._prepare_threshold
+        except BaseException:
+            await close(connection)
+            raise
         return connection
 
     async def connect_unwatched(self) -> Async:
@@ -144,9 +150,13 @@ class Database:
         """Return a new connection for threads. Raises psycopg's errors."""
         connection = self._connect_sync()
         connection.made_s, connection.awaited = time.monotonic(), self._answers.awaited
-        if connection.execute("SELECT pg_backend_pid()").fetchone() == (connection.info.backend_pid,):
-            connection.backend = connection.info.backend_pid
-            connection.prepare_threshold = self._prepare_threshold
+        try:
+            if connection.execute("SELECT pg_backend_pid()").fetchone() == (connection.info.backend_pid,):
+                connection.backend = connection.info.backend_pid
+                connection.prepare_threshold = self._prepare_threshold
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _connect_sync(self) -> WatchedSync:
@@ -184,6 +194,13 @@ class Database:
                     # What is under way on it is of no use to others.
                     await close(connection)
                     raise
+            await self._keep(connection)
+
+    async def _keep(self, connection: Async) -> None:
+        # Who was under way at the end gives its connection back behind it.
+        if self._closed:
+            await close(connection)
+        else:
             self._idle.append(connection)
 
     async def _idled(self) -> Async | None:
@@ -231,7 +248,10 @@ class Database:
             except BaseException:
                 connection.close()
                 raise
-            self._idle_sync.append(connection)
+            if self._closed:
+                connection.close()
+            else:
+                self._idle_sync.append(connection)
 
     def _begun_sync(self) -> Sync:
         while (idled := self._idled_sync()) is not None:
@@ -256,7 +276,8 @@ class Database:
         return None
 
     async def close(self) -> None:
-        """Close every connection that idles."""
+        """Close every connection that idles, and those in use once they are given back."""
+        self._closed = True
         if not self._is_beside:
             await self._answers.close()
         await self._forget_idle()
