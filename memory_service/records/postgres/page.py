@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from memory_service.data_model import ChangeType, HeldWrite, ItemKind, NamespaceInfo, Provenance
+from memory_service.data_model import ChangeType, HeldWrite, ItemKind, Provenance
 from memory_service.indexes.view import Entry
 from memory_service.records.postgres.database import Row
-from memory_service.records.postgres.rows import ItemRow, StateRow, provenance_of
+from memory_service.records.postgres.rows import ItemRow, StateRow
 from memory_service.records.postgres.schema import part_of
 from memory_service.records.rules.history import Removal
-from memory_service.records.rules.vectors import vector_key
+from memory_service.records.stored_values import NamespaceCounts, provenance_of
 
 EMPTIED = 1
 """Flag of the journal: the namespace begins anew."""
@@ -100,7 +100,7 @@ class KeptRequest:
 
 
 @dataclass(slots=True)
-class Book:
+class Book(NamespaceCounts):
     """The row of a namespace while it is written to."""
 
     name: str
@@ -119,25 +119,6 @@ class Book:
     vector_epoch: int = 0
     moving: bool = False
     create_us: int = 0
-
-    @property
-    def no_vector_key(self) -> int:
-        """The key of a vector that there is not: lower ones are waited for, higher ones are there."""
-        return vector_key(self.vector_epoch, 0)
-
-    def count_vector(self, key: int, step: int) -> None:
-        """Count an item's vector key in (1) or out (-1)."""
-        if key < self.no_vector_key:
-            self.pending_count += step
-        elif key > self.no_vector_key:
-            self.embedded_count += step
-
-    def info(self) -> NamespaceInfo:
-        """Return it as others may see it, once it is committed."""
-        return NamespaceInfo(
-            self.name, self.uid, self.revision, self.item_count, self.state_count, self.embedded_count,
-            self.dimension, self.model, self.create_us, self.pending_count, self.vector_epoch,
-        )  # fmt: skip
 
 
 @dataclass(slots=True)

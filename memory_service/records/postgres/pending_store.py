@@ -10,16 +10,10 @@ from memory_service.records.base import PendingStore
 from memory_service.records.postgres.item_writes import fill_vector
 from memory_service.records.postgres.lookups import Needs
 from memory_service.records.postgres.page import MOVED, Page
-from memory_service.records.postgres.rows import (
-    ITEM_COLUMNS,
-    columns_of,
-    item_of,
-    text_in,
-    text_of,
-    vector_bytes,
-)
+from memory_service.records.postgres.rows import ITEM_COLUMNS, columns_of, item_of, text_in, text_of
 from memory_service.records.postgres.store_core import OF_NAME, StoreCore
 from memory_service.records.rules.vectors import REVISION_BITS, check_fills, check_move, vector_key
+from memory_service.records.stored_values import vector_bytes
 from memory_service.runtime.caller import ANYBODY, Caller
 
 _JOIN = OF_NAME.replace(

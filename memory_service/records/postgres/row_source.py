@@ -8,11 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any, TypeVar
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_service.data_model import UNSET_IMPORTANCE, Facet, Item, LabelKey, NamespaceInfo, index_labels
+from memory_service.data_model import UNSET_IMPORTANCE, Item, NamespaceInfo
 from memory_service.indexes.value_column import Value
 from memory_service.indexes.view import NEVER_US
 from memory_service.predicates import Field
@@ -32,6 +31,7 @@ from memory_service.records.postgres.snapshots import manifest_of, manifests
 from memory_service.records.postgres.store_core import OF_NAME, StoreCore
 from memory_service.records.row_source import FollowedSource, Follower, RowBatch, Rows
 from memory_service.records.rules.vectors import vector_key
+from memory_service.records.stored_values import described
 from memory_service.runtime.yielding import aside, each
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ _ROWS_AT_ONCE = 8192
 _VECTORS_AT_ONCE = 4096
 _BATCH = (
     f"SELECT i.position, i.session_id, i.create_us, coalesce(i.expire_us, {NEVER_US}), i.labels,"
-    f" i.vector_key, i.terms, i.facet, i.kind, coalesce(i.importance, {UNSET_IMPORTANCE}),"
+    f" i.vector_key, i.terms, i.facet, coalesce(i.importance, {UNSET_IMPORTANCE}),"
     " coalesce(u.count, 0) FROM $.items i LEFT JOIN $.uses u"
     " ON u.part = i.part AND u.uid = i.uid AND u.position = i.position"
 )
@@ -58,8 +58,6 @@ _MOST_VECTORS = (
 _COPY_HEAD_BYTES = 19
 # Of fewer vectors than this, or than this share of all, each is looked up.
 _FEW, _FEW_SHARE = 64, 8
-_labels = msgspec.json.Decoder(dict[str, str]).decode
-_facet = msgspec.json.Decoder(Facet).decode
 
 
 class PostgresRowSource(StoreCore, FollowedSource):
@@ -145,21 +143,16 @@ class PostgresRows(Rows):
 
     def _batch(self, rows: list[Row]) -> RowBatch:
         (
-            positions, sessions, create_us, expire_us, labels, vector_keys, terms, facets, kinds, importances,
-            uses,
+            positions, sessions, create_us, expire_us, labels, vector_keys, terms, facets, importances, uses,
         ) = zip(*rows, strict=True)  # fmt: skip
-        indexed: dict[int, dict[LabelKey, str]] = {}
-        for at, (encoded, encoded_facet) in enumerate(zip(labels, facets, strict=True)):
-            if encoded or encoded_facet:
-                facet = _facet(encoded_facet) if encoded_facet else None
-                indexed[at] = index_labels(_labels(encoded) if encoded else {}, facet)
+        indexed, kinds = described(labels, facets)
         return RowBatch(
             np.array(positions, np.int64),
             [text_of(session) for session in sessions],
             np.array(create_us, np.int64),
             np.array(expire_us, np.int64),
             indexed,
-            np.array(kinds, np.int8),
+            kinds,
             self._keys_of_vectors(vector_keys),
             terms,
             np.array(importances, np.float64),

@@ -5,28 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import msgspec
-import numpy as np
-
-from memory_service.data_model import (
-    Content,
-    Facet,
-    HeldWrite,
-    Item,
-    ItemWrite,
-    NamespaceInfo,
-    Provenance,
-    RequestKey,
-    StateEntry,
-    Vector,
-)
+from memory_service.data_model import HeldWrite, Item, ItemWrite, NamespaceInfo, RequestKey, StateEntry
+from memory_service.records import stored_values
 from memory_service.records.postgres.database import Row
-
-_json = msgspec.json.Encoder().encode
-_content = msgspec.json.Decoder(Content).decode
-_object = msgspec.json.Decoder(dict).decode
-_facet = msgspec.json.Decoder(Facet).decode
-_provenance = msgspec.json.Decoder(Provenance).decode
+from memory_service.records.stored_values import encode_provenance, provenance_of, texts_of, vector_bytes
 
 ITEM_COLUMNS = (
     *("position", "id", "revision", "session_id", "create_us", "update_us", "expire_us", "labels"),
@@ -112,35 +94,12 @@ def _size(text: str | None) -> int:
     return 0 if text is None else len(text) if text.isascii() else len(text.encode())
 
 
-def encode_provenance(provenance: Provenance | None) -> str | None:
-    """Return a provenance as it is kept."""
-    return None if provenance is None else _json(provenance).decode()
-
-
-def provenance_of(kept: str | None) -> Provenance | None:
-    """Return a provenance that is kept."""
-    return None if kept is None else _provenance(kept)
-
-
-def vector_bytes(vector: Vector | None) -> bytes | None:
-    """Return a vector as little-endian float32."""
-    return None if vector is None else np.asarray(vector, "<f4").tobytes()
-
-
-def vector_of(kept: bytes | None) -> Vector | None:
-    """Return a vector that is kept."""
-    return None if kept is None else np.frombuffer(kept, "<f4")
-
-
 def item_row(write: ItemWrite, terms: bytes, vector_key: int) -> ItemRow:
     """Return the row of an item that has its revision and position."""
     item = write.item
-    labels = _json(item.labels).decode() if item.labels else None
-    metadata = None if item.metadata is None else _json(item.metadata).decode()
-    content = _json(item.content).decode()
-    facet = None if item.facet is None else _json(item.facet).decode()
-    provenance = encode_provenance(item.provenance)
-    counted = (item.id, item.session_id, labels, metadata, content, facet, provenance)
+    texts = texts_of(item)
+    labels, metadata, content, facet, provenance = texts
+    counted = (item.id, item.session_id, *texts)
     return ItemRow(
         item.position, text_in(item.id), item.revision, text_in(item.session_id), item.create_us,
         item.update_us, item.expire_us, labels, metadata, content, facet, int(item.kind), item.importance,
@@ -153,27 +112,9 @@ def item_of(row: Row, no_vector_key: int) -> Item:
 
     Only vectors of keys above `no_vector_key` are there.
     """
-    (
-        position, item_id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content,
-        vector, facet, importance, provenance,
-    ) = row[:14]  # fmt: skip
-    return Item(
-        id=text_of(item_id),
-        session_id=text_of(session_id),
-        content=_content(content),
-        create_us=create_us,
-        update_us=update_us,
-        expire_us=expire_us,
-        labels=_object(labels) if labels else {},
-        metadata=None if metadata is None else _object(metadata),
-        embedding=vector_of(row[14]) if len(row) > 14 and vector > no_vector_key else None,
-        embedded=vector > no_vector_key,
-        facet=None if facet is None else _facet(facet),
-        importance=importance,
-        provenance=provenance_of(provenance),
-        revision=revision,
-        position=position,
-    )
+    item = stored_values.item_of(row, no_vector_key)
+    item.id, item.session_id = text_of(item.id), text_of(item.session_id)
+    return item
 
 
 def state_row(entry: StateEntry) -> StateRow:

@@ -13,12 +13,12 @@ from memory_service.records.postgres.rows import (
     STATE_COLUMNS,
     columns_of,
     item_of,
-    provenance_of,
     state_of,
     text_of,
 )
 from memory_service.records.rules.history import Version
 from memory_service.records.rules.undo import Undone, undo_item, undo_state
+from memory_service.records.stored_values import provenance_of
 
 _TOUCHED = (
     "SELECT {place}, update_us, provenance FROM $.{table} WHERE part = %s AND uid = %s AND {place} > %s"

@@ -12,8 +12,8 @@ from memory_service.records.rules.history import Removal, cut_short, deleted
 from memory_service.records.sqlite.connection import Connection
 from memory_service.records.sqlite.erasure import NO_NAMESPACE, mark_erased
 from memory_service.records.sqlite.ledger import Book, Ledger
-from memory_service.records.sqlite.rows import provenance_of
 from memory_service.records.sqlite.schema import key_of, keys_of
+from memory_service.records.stored_values import provenance_of
 from memory_service.runtime.caller import Caller
 from memory_service.runtime.clock import now_us
 

@@ -24,13 +24,14 @@ from memory_service.records.sqlite.connection import Connection
 from memory_service.records.sqlite.erasure import mark_erased
 from memory_service.records.sqlite.kept_answers import find_receipt, keep_receipt
 from memory_service.records.sqlite.schema import key_of
+from memory_service.records.stored_values import NamespaceCounts
 from memory_service.runtime.clock import now_us
 
 _KEPT_MAX = 10_000
 
 
 @dataclass(slots=True)
-class Book:
+class Book(NamespaceCounts):
     """The row of a namespace while it is written to."""
 
     name: str
@@ -49,28 +50,9 @@ class Book:
     dirty: bool = False
     erased: bool = False
 
-    @property
-    def no_vector_key(self) -> int:
-        """The key of a vector that there is not: lower ones are waited for, higher ones are there."""
-        return vector_key(self.vector_epoch, 0)
-
-    def count_vector(self, key: int, step: int) -> None:
-        """Count an item's vector key in (1) or out (-1)."""
-        if key < self.no_vector_key:
-            self.pending_count += step
-        elif key > self.no_vector_key:
-            self.embedded_count += step
-
     def entry(self, write: ItemWrite, terms: bytes) -> Entry:
         """Return what a view has to know of an item that was written just now."""
         return Entry.of(write.item, terms, vector_key(self.vector_epoch, write.item.revision))
-
-    def info(self) -> NamespaceInfo:
-        """Return it as others may see it, once it is committed."""
-        return NamespaceInfo(
-            self.name, self.uid, self.revision, self.item_count, self.state_count, self.embedded_count,
-            self.dimension, self.model, self.create_us, self.pending_count, self.vector_epoch,
-        )  # fmt: skip
 
 
 class Ledger:

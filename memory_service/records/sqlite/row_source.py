@@ -7,18 +7,13 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from memory_service.data_model import (
     UNSET_IMPORTANCE,
-    Facet,
     Item,
-    ItemKind,
-    LabelKey,
     NamespaceInfo,
-    index_labels,
 )
 from memory_service.indexes.value_column import Value
 from memory_service.indexes.view import NEVER_US
@@ -30,6 +25,7 @@ from memory_service.records.sqlite.connection import Connection, Row, translated
 from memory_service.records.sqlite.rows import ITEM_COLUMNS, NAMESPACE_COLUMNS, item_of, namespace_of
 from memory_service.records.sqlite.schema import FORMAT, POSITION_MAX, key_of, keys_of
 from memory_service.records.sqlite.store_core import StoreCore
+from memory_service.records.stored_values import described
 from memory_service.runtime.yielding import each
 
 T = TypeVar("T")
@@ -48,9 +44,6 @@ _VECTORS_AT_ONCE = 4096
 # Up to so many vectors, or so great a share of them, are looked up one by one.
 _FEW = 2048
 _FEW_SHARE = 8
-
-_labels = msgspec.json.Decoder(dict[str, str]).decode
-_facet = msgspec.json.Decoder(Facet).decode
 
 
 class SqliteRowSource(StoreCore, FollowedSource):
@@ -158,7 +151,7 @@ class _SqliteRows(Rows):
             (
                 keys, sessions, create_us, expire_us, labels, vector_keys, terms, facets, importances, uses,
             ) = zip(*some, strict=True)  # fmt: skip
-            indexed, kinds = _described(labels, facets)
+            indexed, kinds = described(labels, facets)
             yield RowBatch(
                 np.array(keys, np.int64) & POSITION_MAX,
                 sessions,
@@ -220,22 +213,6 @@ class _SqliteRows(Rows):
     def manifest(self) -> str | None:
         row = self._execute("SELECT manifest FROM snapshots WHERE uid = ?", (self.info.uid,)).fetchone()
         return None if row is None else str(row[0])
-
-
-def _described(
-    labels: Sequence[str | None], facets: Sequence[str | None]
-) -> tuple[dict[int, dict[LabelKey, str]], NDArray[np.int8]]:
-    """Return the labels of rows as they are indexed, by place, and the kinds."""
-    kinds = np.full(len(labels), ItemKind.PLAIN, np.int8)
-    indexed: dict[int, dict[LabelKey, str]] = {}
-    if any(labels) or any(facets):
-        for at, (encoded, encoded_facet) in enumerate(zip(labels, facets, strict=True)):
-            facet = _facet(encoded_facet) if encoded_facet else None
-            if facet:
-                kinds[at] = facet.kind
-            if facet or encoded:
-                indexed[at] = index_labels(_labels(encoded) if encoded else {}, facet)
-    return indexed, kinds
 
 
 def _load(db: Connection, keys: Sequence[int], columns: str, no_vector_key: int) -> list[Item | None]:

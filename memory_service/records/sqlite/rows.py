@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-import msgspec
-import numpy as np
-
-from memory_service.data_model import (
-    Content,
-    Facet,
-    Item,
-    ItemWrite,
-    NamespaceInfo,
-    Provenance,
-    StateEntry,
-    Vector,
-)
+from memory_service.data_model import Item, ItemWrite, NamespaceInfo, StateEntry
+from memory_service.records import stored_values
 from memory_service.records.sqlite.connection import Row
 from memory_service.records.sqlite.schema import POSITION_MAX, key_of
-
-_json = msgspec.json.Encoder().encode
-_content = msgspec.json.Decoder(Content).decode
-_object = msgspec.json.Decoder(dict).decode
-_facet = msgspec.json.Decoder(Facet).decode
-_provenance = msgspec.json.Decoder(Provenance).decode
+from memory_service.records.stored_values import provenance_of, texts_of, vector_bytes
 
 ITEM_COLUMNS = (
     "key, id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content,"
@@ -51,36 +35,21 @@ NAMESPACE_COLUMNS = (
 
 
 def _shared(write: ItemWrite, terms: bytes) -> Row:
-    item = write.item
+    item, texts = write.item, texts_of(write.item)
     return (
         item.revision,
         item.session_id,
         item.create_us,
         item.update_us,
         item.expire_us,
-        _json(item.labels).decode() if item.labels else None,
-        None if item.metadata is None else _json(item.metadata).decode(),
-        _json(item.content).decode(),
-        None if item.facet is None else _json(item.facet).decode(),
+        texts.labels,
+        texts.metadata,
+        texts.content,
+        texts.facet,
         item.importance,
-        encode_provenance(item.provenance),
+        texts.provenance,
         terms,
     )
-
-
-def encode_provenance(provenance: Provenance | None) -> str | None:
-    """Return a provenance as it is stored."""
-    return None if provenance is None else _json(provenance).decode()
-
-
-def provenance_of(stored: str | None) -> Provenance | None:
-    """Return a provenance that is stored."""
-    return None if stored is None else _provenance(stored)
-
-
-def vector_bytes(vector: Vector | None) -> bytes | None:
-    """Return a vector as little-endian float32."""
-    return None if vector is None else np.asarray(vector, "<f4").tobytes()
 
 
 def item_row(uid: int, write: ItemWrite, terms: bytes, vector_key: int) -> Row:
@@ -103,27 +72,9 @@ def item_of(row: Row, no_vector_key: int) -> Item:
 
     Only vectors of keys above `no_vector_key` are there.
     """
-    (
-        key, item_id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content,
-        vector, facet, importance, provenance,
-    ) = row[:14]  # fmt: skip
-    return Item(
-        id=item_id,
-        session_id=session_id,
-        content=_content(content),
-        create_us=create_us,
-        update_us=update_us,
-        expire_us=expire_us,
-        labels=_object(labels) if labels else {},
-        metadata=None if metadata is None else _object(metadata),
-        embedding=np.frombuffer(row[14], "<f4") if len(row) > 14 and vector > no_vector_key else None,
-        embedded=vector > no_vector_key,
-        facet=None if facet is None else _facet(facet),
-        importance=importance,
-        provenance=provenance_of(provenance),
-        revision=revision,
-        position=key & POSITION_MAX,
-    )
+    item = stored_values.item_of(row, no_vector_key)
+    item.position &= POSITION_MAX
+    return item
 
 
 def state_of(row: Row) -> StateEntry:

@@ -24,7 +24,7 @@ from memory_service.records.sqlite.history import (
 )
 from memory_service.records.sqlite.kept_answers import forget_told_of_state, forget_told_of_states
 from memory_service.records.sqlite.ledger import Book, Ledger, Outcome, earlier, finish
-from memory_service.records.sqlite.rows import encode_provenance
+from memory_service.records.stored_values import encode_provenance
 from memory_service.runtime.caller import Caller
 
 

@@ -12,9 +12,10 @@ from memory_service.records.sqlite.connection import Connection, Row
 from memory_service.records.sqlite.item_writes import StoredItem, put_version, remove_item
 from memory_service.records.sqlite.kept_answers import forget_told_of_item, forget_told_of_state
 from memory_service.records.sqlite.ledger import Book, Ledger, Outcome, finish
-from memory_service.records.sqlite.rows import ITEM_COLUMNS, STATE_COLUMNS, item_of, provenance_of, state_of
+from memory_service.records.sqlite.rows import ITEM_COLUMNS, STATE_COLUMNS, item_of, state_of
 from memory_service.records.sqlite.schema import POSITION_MAX, key_of
 from memory_service.records.sqlite.state_writes import StoredState, remove_state, write_over
+from memory_service.records.stored_values import provenance_of
 
 _IS_ONE = (
     "update_us >= :since AND coalesce(provenance ->> 'write_us', update_us) >= :since"

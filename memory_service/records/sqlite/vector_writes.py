@@ -15,8 +15,9 @@ from memory_service.records.effects import Effect
 from memory_service.records.rules.vectors import check_fills, check_move, vector_key, written_key
 from memory_service.records.sqlite.connection import Connection, Row
 from memory_service.records.sqlite.ledger import Ledger, Outcome
-from memory_service.records.sqlite.rows import ITEM_COLUMNS, vector_bytes
+from memory_service.records.sqlite.rows import ITEM_COLUMNS
 from memory_service.records.sqlite.schema import POSITION_MAX, key_of
+from memory_service.records.stored_values import vector_bytes
 from memory_service.runtime.failpoints import reach
 
 
