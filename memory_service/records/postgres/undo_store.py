@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 from memory_service.data_model import ChangeType, ItemWrite, UndoStep, WritesBy
 from memory_service.records.base import UndoStore
@@ -19,6 +20,8 @@ from memory_service.records.rules.requests import of_item, of_state
 from memory_service.records.rules.undo import Action, step_of, write_again
 from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.clock import now_us as present_us
+
+P = TypeVar("P")
 
 _REMOVALS = (
     "SELECT count(*) "
@@ -43,27 +46,40 @@ class PostgresUndoStore(StoreCore, UndoStore):
         dry_run: bool,
         by: Caller = ANYBODY,
     ) -> UndoStep:
-        step, at_us = UndoStep(), present_us()
+        at_us = present_us()
 
-        async def plan(connection: Async, of: Of) -> list[ItemPlan]:
-            nonlocal step
+        async def plan(connection: Async, of: Of) -> tuple[list[ItemPlan], UndoStep]:
             plans = await undo_plans.plan_items(
                 connection, self._database, of, whose, after_position, limit, at_us
             )
-            step = step_of({p.id: p.undone for p in plans}, [p.stored.position for p in plans], limit)
-            return plans
+            positions = [plan.stored.position for plan in plans]
+            return plans, step_of({plan.id: plan.undone for plan in plans}, positions, limit)
+
+        return await self._undo(namespace, by, dry_run, plan, self._undo_items)
+
+    async def _undo(
+        self,
+        namespace: str,
+        by: Caller,
+        dry_run: bool,
+        plan: Callable[[Async, Of], Awaitable[tuple[list[P], UndoStep]]],
+        undo: Callable[[Async, Page, Sequence[P]], Awaitable[None]],
+    ) -> UndoStep:
+        """Do what was planned under the lock of the namespace, or only plan it."""
+        step = UndoStep()
 
         async def prepare(connection: Async, page: Page) -> None:
+            nonlocal step
             if page.book is not None:
-                plans = await plan(connection, Of(page.part, page.book.uid))
+                plans, step = await plan(connection, Of(page.part, page.book.uid))
                 page.touched = bool(plans)
-                await self._undo_items(connection, page, plans)
+                await undo(connection, page, plans)
 
         if not dry_run:
             return await self._write_alone(namespace, by, prepare, lambda page: step)
         if (info := await self._info(namespace)) is not None:
             async with self._database.reading() as connection:
-                await plan(connection, Of(Page(namespace).part, info.uid))
+                _, step = await plan(connection, Of(Page(namespace).part, info.uid))
         return step
 
     async def _undo_items(self, connection: Async, page: Page, plans: Sequence[ItemPlan]) -> None:
@@ -97,27 +113,15 @@ class PostgresUndoStore(StoreCore, UndoStore):
         dry_run: bool,
         by: Caller = ANYBODY,
     ) -> UndoStep:
-        step, at_us = UndoStep(), present_us()
+        at_us = present_us()
 
-        async def plan(connection: Async, of: Of) -> list[StatePlan]:
-            nonlocal step
+        async def plan(connection: Async, of: Of) -> tuple[list[StatePlan], UndoStep]:
             after = text_in(after_key)
             plans = await undo_plans.plan_states(connection, self._database, of, whose, after, limit, at_us)
-            step = step_of({p.key: p.undone for p in plans}, [p.key for p in plans], limit)
-            return plans
+            keys = [plan.key for plan in plans]
+            return plans, step_of({plan.key: plan.undone for plan in plans}, keys, limit)
 
-        async def prepare(connection: Async, page: Page) -> None:
-            if page.book is not None:
-                plans = await plan(connection, Of(page.part, page.book.uid))
-                page.touched = bool(plans)
-                await self._undo_states(connection, page, plans)
-
-        if not dry_run:
-            return await self._write_alone(namespace, by, prepare, lambda page: step)
-        if (info := await self._info(namespace)) is not None:
-            async with self._database.reading() as connection:
-                await plan(connection, Of(Page(namespace).part, info.uid))
-        return step
+        return await self._undo(namespace, by, dry_run, plan, self._undo_states)
 
     async def _undo_states(self, connection: Async, page: Page, plans: Sequence[StatePlan]) -> None:
         assert page.book is not None
