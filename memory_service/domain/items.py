@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Sequence
-from contextlib import nullcontext
 from functools import partial
 from weakref import WeakValueDictionary
 
@@ -49,11 +48,8 @@ from memory_service.errors import Conflict, InvalidArgument, LimitExceeded, NotF
 from memory_service.records.base import ModelMismatch
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
-from memory_service.runtime.yielding import each
+from memory_service.runtime.yielding import aside, each
 from memory_service.store import Store
-
-# Of those who change one item at once each try makes all others void: after some they take turns.
-_CONCURRENT_UPDATES = 3
 
 
 class Items:
@@ -356,21 +352,21 @@ class Items:
         if not fields:
             raise InvalidArgument("update_mask", "names nothing to change")
         self._check_changes(draft, fields)
-        for attempt in range(TRIES):
-            alone = attempt >= _CONCURRENT_UPDATES
-            async with self._turn(namespace, draft.id) if alone else nullcontext():
+        # Updates of one item at this server take turns: each would void what the others have read.
+        turn = self._turns.setdefault((namespace, draft.id), asyncio.Lock())
+        await aside(turn.acquire())
+        try:
+            for attempt in range(TRIES):
                 try:
                     return await self._update_once(namespace, draft, fields, expected_revision, request)
                 except Conflict as conflict:
                     if expected_revision is not None:
                         raise
                     last = conflict
-            await pause_after(attempt)
-        raise last
-
-    def _turn(self, namespace: str, item_id: str) -> asyncio.Lock:
-        """Return what is held while it is one's turn to change an item."""
-        return self._turns.setdefault((namespace, item_id), asyncio.Lock())
+                await pause_after(attempt)
+            raise last
+        finally:
+            turn.release()
 
     def _check_changes(self, draft: ItemDraft, fields: frozenset[str]) -> None:
         """Check the fields that are taken, as if the item were added with them alone."""
