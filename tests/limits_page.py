@@ -12,7 +12,7 @@ import click
 from memory_service.cli.serve import serve
 from memory_service.config import Config
 from memory_service.limits import KIB, MIB, Limits
-from memory_service.server.place import _options
+from memory_service.server.listening import _options
 
 PAGE = Path(__file__).parents[1] / "docs" / "limits.md"
 

@@ -15,7 +15,7 @@ import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from grpc_api import Api, Connect, eventually, json_value, outcome, refusal
-from memory_service.server.place import METADATA_BYTES_MAX
+from memory_service.server.listening import METADATA_BYTES_MAX
 from memory_service.server.reflection import STREAMS_MAX
 from memory_service.v1 import memory_pb2 as pb
 from memory_service.v1 import memory_pb2_grpc

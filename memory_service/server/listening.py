@@ -1,4 +1,4 @@
-"""The place of a server: its port, what may wait there, and what it is called."""
+"""Binding the port of a server, with the limits of its connections, and naming the server."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _options(config: Config) -> list[tuple[str, int]]:
 
 
 @dataclass(frozen=True)
-class Place:
+class Listener:
     """Where a server listens, not serving yet, and what it is called."""
 
     grpc_server: grpc.aio.Server
@@ -57,9 +57,9 @@ class Place:
     name: str
 
 
-def take_place(config: Config) -> Place:
+def listen(config: Config) -> Listener:
     """Bind the port of a server. Raises BadConfig when that cannot be."""
     server = intake_server(_options(config))
     address = bind(server, config)
     port = "" if is_socket_file(address) else f":{address.rpartition(':')[2]}"
-    return Place(server, address, config.server_name or socket.gethostname() + port)
+    return Listener(server, address, config.server_name or socket.gethostname() + port)

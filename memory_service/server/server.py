@@ -33,9 +33,9 @@ from memory_service.server.access.opening import open_access
 from memory_service.server.auditing import Auditing
 from memory_service.server.call_guard import CallGuard
 from memory_service.server.health_port import HealthPort, health_port
+from memory_service.server.listening import Listener, listen
 from memory_service.server.logs import log_of_loop
 from memory_service.server.methods import SERVICES
-from memory_service.server.place import Place, take_place
 from memory_service.server.reflection import Reflection
 from memory_service.server.services import Services
 from memory_service.server.soundness import tell_health, watching_soundness
@@ -251,7 +251,7 @@ class Server:
 
 async def build_server(
     config: Config,
-    place: Place,
+    listener: Listener,
     store: Store,
     embedder: Embedder | None,
     llm: Llm | None = None,
@@ -261,21 +261,21 @@ async def build_server(
 ) -> tuple[Server, Services]:
     """Build a server over an open store. Raises BadConfig when that cannot be."""
     tokens = PageTokens(await _page_token_key(config, store))
-    services = Services(config, store, embedder, llm, reranker, tokens, policy, place.name)
+    services = Services(config, store, embedder, llm, reranker, tokens, policy, listener.name)
     auditing = Auditing(audit_log, reads=config.audit_reads) if audit_log is not None else None
     try:
         access = open_access(config, auditing)
     except CannotOpenLog as error:
         raise BadConfig(str(error)) from error
     guard = CallGuard(config.limits, access)
-    server = place.grpc_server
+    server = listener.grpc_server
     services.register(guard.guarding(server, auditing))
     health = health_aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(health, guard.open_to_all(server))
     if config.reflection:
         Reflection([*SERVICES, "grpc.health.v1.Health"], guard.admit, guard.receiving).add_to(server)
     await tell_health(health, serving=True)
-    return Server(place.address, server, guard, health, access, health_port(config, health)), services
+    return Server(listener.address, server, guard, health, access, health_port(config, health)), services
 
 
 async def run(config: Config, announce: Callable[[str, str], None]) -> None:
@@ -298,9 +298,9 @@ async def run(config: Config, announce: Callable[[str, str], None]) -> None:
             stack.enter_context(_own_folder(config))
         await store.open()
         stack.push_async_callback(store.close)
-        place = take_place(config)
+        listener = listen(config)
         # Behind the store, which keeps a second server out of the folder.
-        audit_log = open_audit_log(config, store, place.name)
+        audit_log = open_audit_log(config, store, listener.name)
         if audit_log is not None:
             stack.push_async_callback(audit_log.close)
         if embedder is not None:
@@ -312,7 +312,7 @@ async def run(config: Config, announce: Callable[[str, str], None]) -> None:
         if policy is not None:
             stack.push_async_callback(policy.close)
         server, services = await build_server(
-            config, place, store, embedder, llm, reranker, audit_log, policy
+            config, listener, store, embedder, llm, reranker, audit_log, policy
         )
         if server.access is not None:
             await stack.enter_async_context(server.access.refreshing())
@@ -322,7 +322,7 @@ async def run(config: Config, announce: Callable[[str, str], None]) -> None:
         await server.start()
         _log.info(
             "serving",
-            server=place.name,
+            server=listener.name,
             address=server.address,
             store=config.store,
             embedder=embedder.name if embedder else "none",
