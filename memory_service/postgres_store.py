@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from memory_service.data_model import IndexInfo, Item, NamespaceInfo
 from memory_service.errors import Unavailable
@@ -34,6 +35,9 @@ from memory_service.views.snapshots import Snapshots
 
 T = TypeVar("T")
 
+_MARKS_MIN = 64
+"""From so many on, marks of evicted views are forgotten. Doubled, twice as many are kept for nothing."""
+
 
 class PostgresStore(PostgresRecords, Store):
     """Records in a PostgreSQL database, views of them in memory."""
@@ -45,7 +49,6 @@ class PostgresStore(PostgresRecords, Store):
         *,
         cache_dir: Path,
         schema: str = "memory_service",
-        prepared: bool = True,
         history_us: int = HISTORY_US,
         namespace_bytes_max: int = 0,
         queued_writes_max: int = 10_000,
@@ -54,13 +57,10 @@ class PostgresStore(PostgresRecords, Store):
         """`dsn` is what libpq takes; `cache_dir` has files that may be lost.
 
         `namespace_bytes_max` 0: no limit.
-
-        `prepared` False: for a pooler that cannot keep prepared statements apart.
         """
         super().__init__(
             dsn,
             schema=schema,
-            prepared=prepared,
             history_us=history_us,
             namespace_bytes_max=namespace_bytes_max,
             queued_writes_max=queued_writes_max,
@@ -73,9 +73,10 @@ class PostgresStore(PostgresRecords, Store):
         self._waiting_searches_max = waiting_searches_max
         # Of each view that is held, or read, how new it is, with what was published since.
         self._marks: dict[str, Mark] = {}
+        self._marks_max = _MARKS_MIN
         # Views that are being read, until it is known how new they are; None: it was not found out.
         self._reading: dict[str, asyncio.Future[Mark | None]] = {}
-        self._catching_up: dict[str, asyncio.Lock] = {}
+        self._catching_up: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def open(self) -> None:
         await super().open()
@@ -160,6 +161,12 @@ class PostgresStore(PostgresRecords, Store):
         self._follower.publish(namespace, effect)
         self._marks[namespace] = mark
 
+    def _forget_marks(self) -> None:
+        """Forget the marks of evicted views once they are more than those of views that are there."""
+        if len(self._marks) > self._marks_max:
+            self._marks = {name: mark for name, mark in self._marks.items() if self._has_view(name)}
+            self._marks_max = 2 * len(self._marks) + _MARKS_MIN
+
     def _drop(self, namespace: str) -> None:
         self._marks.pop(namespace, None)
         self.views.cache.drop(namespace)
@@ -196,6 +203,7 @@ class PostgresStore(PostgresRecords, Store):
             return await self._read_columns(namespace, work)
         loop = asyncio.get_running_loop()
         found: asyncio.Future[Mark | None] = loop.create_future()
+        self._forget_marks()
         self._marks.pop(namespace, None)
         self._reading[namespace] = found
         self._readings += 1

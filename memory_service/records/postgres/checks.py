@@ -28,7 +28,10 @@ _GATHERED_TURNS = 6
 """Of the loop: of 32 calls nine are asked for together. With half as many turns there are five, and each call
 costs the database twice as much; with twice as many a lone call comes later."""
 _OVERDUE_S = 0.5
+"""Then the next check uses another connection. Doubled, a check that hangs delays other calls twice as long;
+halved, a slow database gets two checks at a time more often."""
 _UNANSWERED_MAX = 4
+"""Doubled, a database that hangs holds twice as many connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +83,11 @@ class Checks:
             found = await self._answers(number, list(asked))
             for name, answer in asked.items():
                 answer.set_result(found.get(name) or Checked(number))
-        except Unavailable:
+        except Exception as error:
             for answer in asked.values():
-                answer.set_exception(Unavailable.storage())
-                # Nobody may wait for it any more.
+                # An error that several callers raised would collect the tracebacks of all of them.
+                answer.set_exception(Unavailable.storage() if isinstance(error, Unavailable) else error)
+                # The callers may have gone.
                 answer.exception()
         finally:
             overdue.cancel()

@@ -25,9 +25,15 @@ Sync = WatchedSync
 # Deadlock, serialization failure, lock not available.
 _REPEATABLE = ("40P01", "40001", "55P03")
 _READERS_MAX = 8
+"""Reads on the event loop at a time. Doubled, a server holds eight more connections; halved, reads that are
+not of cached items wait for each other."""
+_PREPARE_THRESHOLD = 2
+"""A statement is prepared when it is made so often on a connection. Doubled, it is parsed more often before;
+halved, statements that are made once are prepared, too."""
 _AGAIN_S = 4.0
 """A read whose connection was lost later is not made again: its caller has waited long enough."""
 _CONNECT_S = 5
+"""Doubled, callers wait twice as long for a database that does not answer; halved, a busy one is refused."""
 BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 # Rows are found by keys, of which there are few: what a planner without statistics takes for a small table
 # may have a million rows by the time at which a plan is used that was prepared. A pooler may leave these out:
@@ -86,8 +92,6 @@ class Database:
 
     dsn: str
     schema: str = "memory_service"
-    prepared: bool = True
-    """Statements are prepared. Poolers that cannot keep them apart need it off."""
     _statements: dict[str, bytes] = field(default_factory=dict)
     _is_beside: bool = False
     _closed: bool = False
@@ -101,7 +105,7 @@ class Database:
 
     def beside(self) -> Database:
         """Return the same with connections of its own; it is closed first."""
-        other = Database(self.dsn, self.schema, self.prepared)
+        other = Database(self.dsn, self.schema)
         other._answers = self._answers
         other._is_beside = True
         return other
@@ -123,7 +127,7 @@ class Database:
             cursor = await connection.execute("SELECT pg_backend_pid()")
             if await cursor.fetchone() == (connection.info.backend_pid,):
                 connection.backend = connection.info.backend_pid
-                connection.prepare_threshold = self._prepare_threshold
+                connection.prepare_threshold = _PREPARE_THRESHOLD
         except BaseException:
             await close(connection)
             raise
@@ -153,7 +157,7 @@ class Database:
         try:
             if connection.execute("SELECT pg_backend_pid()").fetchone() == (connection.info.backend_pid,):
                 connection.backend = connection.info.backend_pid
-                connection.prepare_threshold = self._prepare_threshold
+                connection.prepare_threshold = _PREPARE_THRESHOLD
         except BaseException:
             connection.close()
             raise
@@ -176,10 +180,6 @@ class Database:
             "prepare_threshold": None,
             "target_session_attrs": "read-write",
         }
-
-    @property
-    def _prepare_threshold(self) -> int | None:
-        return 2 if self.prepared else None
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Async]:

@@ -36,13 +36,12 @@ class StoreCore:
         dsn: str,
         *,
         schema: str = "memory_service",
-        prepared: bool = True,
         history_us: int = HISTORY_US,
         namespace_bytes_max: int = 0,
         queued_writes_max: int = 10_000,
     ) -> None:
         """`dsn` is what libpq takes; `namespace_bytes_max` 0: no limit."""
-        self._database = Database(dsn, schema, prepared)
+        self._database = Database(dsn, schema)
         self._history_us = history_us
         self._keeps_history = history_us > 0
         self._namespace_bytes_max = namespace_bytes_max
