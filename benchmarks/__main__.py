@@ -31,6 +31,7 @@ from benchmarks.rows import (
     recall,
     retrieve,
     scale,
+    servers,
     startup,
 )
 from benchmarks.settings import FULL, QUICK
@@ -50,8 +51,9 @@ ROWS: dict[str, Callable[[Bench], Awaitable[list[Measurement]]]] = {
     "locomo": locomo.run,
     "million": million.run,
     "scale": scale.run,
+    "servers": servers.run,
 }
-_ONLY_WHEN_NAMED = ("million", "scale")
+_ONLY_WHEN_NAMED = ("million", "scale", "servers")
 
 _FSYNCS = 20
 

@@ -54,8 +54,8 @@ async def _compare(
     seconds = bench.sizes.add_seconds
     async with Client(files.address) as client, Client(shared.address) as other:
         for each in (client, other):
-            await _fill(each)
-        requests = {"Add": _adds(), "Retrieve": _retrieves()}
+            await fill(each)
+        requests = {"Add": adds(), "Retrieve": retrieves()}
         progress("scale: Add and Retrieve by turns")
         # Reads first: what the database tidies up after writes is a cost of writes.
         for name, seen in turns.items():
@@ -106,30 +106,33 @@ def _lines(name: str, seen: _Turns) -> list[Measurement]:
     ]
 
 
-async def _fill(client: Client) -> None:
+async def fill(client: Client) -> None:
+    """Fill the namespaces, and find each item once before it counts."""
     for number in range(ADD_NAMESPACES):
-        await client.import_all(list(import_messages(_name(number), _ITEMS, None)))
-    # Each item is found once before it counts.
-    await drive(client.retrieve, _retrieves(), calls=_REQUESTS, in_flight=ADD_IN_FLIGHT)
+        await client.import_all(list(import_messages(name_of(number), _ITEMS, None)))
+    await drive(client.retrieve, retrieves(), calls=_REQUESTS, in_flight=ADD_IN_FLIGHT)
 
 
-def _name(number: int) -> str:
+def name_of(number: int) -> str:
+    """Return the name of a namespace."""
     return f"user-{number}"
 
 
-def _adds() -> list[bytes]:
+def adds() -> list[bytes]:
+    """Return requests that add to each namespace in turn."""
     return [
         memory_pb2.AddRequest(
-            namespace=_name(n % ADD_NAMESPACES), item=item(n, with_id=False)
+            namespace=name_of(n % ADD_NAMESPACES), item=item(n, with_id=False)
         ).SerializeToString()
         for n in range(_REQUESTS)
     ]
 
 
-def _retrieves() -> list[bytes]:
+def retrieves() -> list[bytes]:
+    """Return requests that ask each namespace in turn."""
     return [
         memory_pb2.RetrieveRequest(
-            namespace=_name(n % ADD_NAMESPACES),
+            namespace=name_of(n % ADD_NAMESPACES),
             options=memory_pb2.RetrieveOptions(query_text=text(n), limit=LIMIT),
         ).SerializeToString()
         for n in range(_REQUESTS)
