@@ -29,6 +29,7 @@ CLEAN = (
     "clients/python/README.md",
     "clients/typescript/README.md",
     "docs/api.md",
+    "docs/architecture.md",
     "docs/audit.md",
     "docs/decisions.md",
     "docs/dependencies.md",
