@@ -10,7 +10,7 @@ import (
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
-// ServerInfo is what a server is.
+// ServerInfo describes a server.
 type ServerInfo struct {
 	// Version of the server.
 	Version string
@@ -20,23 +20,22 @@ type ServerInfo struct {
 	Embedder string
 	// EmbeddingDimension of the embedder's vectors. 0: no embedder.
 	EmbeddingDimension int
-	// LLM that the server may ask, as "provider:model", or "none".
+	// LLM that the server uses, as "provider:model", or "none".
 	LLM string
 	// StartTime of the server.
 	StartTime time.Time
 	// Limits in force, by name; the unit is part of the name, as in "text_bytes_max".
 	Limits map[string]int64
-	// Backup that is under way. Nil: none is, or the caller may not make one.
+	// Backup in progress. Nil: none, or the caller may not make one.
 	Backup *BackupProgress
-	// Reranker that puts the best results in order where a caller asks for it, as "provider:model", or
-	// "none".
+	// Reranker that reorders the best results on request, as "provider:model", or "none".
 	Reranker string
-	// ServerName of the server that answered, of several over the same records. Empty: it is of an earlier
+	// ServerName is which of several servers over the same records answered. Empty: a server of an earlier
 	// release.
 	ServerName string
 }
 
-// BackupProgress tells how far a backup is.
+// BackupProgress reports how far a backup has got.
 type BackupProgress struct {
 	Name       string
 	DoneBytes  int64
@@ -73,54 +72,54 @@ type NamespaceStats struct {
 	EmbeddingModel string
 	// CreateTime of the first write.
 	CreateTime time.Time
-	// Index tells how vectors are searched at present.
+	// Index describes how vectors are searched at present.
 	Index IndexStats
-	// PendingCount is how many of the items wait to be embedded, after their embedder did not answer
-	// or after [Client.Reembed].
+	// PendingCount is how many items wait to be embedded, after the embedder did not answer or after
+	// [Client.Reembed].
 	PendingCount int64
 }
 
-// ReembedOptions are what may be left out of [Client.Reembed].
+// ReembedOptions are the optional arguments of [Client.Reembed].
 type ReembedOptions struct {
-	// ReplaceClientVectors agrees that vectors which clients brought are replaced, too. False: a
-	// namespace whose vectors are its clients' own is refused.
+	// ReplaceClientVectors allows vectors that clients supplied to be replaced. False: a namespace of such
+	// vectors is refused.
 	ReplaceClientVectors bool
 }
 
-// Reembedding tells that a namespace is on its way to the server's embedder.
+// Reembedding reports the start of a namespace's move to the server's embedder.
 type Reembedding struct {
 	// PendingCount is how many items wait to be embedded. 0: there was nothing to do.
 	PendingCount int64
-	// EmbeddingModel that the namespace is of now.
+	// EmbeddingModel that the namespace uses now.
 	EmbeddingModel string
 	// Revision of the namespace.
 	Revision int64
 }
 
-// UndoOptions tell whose writes [Client.UndoWrites] takes back: Writer, CredentialID or both, or
+// UndoOptions select the writes that [Client.UndoWrites] takes back: by Writer, CredentialID or both, or
 // AnyWriter.
 type UndoOptions struct {
-	// Writer is whose writes, as [Provenance] says. Empty: of any name.
+	// Writer of the writes, as in [Provenance]. Empty: any.
 	Writer string
-	// CredentialID with which they were written. Empty: with any.
+	// CredentialID of the writes. Empty: any.
 	CredentialID string
-	// AnyWriter takes back what everybody wrote, also without a name.
+	// AnyWriter takes back the writes of all callers, including those without a name.
 	AnyWriter bool
-	// Since is the time from which on they wrote, by the server's clock. Required.
+	// Since is the time of the first write to take back, by the server's clock. Required.
 	Since time.Time
-	// DryRun tells what would be done, and does nothing. It takes no [WithRequestID].
+	// DryRun reports what would be done and changes nothing. It does not take [WithRequestID].
 	DryRun bool
 }
 
-// UndoneWrites tells what was taken back, or would be.
+// UndoneWrites reports what was taken back, or would be.
 type UndoneWrites struct {
 	// RemovedCount is how many items and states were removed.
 	RemovedCount int64
 	// RestoredCount is how many items and states got back the version before.
 	RestoredCount int64
-	// UnrestorableCount is how much cannot be undone, such as deletions.
+	// UnrestorableCount is how many changes cannot be undone, such as deletions.
 	UnrestorableCount int64
-	// UnrestorableIDs are the items, and the keys of states, of which that is so; at most 100.
+	// UnrestorableIDs are the ids of those items and the keys of those states; at most 100.
 	UnrestorableIDs []string
 	// Revision of the namespace afterwards.
 	Revision int64
@@ -128,7 +127,7 @@ type UndoneWrites struct {
 
 // IndexStats describes the index of a namespace, which is in memory only while it is in use.
 type IndexStats struct {
-	// Loaded tells whether the index is in memory.
+	// Loaded reports whether the index is in memory.
 	Loaded bool
 	// Kind of search: "exact" or "hnsw". Empty: not loaded.
 	Kind string
@@ -154,11 +153,11 @@ type BackupSummary struct {
 	NamespaceCount int64
 	// ItemCount is how many items it holds.
 	ItemCount int64
-	// Duration that it took.
+	// Duration of the backup.
 	Duration time.Duration
 }
 
-// HealthStatus tells whether a server takes calls.
+// HealthStatus says whether a server takes calls.
 type HealthStatus string
 
 // The states of a server.
@@ -169,7 +168,7 @@ const (
 	HealthServiceUnknown HealthStatus = "service_unknown"
 )
 
-// Info returns what the server is: version, store, embedder, limits.
+// Info returns the server's version, store, embedder, limits and more.
 func (c *Client) Info(ctx context.Context) (*ServerInfo, error) {
 	response, err := invoke(ctx, c, c.admin.GetInfo, &memoryv1.GetInfoRequest{})
 	if err != nil {
@@ -194,8 +193,8 @@ func (c *Client) Info(ctx context.Context) (*ServerInfo, error) {
 	return info, nil
 }
 
-// ListNamespaces yields the namespaces whose names begin with prefix, in the order of their names;
-// pages are fetched as they are needed. It takes [WithEntriesPerPage].
+// ListNamespaces yields the namespaces whose names begin with prefix, in the order of their names; pages
+// are fetched as needed. It takes [WithEntriesPerPage].
 func (c *Client) ListNamespaces(ctx context.Context, prefix string, options ...ListOption) iter.Seq2[NamespaceSummary, error] {
 	return paged(func(token string) ([]NamespaceSummary, string, error) {
 		preview, pageSize, err := listSettingsFrom(options)
@@ -221,8 +220,8 @@ func (c *Client) ListNamespaces(ctx context.Context, prefix string, options ...L
 	})
 }
 
-// NamespaceStats returns what the client's namespace holds. It is [ErrNotFound] when nothing was
-// ever written to it.
+// NamespaceStats returns what the client's namespace holds. It returns [ErrNotFound] if nothing was ever
+// written to it.
 func (c *Client) NamespaceStats(ctx context.Context) (*NamespaceStats, error) {
 	request := &memoryv1.GetNamespaceStatsRequest{Namespace: c.namespace}
 	response, err := invoke(ctx, c, c.admin.GetNamespaceStats, request)
@@ -251,14 +250,14 @@ func (c *Client) NamespaceStats(ctx context.Context) (*NamespaceStats, error) {
 	}, nil
 }
 
-// Reembed moves the client's namespace to the server's embedder: its items are embedded anew, by and
-// by, while it serves; until its turn has come an item is found by its words alone. It returns when the
-// move is on disk, not when it is done: [NamespaceStats] has the PendingCount. It goes on after a
-// restart. A namespace that is of this embedder already is left alone. Options may be nil.
+// Reembed moves the client's namespace to the server's embedder: its items are embedded again in the
+// background, and until then each is found by its words alone. It returns when the move is recorded on
+// disk, not when it is done: [NamespaceStats] has the PendingCount. The move continues after a restart.
+// A namespace that already uses this embedder is left unchanged. Options may be nil.
 //
-// It is [ErrNotFound] when nothing was ever written to the namespace, [ErrFailedPrecondition] when the
-// server has no embedder, or the vectors are the clients' own and the options do not agree, and
-// [ErrUnavailable] when the embedder does not answer: then nothing is changed.
+// It returns [ErrNotFound] if nothing was ever written to the namespace, [ErrFailedPrecondition] when
+// the server has no embedder, or the vectors are the clients' own and the options do not agree, and
+// [ErrUnavailable] if the embedder does not answer, and then nothing is changed.
 func (c *Client) Reembed(ctx context.Context, options *ReembedOptions) (*Reembedding, error) {
 	if options == nil {
 		options = &ReembedOptions{}
@@ -276,10 +275,10 @@ func (c *Client) Reembed(ctx context.Context, options *ReembedOptions) (*Reembed
 	}, nil
 }
 
-// UndoWrites takes back what somebody wrote to the client's namespace since a time: items and states
-// that they added are removed, and what they replaced gets back the version before. What they deleted
-// cannot come back. One that was interrupted goes on when it is repeated. It takes [WithRequestID]. It
-// is [ErrInvalidArgument] when it is not said whose writes, or since when.
+// UndoWrites takes back the writes of one writer to the client's namespace since a time: added items and
+// states are removed, replaced ones get back their previous version. Deletions cannot be undone. Repeat
+// an interrupted call to continue it. It takes [WithRequestID]. It returns [ErrInvalidArgument] if the
+// writer or the time is missing.
 func (c *Client) UndoWrites(ctx context.Context, undo UndoOptions, options ...WriteOption) (*UndoneWrites, error) {
 	settings, err := writeSettingsFrom(options)
 	if err != nil {
@@ -309,8 +308,8 @@ func (c *Client) UndoWrites(ctx context.Context, undo UndoOptions, options ...Wr
 	}, nil
 }
 
-// DeleteNamespace removes the client's namespace with all it holds; the next write begins a new one.
-// It is [ErrNotFound] when there is no such namespace. It is tried once.
+// DeleteNamespace removes the client's namespace with all its contents; the next write creates a new
+// one. It returns [ErrNotFound] if there is no such namespace. It is never retried.
 func (c *Client) DeleteNamespace(ctx context.Context) (Removed, error) {
 	request := &memoryv1.DeleteNamespaceRequest{Namespace: c.namespace}
 	response, err := invoke(ctx, c, c.admin.DeleteNamespace, request)
@@ -319,17 +318,17 @@ func (c *Client) DeleteNamespace(ctx context.Context) (Removed, error) {
 	}, err
 }
 
-// Flush moves the log into the database and saves the indexes; it returns how long that took.
-// Acknowledged writes are on disk without it; it makes the next start of the server quicker. It has no
-// deadline but that of ctx.
+// Flush moves the log into the database, saves the indexes and returns how long that took. Acknowledged
+// writes are on disk without it; it makes the next start of the server faster. Its only deadline is that
+// of ctx.
 func (c *Client) Flush(ctx context.Context) (time.Duration, error) {
 	response, err := invokeUnlimited(ctx, c, c.admin.Flush, &memoryv1.FlushRequest{})
 	return durationTo(response.GetDuration()), err
 }
 
-// Backup writes a consistent copy of all records to the server's backup folder. The name is made of
-// the present time when it is empty; one that exists is refused. It is [ErrUnsupported] when the
-// server's store has nothing on disk. It is tried once, and has no deadline but that of ctx.
+// Backup writes a consistent copy of all records to the server's backup folder. An empty name is
+// replaced by one made from the current time; an existing one is refused. It returns [ErrUnsupported] if
+// the server's store has nothing on disk. It is never retried, and its only deadline is that of ctx.
 func (c *Client) Backup(ctx context.Context, name string) (*BackupSummary, error) {
 	response, err := invokeUnlimited(ctx, c, c.admin.Backup, &memoryv1.BackupRequest{Name: name})
 	if err != nil {
@@ -345,9 +344,8 @@ func (c *Client) Backup(ctx context.Context, name string) (*BackupSummary, error
 	}, nil
 }
 
-// Health returns whether the server, or one of its services if a name such as
-// "memory_service.v1.MemoryService" is given, takes calls. It is [ErrNotFound] when the server has
-// no such service.
+// Health returns whether the server takes calls, or the named service, such as
+// "memory_service.v1.MemoryService". It returns [ErrNotFound] if the server has no such service.
 func (c *Client) Health(ctx context.Context, service string) (HealthStatus, error) {
 	request := &grpc_health_v1.HealthCheckRequest{Service: service}
 	response, err := invoke(ctx, c, c.health.Check, request)

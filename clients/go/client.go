@@ -10,17 +10,17 @@ import (
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
-// Client reaches one memory server, or several equal ones, and acts on one namespace of it, usually that of one user or
-// one agent. It is safe for use by many goroutines at the same time.
+// Client connects to one memory server, or to several over the same records, and acts on one namespace,
+// usually that of one user or agent. It is safe for concurrent use.
 //
-// Every method returns an [*Error] when the server refuses or cannot be reached. A call whose
-// context has no deadline gets the client's own, see [WithTimeout]; iterators have none.
+// Every method returns an [*Error] if the server refuses the call or cannot be reached. A call whose
+// context has no deadline gets the client's, see [WithTimeout]; iterators have none.
 type Client struct {
 	*connection
 	namespace string
 }
 
-// connection is what clients share that reach the same servers, whatever their namespaces.
+// connection is shared by the clients of the same servers, whatever their namespaces.
 type connection struct {
 	channel interface {
 		grpc.ClientConnInterface
@@ -28,10 +28,10 @@ type connection struct {
 	}
 	timeout time.Duration
 	headers []string
-	// tokenSource is asked for the token of each call. Nil: none is, or it is among the headers.
+	// tokenSource returns the token of each call. Nil: there is no token, or it is among the headers.
 	tokenSource TokenSource
 	closed      atomic.Bool
-	// answered tells that the server has answered a call.
+	// answered reports that the server has answered a call.
 	answered atomic.Bool
 
 	memories     memoryv1.MemoryServiceClient
@@ -44,17 +44,16 @@ type connection struct {
 	health       grpc_health_v1.HealthClient
 }
 
-// Dial makes a client of the server at target, such as "127.0.0.1:50051" or any other name that
-// gRPC understands. It does not wait for the server: the connection is opened by the first call.
+// Dial returns a client of the server at target, such as "127.0.0.1:50051" or any other name that gRPC
+// resolves. It does not wait for the server: the first call opens the connection.
 //
-// Several addresses with commas between them, such as "host1:50051, host2:50051", are equal servers of the
-// same records. Each namespace has one that its calls go to, and others when that is away; a call without
-// a namespace goes to the first that is up. A name of several hosts is one of these servers, and gRPC
-// chooses among its hosts.
+// Several addresses separated by commas, such as "host1:50051, host2:50051", are servers over the same
+// records. Each namespace prefers one of them and uses another while that one is unavailable; a call
+// without a namespace goes to the first that is up. A name that resolves to several hosts counts as one
+// server; gRPC chooses the host.
 //
-// It returns an error that is [ErrInvalidArgument] for a setting that is out of range, for an address that is
-// empty, there twice or without a port that there is, and for a credential that would travel over the
-// network unencrypted.
+// It returns [ErrInvalidArgument] for a setting out of range, for an address that is empty, repeated or
+// without a valid port, and for a credential that would cross the network unencrypted.
 func Dial(target string, options ...DialOption) (*Client, error) {
 	settings := defaultDialSettings()
 	for _, option := range options {
@@ -108,14 +107,14 @@ func (c *connection) dial(addresses []string, settings *dialSettings) error {
 	return nil
 }
 
-// Namespace returns a client that acts on another namespace over the same connection. It is cheap
-// enough to be made for every call.
+// Namespace returns a client for another namespace over the same connection. It is cheap enough to
+// create for every call.
 func (c *Client) Namespace(name string) *Client {
 	return &Client{connection: c.connection, namespace: name}
 }
 
-// Close ends all calls and iterators of this client and of those that [Client.Namespace] made of
-// it, and closes the connections. Later calls return [ErrClosed]. Closing twice does no harm.
+// Close ends all calls and iterators of this client and of those that [Client.Namespace] derived from
+// it, and closes the connections. Later calls return [ErrClosed]. Closing twice is harmless.
 func (c *Client) Close() error {
 	if c.closed.Swap(true) {
 		return nil

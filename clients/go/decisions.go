@@ -6,10 +6,10 @@ import (
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
-// DecidedBy tells who decided, or in a request who is to decide.
+// DecidedBy says what decided, or in a request what should decide.
 type DecidedBy string
 
-// Who decides.
+// The deciders.
 const (
 	// DecidedByNobody: there was nothing to do. In requests, the language model if there is one and it
 	// answers, else rules.
@@ -24,7 +24,7 @@ const (
 // Decision is what there is to say of a decision: who made it, what went wrong on the way, what it
 // cost.
 type Decision struct {
-	// DecidedBy tells who decided. DecidedByRules also when rules had to decide on a part.
+	// DecidedBy says what decided. DecidedByRules also if rules decided only a part.
 	DecidedBy DecidedBy
 	// Reason for the decision, for a human. At most 500 characters.
 	Reason string
@@ -48,7 +48,7 @@ type DecisionFailure struct {
 	Key string
 }
 
-// LLMUsage tells what an answer cost at the language model.
+// LLMUsage reports what an answer cost at the language model.
 type LLMUsage struct {
 	// Model that was asked, as "provider:model". Empty: none was.
 	Model string
@@ -56,9 +56,9 @@ type LLMUsage struct {
 	CallCount int
 	// CachedCount is how many questions were answered from the cache instead.
 	CachedCount int
-	// InputTokens of all calls, as the provider counts them. 0: none, or not told.
+	// InputTokens of all calls, as the provider counts them. 0: none, or not reported.
 	InputTokens int64
-	// OutputTokens of all calls, as the provider counts them. 0: none, or not told.
+	// OutputTokens of all calls, as the provider counts them. 0: none, or not reported.
 	OutputTokens int64
 }
 

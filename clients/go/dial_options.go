@@ -102,8 +102,8 @@ func WithTokenSource(source TokenSource) DialOption {
 	return func(s *dialSettings) { s.tokenSource = source }
 }
 
-// WithInsecureToken sends credentials to another machine even without [WithTLS]: everybody on the way
-// can read and use them.
+// WithInsecureToken sends credentials to another machine even without [WithTLS]: anything on the network
+// path can read and use them.
 func WithInsecureToken() DialOption {
 	return func(s *dialSettings) { s.insecure = true }
 }
@@ -120,10 +120,10 @@ func WithKeepalive(silence time.Duration) DialOption {
 	return func(s *dialSettings) { s.keepalive = silence }
 }
 
-// WithWaitForReady makes the first calls, too, wait for a server that cannot be reached, up to their
-// deadline, rather than fail with [ErrUnavailable] after the attempts of [WithMaxAttempts], which take
-// about two seconds. Once the server has answered a call, calls with a deadline wait for it without
-// this option: a wrong address is told soon, and a restart is not noticed.
+// WithWaitForReady makes even the first calls wait for an unreachable server until their deadline,
+// instead of failing with [ErrUnavailable] after the attempts of [WithMaxAttempts], which take about two
+// seconds. Once the server has answered a call, calls with a deadline wait without this option: a wrong
+// address is reported soon, and a restart goes unnoticed.
 func WithWaitForReady() DialOption {
 	return func(s *dialSettings) { s.waitForReady = true }
 }
@@ -240,7 +240,7 @@ func (s *dialSettings) credentials() credentials.TransportCredentials {
 	return credentials.NewTLS(s.tls)
 }
 
-// isLoopback tells whether a target is this machine, so that what is sent to it never leaves it.
+// isLoopback reports whether a target is this machine, so that no data leaves it.
 func isLoopback(target string) bool {
 	endpoint := target
 	if parsed, err := url.Parse(target); err == nil {

@@ -1,12 +1,13 @@
-// Package memory is the Go client of memory-service, which keeps what agents are told, do and learn.
+// Package memory is the Go client of memory-service, a memory server for agents: it keeps what they
+// hear, do and learn.
 //
-// [Dial] makes a [Client] of a server, bound to one namespace, usually one user or one agent:
+// [Dial] returns a [Client] bound to one namespace of a server, usually one user or one agent:
 //
 //	client, err := memory.Dial("127.0.0.1:50051", memory.WithNamespace("ada"))
 //
-// A [Client] is a [Memory], the interface that agents need: Add, Retrieve and Reset. So is what
-// [NewInMemoryMemory] makes, for tests and for programs that need no server. Beside these a Client
-// has methods for everything that the server does:
+// A [Client] implements [Memory], the interface that agents need: Add, Retrieve and Reset. So does
+// [InMemoryMemory], for tests and programs that need no server. A Client also has methods for everything
+// else that the server does:
 //
 //   - items: [Client.AddItem], [Client.BatchAdd], [Client.RetrieveResults], [Client.Get],
 //     [Client.ListItems], [Client.Update], [Client.Delete], [Client.ResetNamespace]
@@ -26,14 +27,13 @@
 // # Errors
 //
 // Every error is an [*Error], and one of the Err values of this package for [errors.Is]. While the
-// server is unavailable a call is tried up to five times; writes carry a request id, so that one that
-// is tried twice is applied once.
+// server is unavailable a call is tried up to five times; writes carry a request id, so that a retried
+// write is applied once.
 //
 // # Values
 //
-// Data, metadata, states, arguments and results of tools are JSON values. Anything that
-// encoding/json can write is taken; what returns has the types of encoding/json: numbers are
-// float64, objects map[string]any, lists []any. The server keeps numbers as doubles, so an integer
-// beyond 2^53 is [ErrInvalidArgument]: send it as a string. Times are kept to the microsecond and
-// return in UTC.
+// Data, metadata, states, arguments and results of tools are JSON values. Anything that encoding/json
+// can write is accepted; returned values have the types of encoding/json: numbers are float64, objects
+// map[string]any, lists []any. The server keeps numbers as doubles, so an integer beyond 2^53 is refused
+// with [ErrInvalidArgument]: send it as a string. Times are kept to the microsecond and return in UTC.
 package memory

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// What can go wrong, for [errors.Is]. Each stands for one code of [Error].
+// Errors to match with [errors.Is]. Each stands for one code of [Error].
 var (
 	// ErrInvalidArgument: the request is wrong and nothing was written; the error's Field says where.
 	ErrInvalidArgument = errors.New("invalid argument")
@@ -20,7 +20,7 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrAlreadyExists: an item or a document of this id exists already.
 	ErrAlreadyExists = errors.New("already exists")
-	// ErrConflict: somebody else wrote first. Read again, decide again, write again.
+	// ErrConflict: another writer was first. Read again, decide again, write again.
 	ErrConflict = errors.New("conflict")
 	// ErrFailedPrecondition: not in the present state of the server or the namespace.
 	ErrFailedPrecondition = errors.New("failed precondition")
@@ -87,7 +87,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("memory service: %s (%s)", e.Message, kind)
 }
 
-// Is tells whether target is the Err value of the error's code.
+// Is reports whether target is the Err value for this error's code.
 func (e *Error) Is(target error) bool {
 	return target != nil && errorOfCode[e.Code] == target
 }

@@ -11,10 +11,10 @@ import (
 
 const exportGiveUpAfter = time.Minute
 
-// Export yields every item and every state entry of the namespace, as *[Item] and *[StateEntry],
-// ordered by revision. A stream that breaks is taken up again where it broke, unless the server is
-// away for longer than [WithGiveUpAfter], one minute without it. To continue an export of another day,
-// pass the revision of its last record, less one, to [WithAfterRevision].
+// Export yields every item and every state entry of the namespace, as *[Item] and *[StateEntry], ordered
+// by revision. A broken stream resumes where it broke, unless the server is unavailable for longer than
+// [WithGiveUpAfter], by default one minute. To continue an earlier export, pass the revision of its last
+// record, less one, to [WithAfterRevision].
 //
 // It ends with an error, yielded once, that is [ErrNotFound] when nothing was ever written to the
 // namespace. It takes [WithAfterRevision], [WithGiveUpAfter] and [WithExportedEmbeddings].

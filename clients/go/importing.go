@@ -39,7 +39,7 @@ func Records[T Record](records iter.Seq[T]) iter.Seq2[Record, error] {
 	}
 }
 
-// OnDuplicate tells what becomes of an imported record whose id or key exists already.
+// OnDuplicate says what to do with an imported record whose id or key exists already.
 type OnDuplicate string
 
 // The choices for records that exist already.
@@ -72,7 +72,7 @@ func WithBatchRecords(records int) ImportOption {
 	return func(s *importSettings) { s.batchRecords = records }
 }
 
-// ImportSummary tells what an import wrote.
+// ImportSummary reports what an import wrote.
 type ImportSummary struct {
 	// ImportedCount is how many items were written.
 	ImportedCount int64
@@ -206,8 +206,8 @@ func (b *batcher) add(item *memoryv1.MemoryItem, state *memoryv1.StateEntry, siz
 	b.bytes += size
 }
 
-// send sends the batch and begins another. It tells whether the server has ended the call, which then
-// says itself why.
+// send sends the batch and begins another. It reports whether the server has ended the call; the call's
+// status then has the reason.
 func (b *batcher) send(upload uploadStream) (ended bool, err error) {
 	err = upload.Send(b.batch)
 	if errors.Is(err, io.EOF) {

@@ -13,10 +13,10 @@ import (
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
-// InMemoryMemory keeps items in the memory of this process, without a server, as tests and short
-// programs need it. It answers as a [Client] does, but for queries, filter expressions, trust, sources and
-// budgets of tokens, which are [ErrUnsupported], and for the server's limits of size, which it does not have. It is
-// safe for use by many goroutines at the same time.
+// InMemoryMemory keeps items in the memory of this process, without a server, for tests and short
+// programs. It behaves like a [Client], except that queries, filter expressions, trust, sources and
+// token budgets return [ErrUnsupported], and that it lacks the server's size limits. It is safe for
+// concurrent use.
 type InMemoryMemory struct {
 	mutex    sync.RWMutex
 	revision int64
@@ -38,8 +38,7 @@ func (m *InMemoryMemory) Add(ctx context.Context, memory MemoryItem) error {
 	if err != nil {
 		return err
 	}
-	// What is kept is what the server would: a copy, with times to the microsecond and data as JSON
-	// has them.
+	// Keep the same as the server: a copy, with times to the microsecond and data as JSON.
 	kept, err := itemFrom(item, "item")
 	if err != nil {
 		return err
@@ -245,7 +244,7 @@ func unsupported(feature string) error {
 	}
 }
 
-// wants tells whether an item, which is a plain one, passes the filters.
+// wants reports whether an item without a service's kind passes the filters.
 func (o *MemoryRetrieveOptions) wants(item *memoryv1.MemoryItem) bool {
 	if o.SessionID != "" && item.SessionId != o.SessionID {
 		return false

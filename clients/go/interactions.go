@@ -2,7 +2,7 @@ package memory
 
 import "time"
 
-// InteractionKind tells what an interaction is. "unknown" is one that only a newer server knows.
+// InteractionKind is the kind of an interaction. "unknown" is a value that only a newer server knows.
 type InteractionKind string
 
 // The kinds of interactions.
@@ -15,7 +15,7 @@ const (
 	InteractionReflection InteractionKind = "reflection"
 )
 
-// OriginalMessage tells which message a response answers, by what it said.
+// OriginalMessage identifies the message that a response answers by its contents.
 type OriginalMessage struct {
 	// Content of the message, to the letter. At most 64 KiB.
 	Content string
@@ -23,8 +23,7 @@ type OriginalMessage struct {
 	Sender string
 	// CreateTime of the message. In requests, zero: any.
 	CreateTime time.Time
-	// Provenance tells who wrote the message, and how far it is trusted. Set by the server; it is not
-	// sent.
+	// Provenance records the message's writer and trust. Set by the server; never sent.
 	Provenance *Provenance
 }
 
@@ -33,7 +32,7 @@ type OriginalMessage struct {
 type Interaction struct {
 	// ID names the item inside its namespace.
 	ID string
-	// Kind tells which of the three it is.
+	// Kind of the interaction.
 	Kind InteractionKind
 	// Content is the text.
 	Content string
@@ -61,15 +60,15 @@ type Interaction struct {
 	Metadata map[string]any
 	// Revision of the namespace at which it was last written.
 	Revision int64
-	// Provenance tells who wrote it, out of what, and how far it is trusted. Nil: nobody with a name
-	// wrote it, so that it is trusted.
+	// Provenance records its writer, its sources and its trust. Nil: written by a caller without a name,
+	// and therefore trusted.
 	Provenance *Provenance
 	// Degraded names what the server could not do when this client wrote it, such as embedding its
 	// text. Empty: nothing.
 	Degraded []Degradation
 }
 
-// StoreInteractionOptions are what may be left out of [Client.StoreInteraction].
+// StoreInteractionOptions are the optional arguments of [Client.StoreInteraction].
 type StoreInteractionOptions struct {
 	// SessionID is the conversation that it belongs to, at most 256 bytes. Empty: none.
 	SessionID string
@@ -86,7 +85,7 @@ type StoreInteractionOptions struct {
 	TTL time.Duration
 }
 
-// StoreResponseOptions are what may be left out of [Client.StoreResponse].
+// StoreResponseOptions are the optional arguments of [Client.StoreResponse].
 type StoreResponseOptions struct {
 	// InResponseTo is the id of the message that it answers. Empty: see OriginalMessage.
 	InResponseTo string
@@ -109,7 +108,7 @@ type StoreResponseOptions struct {
 	TTL time.Duration
 }
 
-// StoreReflectionOptions are what may be left out of [Client.StoreReflection].
+// StoreReflectionOptions are the optional arguments of [Client.StoreReflection].
 type StoreReflectionOptions struct {
 	// InteractionIDs of what it is about, at most 100. They need not exist.
 	InteractionIDs []string
@@ -129,7 +128,7 @@ type StoreReflectionOptions struct {
 	TTL time.Duration
 }
 
-// RelevantContextOptions are what may be left out of [Client.RetrieveRelevantContext].
+// RelevantContextOptions are the optional arguments of [Client.RetrieveRelevantContext].
 type RelevantContextOptions struct {
 	// InteractionLimit is the most messages and responses wanted, at most 100. Nil: 5.
 	InteractionLimit *int
@@ -147,14 +146,14 @@ type RelevantContextOptions struct {
 	StartTime time.Time
 	// EndTime: what has a CreateTime before it. Zero: no bound.
 	EndTime time.Time
-	// MinScore that a result has. Nil: any.
+	// MinScore is the lowest score of a result. Nil: any.
 	MinScore *float64
 	// Mode of the search. Empty: words and vectors together.
 	Mode RetrieveMode
 	// MaxTokens that the texts may take together, estimated. The least fitting are left out. Nil: no
 	// bound but that of a response, about 3 MiB.
 	MaxTokens *int
-	// Explain adds to each result how its score came about.
+	// Explain adds to each result the breakdown of its score.
 	Explain bool
 	// MinTrust that the messages, responses and reflections have, 0 to 1. Nil: any.
 	MinTrust *float64
@@ -162,7 +161,7 @@ type RelevantContextOptions struct {
 	Sources []SourceKind
 }
 
-// LastInteractionsOptions are what may be left out of [Client.RetrieveLastInteractions].
+// LastInteractionsOptions are the optional arguments of [Client.RetrieveLastInteractions].
 type LastInteractionsOptions struct {
 	// Limit is the most messages wanted. Nil: 5. -1: no limit.
 	Limit *int
@@ -176,7 +175,7 @@ type LastInteractionsOptions struct {
 	StartTime time.Time
 	// EndTime: messages whose CreateTime is before it. Zero: no bound.
 	EndTime time.Time
-	// PageSize is how many messages are fetched at a time. 0: as the server likes.
+	// PageSize is how many messages are fetched at a time. 0: the server decides.
 	PageSize int
 	// MinTrust that the messages have, and the responses that are shown and counted, 0 to 1. Nil: any.
 	MinTrust *float64
@@ -190,10 +189,10 @@ type ContextResult struct {
 	Interaction *Interaction
 	// Text for a prompt: the content, and before that of a reflection "SYSTEM REFLECTION: ".
 	Text string
-	// Score of the interaction, higher is better. Those of reflections come from a search of their
-	// own: do not compare them with the others.
+	// Score of the interaction, higher is better. Reflections are scored by a separate search: do not
+	// compare their scores with the others.
 	Score float64
-	// Explanation holds shares that add up to the score. Empty unless it was asked for.
+	// Explanation holds the contributions that add up to the score. Empty unless requested.
 	Explanation []Contribution
 }
 

@@ -6,10 +6,10 @@ import (
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
-// StoreInteraction writes a message that somebody, such as a user, sent to the agent, and returns it
-// as written. Nil options are the defaults. It takes [WithRequestID].
+// StoreInteraction writes a message that a user or another sender sent to the agent, and returns it as
+// written. Nil options are the defaults. It takes [WithRequestID].
 //
-// It is [ErrAlreadyExists] when there is an item of its id.
+// It returns [ErrAlreadyExists] if there is an item of its id.
 func (c *Client) StoreInteraction(
 	ctx context.Context, sender, content string, options *StoreInteractionOptions, write ...WriteOption,
 ) (*Interaction, error) {
@@ -40,7 +40,7 @@ func (c *Client) StoreInteraction(
 // StoreResponse writes what the agent answered, linked to the message that the options name, and
 // returns it as written. Nil options are the defaults. It takes [WithRequestID].
 //
-// It is [ErrNotFound] when there is no such message, and [ErrAlreadyExists] when there is an item of
+// It returns [ErrNotFound] if there is no such message, and [ErrAlreadyExists] if there is an item of
 // its id.
 func (c *Client) StoreResponse(
 	ctx context.Context, content string, options *StoreResponseOptions, write ...WriteOption,
@@ -74,7 +74,7 @@ func (c *Client) StoreResponse(
 // StoreReflection writes a thought of the agent about its own doing, and returns it as written. Nil
 // options are the defaults. It takes [WithRequestID].
 //
-// It is [ErrAlreadyExists] when there is an item of its id.
+// It returns [ErrAlreadyExists] if there is an item of its id.
 func (c *Client) StoreReflection(
 	ctx context.Context, content string, options *StoreReflectionOptions, write ...WriteOption,
 ) (*Interaction, error) {

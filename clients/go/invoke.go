@@ -71,7 +71,7 @@ func (c *Client) callError(ctx context.Context, err error, request proto.Message
 		return closedError()
 	}
 	if status.Code(err) == codes.Canceled && ctx.Err() == nil {
-		// Nobody cancelled the call on this side: the server has gone, or something on the way to it.
+		// The call was not cancelled on this side: the server has gone, or something on the way to it.
 		return &Error{Code: "UNAVAILABLE", Message: "the call was ended: " + status.Convert(err).Message()}
 	}
 	own := errorFrom(err)

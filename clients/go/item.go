@@ -7,7 +7,7 @@ import (
 	"github.com/memory-service/memory-service/clients/go/llms"
 )
 
-// ItemKind tells which service an item is of, and what it is there.
+// ItemKind is the service that an item belongs to, and its kind there.
 type ItemKind string
 
 // The kinds of items.
@@ -21,8 +21,8 @@ const (
 	KindFragment   ItemKind = "fragment"    // A fragment of a document.
 )
 
-// SourceKind tells where the content of an item comes from. Empty: it is not known; in an item to be
-// added: what the content tells.
+// SourceKind is where the content of an item comes from. Empty: unknown; in an item to be added: derived
+// from the content.
 type SourceKind string
 
 // The kinds of sources.
@@ -33,12 +33,12 @@ const (
 	SourceWeb      SourceKind = "web"      // It was read on the web.
 	SourceDocument SourceKind = "document" // It stands in a document.
 	SourceDerived  SourceKind = "derived"  // It was made of other items.
-	SourceImport   SourceKind = "import"   // It was imported by somebody who does not administer the server.
+	SourceImport   SourceKind = "import"   // It was imported by a caller that does not administer the server.
 )
 
-// Provenance tells who wrote a version of an item, out of what, and how far it is trusted. A writer may
-// say Source, SourceURI, ParentIDs, Model, and a Trust that only lowers. The rest is set by the server,
-// and kept in imports by a caller who administers it.
+// Provenance records the writer, the sources and the trust of a version of an item. A writer may set
+// Source, SourceURI, ParentIDs, Model and a Trust, which can only lower it. The server sets the rest,
+// and keeps it in imports by its administrators.
 type Provenance struct {
 	// Writer is the name of the credential that it was written with. Empty: it had none.
 	Writer string
@@ -52,7 +52,7 @@ type Provenance struct {
 	ParentIDs []MemoryItemId
 	// Model that made it out of its parents, such as "openai:gpt-5". Empty: none, or not said.
 	Model string
-	// Trust in the content, 0 to 1. Nil when added: it is not lowered. The server always tells it.
+	// Trust in the content, 0 to 1. Nil when added: not lowered. The server always returns it.
 	Trust *float64
 	// WriteTime of the version, by the server's clock. Set by the server.
 	WriteTime time.Time
@@ -88,8 +88,8 @@ type Item struct {
 	Embedding []float32
 	// Importance of the item, 0 to 1, for searches that weigh it. Nil: not said, which counts as 0.5.
 	Importance *float64
-	// Provenance of this version of the item. Nil from the server: nobody with a name wrote it and
-	// nothing was said, so that it is trusted. [Client.Update] does not take it.
+	// Provenance of this version of the item. Nil from the server: a caller without a name wrote it and
+	// stated nothing, so it is trusted. [Client.Update] cannot change it.
 	Provenance *Provenance
 	// Revision of the namespace at which the item was last written. Set by the server.
 	Revision int64
@@ -135,7 +135,7 @@ type ChatMessageMemoryItem struct {
 	message  *llms.Message
 }
 
-// NewChatMessageMemoryItem makes an item of a message, with an id of its own.
+// NewChatMessageMemoryItem returns an item with a new id that holds a message.
 func NewChatMessageMemoryItem(message *llms.Message) MemoryItem {
 	return &ChatMessageMemoryItem{memoryId: MemoryItemId(newUUID()), message: message}
 }
@@ -166,8 +166,8 @@ type ToolCallResultMemoryItem struct {
 	timestamp time.Time
 }
 
-// NewToolCallResultMemoryItem makes an item of what a tool returned, of the present time and with an
-// id of its own.
+// NewToolCallResultMemoryItem returns an item with a new id and the current time that holds a tool's
+// result.
 func NewToolCallResultMemoryItem(result *llms.ToolCallResult) MemoryItem {
 	return &ToolCallResultMemoryItem{
 		memoryId:  MemoryItemId(newUUID()),
@@ -199,10 +199,10 @@ func toolMessage(result *llms.ToolCallResult, at time.Time) *llms.Message {
 	return message
 }
 
-// NewItem makes an [*Item] of any [MemoryItem], as adding does. One of its own kind is copied. Of
-// another implementation its id and time are taken, and as content: what a tool returned, if
-// GetContent returns that; else the message of AsMessage; else what GetContent returns, which may be
-// anything that encoding/json can write as a text or an object.
+// NewItem converts any [MemoryItem] to an [*Item], as adding does. An [*Item] is copied. From another
+// implementation it takes the id, the time and the content: a tool's result, if GetContent returns one;
+// else the message of AsMessage; else the value of GetContent, which may be anything that encoding/json
+// writes as a string or an object.
 //
 // It returns [ErrInvalidArgument] for an item that holds nothing of that.
 func NewItem(source MemoryItem) (*Item, error) {
@@ -245,7 +245,7 @@ func contentOf(source MemoryItem) (any, error) {
 	return nil, invalidArgument("item.content", "item.content: an item holds a message, a text or an object")
 }
 
-// isNil tells whether a value is nil, or a pointer that is.
+// isNil reports whether a value is nil or a nil pointer.
 func isNil(value any) bool {
 	reflected := reflect.ValueOf(value)
 	return !reflected.IsValid() || reflected.Kind() == reflect.Pointer && reflected.IsNil()

@@ -13,10 +13,10 @@ import (
 var _ Memory = (*Client)(nil)
 
 // Add writes one item. When it returns, the item is on disk and every later read sees it. An item
-// without an id is given one; [Client.AddItem] tells which. For implementations of [MemoryItem] of
-// your own see [NewItem].
+// without an id gets one, which [Client.AddItem] returns. For your own implementations of [MemoryItem]
+// see [NewItem].
 //
-// It is [ErrAlreadyExists] when there is an item of this id.
+// It returns [ErrAlreadyExists] if there is an item of this id.
 func (c *Client) Add(ctx context.Context, memory MemoryItem) error {
 	item, err := NewItem(memory)
 	if err != nil {
@@ -29,7 +29,7 @@ func (c *Client) Add(ctx context.Context, memory MemoryItem) error {
 // AddItem writes one item and returns it as written, without its embedding. When it returns, the
 // item is on disk and every later read sees it. It takes [WithRequestID].
 //
-// It is [ErrAlreadyExists] when there is an item of this id, and [ErrInvalidArgument] for a field
+// It returns [ErrAlreadyExists] if there is an item of this id, and [ErrInvalidArgument] for a field
 // that is malformed and for a vector of another dimension than the namespace's.
 func (c *Client) AddItem(ctx context.Context, item *Item, options ...WriteOption) (*Item, error) {
 	settings, err := writeSettingsFrom(options)
@@ -49,9 +49,8 @@ func (c *Client) AddItem(ctx context.Context, item *Item, options ...WriteOption
 	return writtenTo(response.GetItem(), response.GetDegraded()), nil
 }
 
-// BatchAdd writes up to 1000 items, all or none, and returns them as written, in the same order. When
-// they are more than 3 MiB together, what was sent is left out of what returns. It takes
-// [WithRequestID].
+// BatchAdd writes up to 1000 items, all or none, and returns them as written, in the same order. Above 3
+// MiB in total, the result leaves out the fields that were sent. It takes [WithRequestID].
 func (c *Client) BatchAdd(ctx context.Context, items []*Item, options ...WriteOption) ([]*Item, error) {
 	settings, err := writeSettingsFrom(options)
 	if err != nil {
@@ -120,7 +119,7 @@ func (c *Client) RetrieveResults(ctx context.Context, options ...MemoryRetrieveO
 	}
 }
 
-// Get returns one item. It is [ErrNotFound] when no item of this id is in the namespace. It takes
+// Get returns one item. It returns [ErrNotFound] if no item of this id is in the namespace. It takes
 // [WithEmbeddings].
 func (c *Client) Get(ctx context.Context, id MemoryItemId, options ...MemoryRetrieveOption) (*Item, error) {
 	request := &memoryv1.GetRequest{Namespace: c.namespace, Id: string(id)}
@@ -134,8 +133,8 @@ func (c *Client) Get(ctx context.Context, id MemoryItemId, options ...MemoryRetr
 	return itemTo(response.GetItem()), nil
 }
 
-// ListItems yields the items in the order in which they were added; pages are fetched as they are
-// needed, so that few items are in memory at any time.
+// ListItems yields the items in the order in which they were added; pages are fetched as needed, so that
+// few items are in memory at any time.
 //
 // It takes [WithSession], [WithLabels], [WithTimeRange], [WithFilter], [WithKinds], [WithEmbeddings],
 // [WithNewestFirst] and [WithPageSize], and refuses the options for queries and limits.
@@ -160,8 +159,8 @@ func (c *Client) ListItems(ctx context.Context, options ...MemoryRetrieveOption)
 // "metadata", "embedding" and "importance". Labels and metadata are replaced whole. Content that comes without an
 // embedding is embedded by the server. It returns the item as written, without its embedding.
 //
-// It takes [WithFields], [WithExpectedRevision], with which it is [ErrConflict] when the item has
-// another revision, and [WithRequestID]. It is [ErrNotFound] when there is no such item.
+// It takes [WithFields], [WithExpectedRevision], with which it returns [ErrConflict] if the item has
+// another revision, and [WithRequestID]. It returns [ErrNotFound] if there is no such item.
 func (c *Client) Update(ctx context.Context, item *Item, options ...WriteOption) (*Item, error) {
 	settings, err := writeSettingsFrom(options, fieldsOption, expectedRevisionOption)
 	if err != nil {
@@ -188,7 +187,7 @@ func (c *Client) Update(ctx context.Context, item *Item, options ...WriteOption)
 }
 
 // Delete removes an item and everything derived from it, and returns the namespace's revision. It
-// is [ErrNotFound] when there is no such item. It takes [WithExpectedRevision] and [WithRequestID].
+// returns [ErrNotFound] if there is no such item. It takes [WithExpectedRevision] and [WithRequestID].
 func (c *Client) Delete(ctx context.Context, id MemoryItemId, options ...WriteOption) (revision int64, err error) {
 	settings, err := writeSettingsFrom(options, expectedRevisionOption)
 	if err != nil {
@@ -203,8 +202,8 @@ func (c *Client) Delete(ctx context.Context, id MemoryItemId, options ...WriteOp
 	return response.GetRevision(), err
 }
 
-// Reset removes everything of the namespace: items, state and history. It waits no longer than the
-// client's timeout; for a context of your own see [Client.ResetNamespace].
+// Reset removes everything in the namespace: items, state and history. It waits no longer than the
+// client's timeout; to pass a context, use [Client.ResetNamespace].
 func (c *Client) Reset() error {
 	_, err := c.ResetNamespace(context.Background())
 	return err

@@ -2,11 +2,11 @@ package memory
 
 import "time"
 
-// HandleMessageOutcome tells what became of a message that might be a command to save. "unknown" is
-// one that only a newer server knows.
+// HandleMessageOutcome is the outcome of [Client.HandleMessage]. "unknown" is a value that only a newer
+// server knows.
 type HandleMessageOutcome string
 
-// What can become of a message that might be a command to save.
+// Outcomes of [Client.HandleMessage].
 const (
 	// HandledNotACommand: it is none. Nothing was written, and there is no feedback.
 	HandledNotACommand HandleMessageOutcome = "not_a_command"
@@ -40,7 +40,7 @@ type Document struct {
 	SourceItemID string
 	// SessionID is the conversation that the document belongs to. Empty: none. At most 256 bytes.
 	SessionID string
-	// Labels for exact matching, as in {"topic": "travel"}. Its fragments are found by them too.
+	// Labels for exact matching, as in {"topic": "travel"}. Its fragments are found by them as well.
 	Labels map[string]string
 	// Metadata are JSON values that are kept with the document. At most 16 KiB as JSON.
 	Metadata map[string]any
@@ -63,8 +63,8 @@ type Document struct {
 	Preview string
 	// Revision of the namespace at which this version was written. Set by the server.
 	Revision int64
-	// Provenance tells who wrote it, out of what, and how far it is trusted. Set by the server. Nil:
-	// nobody with a name wrote it, so that it is trusted.
+	// Provenance records its writer, its sources and its trust. Set by the server. Nil: written by a caller
+	// without a name, and therefore trusted.
 	Provenance *Provenance
 	// Degraded names what the server could not do when this client wrote it, such as embedding its
 	// fragments. Empty: nothing.
@@ -93,12 +93,12 @@ type Fragment struct {
 	EndByte int
 	// CreateTime is when it was made. UTC.
 	CreateTime time.Time
-	// Provenance tells who wrote it, and how far it is trusted. Nil: nobody with a name wrote it, so that
-	// it is trusted.
+	// Provenance records its writer and its trust. Nil: written by a caller without a name, and therefore
+	// trusted.
 	Provenance *Provenance
 }
 
-// SplitOptions tell how a text is split into fragments.
+// SplitOptions configure how a text is split into fragments.
 type SplitOptions struct {
 	// MaxCharacters is the most Unicode code points of a fragment, 100 to 8000. Nil: the server's
 	// number, 1000 unless it is configured otherwise.
@@ -108,7 +108,7 @@ type SplitOptions struct {
 	OverlapCharacters *int
 }
 
-// HandleMessageOptions are what may be left out of [Client.HandleMessage].
+// HandleMessageOptions are the optional arguments of [Client.HandleMessage].
 type HandleMessageOptions struct {
 	// MessageID is the id of the item that is this message, if it is stored: it is never chosen.
 	// Empty: it is not stored.
@@ -126,20 +126,20 @@ type HandleMessageOptions struct {
 	Labels map[string]string
 	// Metadata for the document.
 	Metadata map[string]any
-	// Split tells how the text is split. Nil: the server's way.
+	// Split configures how the text is split. Nil: the server's settings.
 	Split *SplitOptions
 }
 
-// AddDocumentOptions are what may be left out of [Client.AddDocument].
+// AddDocumentOptions are the optional arguments of [Client.AddDocument].
 type AddDocumentOptions struct {
-	// Split tells how the text is split. Nil: the server's way.
+	// Split configures how the text is split. Nil: the server's settings.
 	Split *SplitOptions
 	// Replace lets the document take the place of the one that has its id, if there is one. False: an
 	// id that exists is refused.
 	Replace bool
 }
 
-// GetDocumentOptions are what may be left out of [Client.GetDocument].
+// GetDocumentOptions are the optional arguments of [Client.GetDocument].
 type GetDocumentOptions struct {
 	// IncludeFragments returns the fragments.
 	IncludeFragments bool
@@ -147,54 +147,54 @@ type GetDocumentOptions struct {
 	PageSize int
 }
 
-// ListDocumentsOptions are what may be left out of [Client.ListDocuments].
+// ListDocumentsOptions are the optional arguments of [Client.ListDocuments].
 type ListDocumentsOptions struct {
-	// SessionID that the documents have. Empty: any.
+	// SessionID of the documents. Empty: any.
 	SessionID string
-	// Labels that the documents have, all of them, with these very values. Empty: any.
+	// Labels that the documents must have: all of them, with exactly these values. Empty: any.
 	Labels map[string]string
 	// StartTime: documents whose CreateTime is at or after it. Zero: no bound.
 	StartTime time.Time
 	// EndTime: documents whose CreateTime is before it. Zero: no bound.
 	EndTime time.Time
-	// NewestFirst turns the order round.
+	// NewestFirst reverses the order.
 	NewestFirst bool
 	// PageSize is how many documents are fetched at a time. 0: 100. At most 1000.
 	PageSize int
-	// MinTrust that the documents have, 0 to 1. Nil: any.
+	// MinTrust is the lowest trust of the documents, 0 to 1. Nil: any.
 	MinTrust *float64
-	// Sources that the documents have one of. Empty: any.
+	// Sources: only documents from one of these. Empty: any.
 	Sources []SourceKind
 }
 
-// SearchFragmentsOptions are what may be left out of [Client.SearchFragments].
+// SearchFragmentsOptions are the optional arguments of [Client.SearchFragments].
 type SearchFragmentsOptions struct {
 	// Limit is the most fragments wanted. Nil: 5. -1: no limit.
 	Limit *int
 	// DocumentIDs of the documents to search, at most 100. Empty: all.
 	DocumentIDs []string
-	// SessionID that the documents have. Empty: any.
+	// SessionID of the documents. Empty: any.
 	SessionID string
-	// Labels that the documents have, all of them, with these very values. Empty: any.
+	// Labels that the documents must have: all of them, with exactly these values. Empty: any.
 	Labels map[string]string
 	// StartTime: documents whose CreateTime is at or after it. Zero: no bound.
 	StartTime time.Time
 	// EndTime: documents whose CreateTime is before it. Zero: no bound.
 	EndTime time.Time
-	// MinScore that a result has. Nil: any.
+	// MinScore is the lowest score of a result. Nil: any.
 	MinScore *float64
 	// Mode of the search. Empty: words and vectors together.
 	Mode RetrieveMode
 	// MaxTokens that the texts may take together, estimated. The least fitting are left out. Nil: no
 	// bound.
 	MaxTokens *int
-	// Explain adds to each result how its score came about.
+	// Explain adds to each result the breakdown of its score.
 	Explain bool
-	// PageSize is how many results are fetched at a time. 0: as the server likes.
+	// PageSize is how many results are fetched at a time. 0: the server decides.
 	PageSize int
-	// MinTrust that the fragments have, 0 to 1. Nil: any.
+	// MinTrust is the lowest trust of the fragments, 0 to 1. Nil: any.
 	MinTrust *float64
-	// Sources that the fragments have one of. Empty: any.
+	// Sources: only fragments from one of these. Empty: any.
 	Sources []SourceKind
 }
 
@@ -207,11 +207,11 @@ type LoadedDocument struct {
 	NamespaceRevision int64
 }
 
-// HandledMessage tells what became of a message that might be a command to save.
+// HandledMessage is the result of [Client.HandleMessage].
 type HandledMessage struct {
 	// Outcome for the message.
 	Outcome HandleMessageOutcome
-	// Feedback is what to tell the user. Empty: the message is no command.
+	// Feedback to show to the user. Empty: the message is no command.
 	Feedback string
 	// Command that was recognised. Empty: none.
 	Command string
@@ -227,7 +227,7 @@ type HandledMessage struct {
 	Revision int64
 }
 
-// RemovedDocument tells what the deletion of a document removed with it.
+// RemovedDocument reports what was deleted with a document.
 type RemovedDocument struct {
 	// FragmentCount is how many fragments were removed.
 	FragmentCount int64
@@ -235,7 +235,7 @@ type RemovedDocument struct {
 	Revision int64
 }
 
-// FragmentResults are the fragments found, and what is known beside them.
+// FragmentResults are the fragments found, and facts about the search.
 type FragmentResults struct {
 	// Results, the best first.
 	Results []FragmentResult
@@ -253,6 +253,6 @@ type FragmentResult struct {
 	Document *Document
 	// Score of the fragment, higher is better.
 	Score float64
-	// Explanation holds shares that add up to the score. Empty unless it was asked for.
+	// Explanation holds the contributions that add up to the score. Empty unless requested.
 	Explanation []Contribution
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
-// HandleMessage looks whether a text, sent in a conversation, is a command to save, such as "save
-// this". If it is, the agent's latest other message of the conversation is stored as a document with
-// its fragments, all or nothing. The text itself is not stored. Nil options are the defaults. It takes
+// HandleMessage checks whether a text sent in a conversation is a command to save, such as "save this".
+// If so, it stores the agent's latest other message of the conversation as a document with its
+// fragments, all or nothing. The text itself is not stored. Nil options are the defaults. It takes
 // [WithRequestID].
 //
-// Metadata["feedback"] of its errors is what to tell the user.
+// Metadata["feedback"] of its errors is a message for the user.
 func (c *Client) HandleMessage(
 	ctx context.Context, sessionID, text string, options *HandleMessageOptions, write ...WriteOption,
 ) (*HandledMessage, error) {
@@ -69,12 +69,11 @@ func (c *Client) handleMessageRequest(
 	}, nil
 }
 
-// AddDocument splits a text and stores it with its fragments, all or nothing; it returns the document
-// as written, without its text. Nil options are the defaults. It takes [WithExpectedVersion], only
-// with Replace, with which it is [ErrConflict] when the document has another version, and
-// [WithRequestID].
+// AddDocument splits a text and stores it with its fragments, all or nothing; it returns the document as
+// written, without its text. Nil options are the defaults. It takes [WithExpectedVersion], only with
+// Replace, with which it returns [ErrConflict] if the document has another version, and [WithRequestID].
 //
-// It is [ErrAlreadyExists] when there is a document of its id and Replace is not set.
+// It returns [ErrAlreadyExists] if there is a document of its id and Replace is not set.
 func (c *Client) AddDocument(
 	ctx context.Context, document *Document, options *AddDocumentOptions, write ...WriteOption,
 ) (*Document, error) {
@@ -110,8 +109,8 @@ func (c *Client) AddDocument(
 // GetDocument returns a document with its text and, if asked for, all its fragments, which it fetches
 // page by page. Nil options are the defaults.
 //
-// It is [ErrNotFound] when there is no such document, and an error with [ReasonInvalidPageToken] when
-// the document was replaced while its fragments were fetched: ask again.
+// It returns [ErrNotFound] if there is no such document, and an error with [ReasonInvalidPageToken] if
+// the document was replaced while its fragments were fetched: call it again.
 func (c *Client) GetDocument(
 	ctx context.Context, id string, options *GetDocumentOptions,
 ) (*LoadedDocument, error) {
@@ -139,8 +138,8 @@ func (c *Client) GetDocument(
 	}
 }
 
-// ListDocuments yields the documents without their texts, in the order in which they were first
-// added; pages are fetched as they are needed. Nil options are the defaults.
+// ListDocuments yields the documents without their texts, in the order in which they were first added;
+// pages are fetched as needed. Nil options are the defaults.
 func (c *Client) ListDocuments(
 	ctx context.Context, options *ListDocumentsOptions,
 ) iter.Seq2[*Document, error] {
@@ -171,8 +170,8 @@ func (c *Client) ListDocuments(
 }
 
 // DeleteDocument removes a document and all its fragments, from the records and from every index. It
-// takes [WithExpectedVersion], with which it is [ErrConflict] when the document has another version,
-// and [WithRequestID]. It is [ErrNotFound] when there is no such document.
+// takes [WithExpectedVersion], with which it returns [ErrConflict] if the document has another version,
+// and [WithRequestID]. It returns [ErrNotFound] if there is no such document.
 func (c *Client) DeleteDocument(ctx context.Context, id string, write ...WriteOption) (*RemovedDocument, error) {
 	settings, err := writeSettingsFrom(write, expectedVersionOption)
 	if err != nil {
@@ -192,8 +191,8 @@ func (c *Client) DeleteDocument(ctx context.Context, id string, write ...WriteOp
 	}, nil
 }
 
-// SearchFragments returns the fragments that fit a text best, the best first: 5 of them, unless the
-// options say otherwise. Nil options are the defaults.
+// SearchFragments returns the fragments that match a text best, best first; 5 by default. Nil options
+// are the defaults.
 func (c *Client) SearchFragments(
 	ctx context.Context, query string, options *SearchFragmentsOptions,
 ) (*FragmentResults, error) {

@@ -7,8 +7,8 @@ import (
 	"github.com/memory-service/memory-service/clients/go/llms"
 )
 
-// Memory keeps what was said and what tools returned, and finds it again. A [*Client] is one, and
-// so is what [NewInMemoryMemory] makes.
+// Memory keeps messages and tool results, and finds them again. [*Client] and [*InMemoryMemory]
+// implement it.
 type Memory interface {
 	MemoryRetriever
 	// Add writes one item.
@@ -23,20 +23,20 @@ type MemoryRetriever interface {
 	Retrieve(ctx context.Context, options ...MemoryRetrieveOption) ([]MemoryItem, error)
 }
 
-// MemoryItem is one thing remembered. [*Item] is one with everything that the server keeps; an
-// implementation of your own can be added as well, see [NewItem].
+// MemoryItem is one remembered item. [*Item] has all fields that the server keeps; your own
+// implementations can be added as well, see [NewItem].
 type MemoryItem interface {
-	// GetId returns what names the item. Empty: it is given an id when it is added.
+	// GetId returns the item's id. Empty: it gets one when it is added.
 	GetId() MemoryItemId
-	// GetContent returns what is remembered.
+	// GetContent returns the content.
 	GetContent() any
 	// GetCreatedAt returns when it happened. The zero time: when it is added.
 	GetCreatedAt() time.Time
-	// AsMessage returns the item as a message for a language model. False: it is none.
+	// AsMessage returns the item as a message for a language model. False: it is not a message.
 	AsMessage() (*llms.Message, bool)
 }
 
-// MemoryItemId names an item inside its namespace.
+// MemoryItemId identifies an item within its namespace.
 type MemoryItemId string
 
 // AsMessages returns the items that are messages, as messages, in their order.

@@ -129,7 +129,7 @@ func unusualValuesReturn(t *testing.T, kept memory.Memory) {
 	})
 }
 
-// note is a MemoryItem of a program of its own.
+// note is a program's own MemoryItem.
 type note struct {
 	content any
 	message *llms.Message

@@ -2,10 +2,10 @@ package memory
 
 import "time"
 
-// KeyVerdict is what was decided on one key. "unknown" is one that only a newer server knows.
+// KeyVerdict is the decision on one key. "unknown" is a value that only a newer server knows.
 type KeyVerdict string
 
-// What can be decided on a key.
+// Verdicts on a key.
 const (
 	// VerdictRelevant: the goal needs it, and its entry is in the answer.
 	VerdictRelevant KeyVerdict = "relevant"
@@ -16,7 +16,7 @@ const (
 	VerdictOmitted KeyVerdict = "omitted"
 )
 
-// CheckRelevanceOptions are what may be left out of [Client.CheckRelevance].
+// CheckRelevanceOptions are the optional arguments of [Client.CheckRelevance].
 type CheckRelevanceOptions struct {
 	// Limit is the most entries wanted, at most 100. Nil: 10. 0: none; only decisions are returned.
 	Limit *int
@@ -29,21 +29,21 @@ type CheckRelevanceOptions struct {
 	MaxCandidates *int
 	// OmitValues leaves the values out, and ContextText empty.
 	OmitValues bool
-	// DecideBy tells who is to decide. Empty: the language model if it can, else rules.
+	// DecideBy selects the decider. Empty: the language model if available, else rules.
 	DecideBy DecidedBy
-	// Explain adds to each decision how its score came about.
+	// Explain adds to each decision the breakdown of its score.
 	Explain bool
 }
 
-// EvaluateForStorageOptions are what may be left out of [Client.EvaluateForStorage].
+// EvaluateForStorageOptions are the optional arguments of [Client.EvaluateForStorage].
 type EvaluateForStorageOptions struct {
 	// Goal that the tool was called for, at most 16 KiB. Empty: not known.
 	Goal string
-	// Save has the result saved if that is what is decided. False: the decision is only told.
+	// Save saves the result if the decision is to keep it. False: the decision is only returned.
 	Save bool
 	// Arguments that the tool was called with, at most 16 KiB as JSON. Nil: not known.
 	Arguments map[string]any
-	// IsError tells that the tool failed; such a result is never kept.
+	// IsError says that the tool failed; such a result is never kept.
 	IsError bool
 	// Key to save under. Empty: the overseer names one.
 	Key string
@@ -52,24 +52,24 @@ type EvaluateForStorageOptions struct {
 	Overwrite bool
 	// TTL is how long a saved entry lives from now. 0: until it is deleted.
 	TTL time.Duration
-	// DecideBy tells who is to decide. Empty: the language model if it can, else rules.
+	// DecideBy selects the decider. Empty: the language model if available, else rules.
 	DecideBy DecidedBy
 }
 
-// KeyDecision is what was decided on one key, by whom and why.
+// KeyDecision is the decision on one key, with its decider and its reason.
 type KeyDecision struct {
 	// Key that was decided on. It exists.
 	Key string
 	// Verdict on the key.
 	Verdict KeyVerdict
-	// DecidedBy tells who decided on this key.
+	// DecidedBy says what decided on this key.
 	DecidedBy DecidedBy
 	// Reason for the verdict, for a human.
 	Reason string
 	// Score of the key in the search for candidates, 0 to 1. 0: the search did not find it, and it is
 	// a candidate because the namespace has few keys.
 	Score float64
-	// Explanation holds shares that add up to the score. Empty unless it was asked for.
+	// Explanation holds the contributions that add up to the score. Empty unless requested.
 	Explanation []Contribution
 }
 
@@ -82,8 +82,8 @@ type Relevance struct {
 	// Decisions on every candidate, those on Entries first and in their order. A key that is not here
 	// was not a candidate.
 	Decisions []KeyDecision
-	// ContextText is the entries as a block for a prompt. It is data that somebody stored, not
-	// instructions. Empty: no entries.
+	// ContextText is the entries as a block for a prompt. It is stored data, not instructions. Empty: no
+	// entries.
 	ContextText string
 	// TokenCount of ContextText, estimated.
 	TokenCount int
@@ -91,18 +91,18 @@ type Relevance struct {
 	KeyCount int64
 }
 
-// StorageDecision tells whether a tool's result is worth keeping, and what was saved.
+// StorageDecision says whether a tool's result is worth keeping, and what was saved.
 type StorageDecision struct {
 	Decision
 	// ShouldSave is the decision: the result is worth keeping.
 	ShouldSave bool
 	// Key to keep it under. Empty: it is not worth keeping.
 	Key string
-	// Saved tells that the result was saved. If it was to be and was not, Failures say why.
+	// Saved reports that the result was saved. If saving failed, Failures has the reason.
 	Saved bool
 	// Entry as saved, without its value. Nil: nothing was saved.
 	Entry *StateEntry
-	// Skipped tells that the tool is one of those whose results are never kept.
+	// Skipped reports that results of this tool are never kept.
 	Skipped bool
 	// Description to keep with the value, so that it is found again. Empty: it is not worth keeping.
 	Description string

@@ -6,12 +6,12 @@ import (
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
-// CheckRelevance returns the state that a goal needs, with its values; the goal is what the agent is
-// about to work on, in plain words. A key that does not exist is never returned. Nil options are the
-// defaults.
+// CheckRelevance returns the state entries that a goal needs, with their values; the goal is what the
+// agent is about to work on, in plain words. A key that does not exist is never returned. Nil options
+// are the defaults.
 //
-// With DecidedByLLM it is [ErrFailedPrecondition] where the server has no language model
-// ([ReasonLLMRequired]), and [ErrUnavailable] where that fails ([ReasonLLMUnavailable]).
+// With DecidedByLLM it returns [ErrFailedPrecondition] if the server has no language model
+// ([ReasonLLMRequired]), and [ErrUnavailable] if the model fails ([ReasonLLMUnavailable]).
 func (c *Client) CheckRelevance(
 	ctx context.Context, goal string, options *CheckRelevanceOptions,
 ) (*Relevance, error) {
@@ -65,12 +65,12 @@ func (c *Client) checkRelevanceRequest(
 	}, nil
 }
 
-// EvaluateForStorage decides whether what a tool returned, any JSON value of at most 1 MiB, is worth
-// keeping, and under which key; it saves it if the options ask for that. Nil options are the defaults.
-// It takes [WithRequestID].
+// EvaluateForStorage decides whether a tool's result, any JSON value of at most 1 MiB, is worth keeping,
+// and under which key; with Save set it also saves it. Nil options are the defaults. It takes
+// [WithRequestID].
 //
-// With DecidedByLLM it is [ErrFailedPrecondition] where the server has no language model
-// ([ReasonLLMRequired]), and [ErrUnavailable] where that fails ([ReasonLLMUnavailable]); nothing is
+// With DecidedByLLM it returns [ErrFailedPrecondition] if the server has no language model
+// ([ReasonLLMRequired]), and [ErrUnavailable] if the model fails ([ReasonLLMUnavailable]); nothing is
 // written then.
 func (c *Client) EvaluateForStorage(
 	ctx context.Context, toolName string, result any, options *EvaluateForStorageOptions, write ...WriteOption,

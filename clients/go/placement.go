@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// namespaceHeader is the metadata that tells proxies the namespace of a call.
+	// namespaceHeader is the metadata key of a call's namespace, for proxies.
 	namespaceHeader = "memory-namespace"
 	// Longer names are no namespaces, and would fill the metadata.
 	namespaceHeaderBytesMax = 1024
@@ -39,8 +39,7 @@ func weightOf(address, namespace string) uint64 {
 	return binary.BigEndian.Uint64(digest[:])
 }
 
-// headerOf returns the metadata that tells the namespace, name and value, encoded as gRPC encodes
-// grpc-message. Nil: none.
+// headerOf returns the namespace's metadata, key and value, encoded like grpc-message. Nil: none.
 func headerOf(namespace string) []string {
 	var encoded strings.Builder
 	for _, char := range []byte(namespace) {

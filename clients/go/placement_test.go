@@ -95,7 +95,7 @@ func TestAddressesThatAreRefused(t *testing.T) {
 	}
 }
 
-// failure is what a call fails with whose server is away, or says why it cannot answer.
+// failure is the error of a call whose server is unavailable, or gives a reason for not answering.
 func failure(t *testing.T, code codes.Code, reason string) error {
 	t.Helper()
 	detailed := status.New(code, "away")

@@ -8,32 +8,32 @@ import (
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
-// QuarantineDecision says what becomes of a write in quarantine.
+// QuarantineDecision is the decision on a write in quarantine.
 type QuarantineDecision string
 
-// What can become of a write in quarantine.
+// Decisions on a write in quarantine.
 const (
-	// ReleaseQuarantined: it takes place.
+	// ReleaseQuarantined applies the write.
 	ReleaseQuarantined QuarantineDecision = "release"
-	// DeleteQuarantined: it is forgotten, for good.
+	// DeleteQuarantined deletes the write for good.
 	DeleteQuarantined QuarantineDecision = "delete"
 )
 
-// QuarantinedWrite is a write that the server's write policy put aside. What was one call is one write.
+// QuarantinedWrite is a write that the server's write policy put into quarantine: all items of one call.
 type QuarantinedWrite struct {
 	// ID of the write in quarantine.
 	ID string
 	// Reason that the policy gave.
 	Reason string
-	// CreateTime is when it came.
+	// CreateTime is when the server received it.
 	CreateTime time.Time
-	// ExpireTime from which on it is removed without a review.
+	// ExpireTime is when it is deleted if it was not reviewed.
 	ExpireTime time.Time
 	// Items as they would be written, with their provenance and without embeddings.
 	Items []*Item
 }
 
-// ReviewedWrite tells what became of a write that was in quarantine.
+// ReviewedWrite is the result of [Client.ReviewQuarantined].
 type ReviewedWrite struct {
 	// ItemCount is how many items were written; 0 where it was deleted.
 	ItemCount int
@@ -44,7 +44,7 @@ type ReviewedWrite struct {
 }
 
 // ListQuarantined yields the writes of the client's namespace that the server's write policy put into
-// quarantine, the oldest first; pages are fetched as they are needed. It takes [WithEntriesPerPage].
+// quarantine, the oldest first; pages are fetched as needed. It takes [WithEntriesPerPage].
 func (c *Client) ListQuarantined(ctx context.Context, options ...ListOption) iter.Seq2[QuarantinedWrite, error] {
 	return paged(func(token string) ([]QuarantinedWrite, string, error) {
 		preview, pageSize, err := listSettingsFrom(options)
@@ -71,11 +71,12 @@ func (c *Client) ListQuarantined(ctx context.Context, options ...ListOption) ite
 	})
 }
 
-// ReviewQuarantined releases a write of the client's namespace out of quarantine, which then takes place
-// as if it came now, with the provenance that it came with; or it deletes it. It is tried once.
+// ReviewQuarantined releases or deletes a write of the client's namespace that is in quarantine. A
+// released write is applied as if it were made now, with its original provenance. It is never retried.
 //
-// It is [ErrNotFound] when it is not in quarantine, or no more; [ErrAlreadyExists] when an item of its id
-// was written meanwhile, and [ErrAborted] when what it changes was changed meanwhile: then it stays.
+// It returns [ErrNotFound] if the write is not in quarantine or no longer there, [ErrAlreadyExists] if
+// an item of its id was written meanwhile, and [ErrAborted] if the items it changes were changed
+// meanwhile: then it stays in quarantine.
 func (c *Client) ReviewQuarantined(
 	ctx context.Context, id string, decision QuarantineDecision,
 ) (*ReviewedWrite, error) {

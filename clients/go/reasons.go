@@ -24,9 +24,11 @@ const (
 	ReasonNamespaceNotFound Reason = "NAMESPACE_NOT_FOUND"
 	// ReasonItemAlreadyExists: an item of this id exists already.
 	ReasonItemAlreadyExists Reason = "ITEM_ALREADY_EXISTS"
-	// ReasonVersionMismatch: the expected version is not the current one, which Metadata["current_version"] tells.
+	// ReasonVersionMismatch: the expected version is not the current one, which is in
+	// Metadata["current_version"].
 	ReasonVersionMismatch Reason = "VERSION_MISMATCH"
-	// ReasonRevisionMismatch: the expected revision is not the item's, which Metadata["current_revision"] tells.
+	// ReasonRevisionMismatch: the expected revision is not the item's, which is in
+	// Metadata["current_revision"].
 	ReasonRevisionMismatch Reason = "REVISION_MISMATCH"
 	// ReasonRequestIDReused: the request id was used before with another request.
 	ReasonRequestIDReused Reason = "REQUEST_ID_REUSED"

@@ -6,10 +6,10 @@ import (
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
-// DegradationReason tells what could not be done, for programs.
+// DegradationReason says what could not be done, for programs to act on.
 type DegradationReason string
 
-// What can be missing from an answer.
+// Reasons for a degraded answer.
 const (
 	// The server runs without an embedder: text was searched or indexed by its words alone.
 	DegradedNoEmbedder DegradationReason = "NO_EMBEDDER"
@@ -28,8 +28,8 @@ const (
 	DegradedNoReranker DegradationReason = "NO_RERANKER"
 	// The reranker failed: the order is that of the scores.
 	DegradedRerankerUnavailable DegradationReason = "RERANKER_UNAVAILABLE"
-	// The server's write policy put the write into quarantine: nothing of it can be read until an administrator
-	// releases it, and what the answer tells of items is what they would be.
+	// The server's write policy put the write into quarantine: it cannot be read until an administrator
+	// releases it, and the answer holds the items as they would be written.
 	DegradedQuarantined DegradationReason = "QUARANTINED"
 )
 
@@ -86,7 +86,7 @@ type Results struct {
 	TokenCount int
 }
 
-// Removed tells what a removal took away.
+// Removed reports what was removed.
 type Removed struct {
 	// ItemCount is how many items were removed.
 	ItemCount int64

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// RetrieveMode tells by what a query is answered.
+// RetrieveMode selects how a query is matched.
 type RetrieveMode string
 
 // The modes of a query. An empty one: what fits the query.
@@ -53,12 +53,12 @@ type MemoryRetrieveOptions struct {
 	EndTime time.Time `json:"end_time,omitzero"`
 	// Kinds that the items have one of. Empty: those of a conversation.
 	Kinds []ItemKind `json:"kinds,omitempty"`
-	// MinTrust that the items have, 0 to 1. Nil: any.
+	// MinTrust is the lowest trust of the items, 0 to 1. Nil: any.
 	MinTrust *float64 `json:"min_trust,omitempty"`
-	// Sources that the items' contents have one of; an empty one: those of which it is not known. Empty:
-	// any.
+	// Sources: only items whose content comes from one of these; an empty source matches items of unknown
+	// source. Empty: any.
 	Sources []SourceKind `json:"sources,omitempty"`
-	// MinScore that a result has. Nil: any.
+	// MinScore is the lowest score of a result. Nil: any.
 	MinScore *float64 `json:"min_score,omitempty"`
 	// Mode of the search. Empty: what fits the query.
 	Mode RetrieveMode `json:"mode,omitempty"`
@@ -75,13 +75,13 @@ type MemoryRetrieveOptions struct {
 	Rerank bool `json:"rerank,omitempty"`
 	// RecordUsage counts each result as used once.
 	RecordUsage bool `json:"record_usage,omitempty"`
-	// Explain adds to each result how its score came about.
+	// Explain adds to each result the breakdown of its score.
 	Explain bool `json:"explain,omitempty"`
 	// IncludeEmbeddings returns the items' vectors.
 	IncludeEmbeddings bool `json:"include_embeddings,omitempty"`
 	// NewestFirst turns the order of a list round.
 	NewestFirst bool `json:"newest_first,omitempty"`
-	// PageSize is how many items are fetched at a time. 0: as the server likes.
+	// PageSize is how many items are fetched at a time. 0: the server decides.
 	PageSize int `json:"page_size,omitempty"`
 }
 
@@ -116,8 +116,8 @@ func WithQuery(text string) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.Query = text }
 }
 
-// WithQueryEmbedding finds items for a vector of your own; with [WithQuery] it takes the place of
-// the text's own vector. It must have the dimension of the namespace.
+// WithQueryEmbedding finds items for your own vector; with [WithQuery] it replaces the vector of the
+// text. It must have the dimension of the namespace.
 func WithQueryEmbedding(vector []float32) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.QueryEmbedding = vector }
 }
@@ -188,8 +188,8 @@ func WithWeights(weights ScoreWeights) MemoryRetrieveOption {
 }
 
 // WithContextWindow adds to each result of [Client.RetrieveResults] its neighbours: the items of its
-// session right before and right after it, at most so many each way, 0 to 20, also those that the
-// filters leave out, but for [WithMinTrust] and [WithSources].
+// session right before and after it, at most this many in each direction, 0 to 20. Of the filters, only
+// [WithMinTrust] and [WithSources] apply to neighbours.
 func WithContextWindow(neighbours int) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.ContextWindow = neighbours }
 }

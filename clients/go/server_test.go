@@ -19,7 +19,7 @@ import (
 	memory "github.com/memory-service/memory-service/clients/go"
 )
 
-// shared is the server that most tests use, each in a namespace of its own. Nil: there is none.
+// shared is the server that most tests use, each in a separate namespace. Nil: there is none.
 var shared *server
 
 func TestMain(m *testing.M) {
@@ -66,7 +66,7 @@ func serverCommand() (string, error) {
 	return command, nil
 }
 
-// server is a real one, in a process of its own.
+// server is a real one, in a separate process.
 type server struct {
 	address string
 	command *exec.Cmd

@@ -30,15 +30,15 @@ const (
 // others, such as LLM_UNAVAILABLE, are of what all servers share.
 var away = map[Reason]bool{"": true, ReasonShuttingDown: true, ReasonStorageUnavailable: true}
 
-// servers are several equal ones. It takes the place of the channel to one: each call goes to a server of
-// its namespace, and to the next one when that is away.
+// servers replaces the channel to one server by channels to several over the same records: each call
+// goes to its namespace's preferred server, and to the next one while that is unavailable.
 type servers struct {
 	addresses    []string
 	channels     []*grpc.ClientConn
 	maxAttempts  int
 	waitForReady bool
 	closed       atomic.Bool
-	// answered tells that a server has answered a call.
+	// answered reports that a server has answered a call.
 	answered atomic.Bool
 
 	mutex           sync.Mutex
@@ -96,7 +96,7 @@ func (s *servers) NewStream(
 	return &movingStream{ctx: ctx, servers: s, shape: shape, method: method, options: withoutWaiting(options)}, nil
 }
 
-// withoutWaiting has calls told at once that a server cannot be reached, for the others are tried then.
+// withoutWaiting makes calls fail at once if a server cannot be reached, so that the others are tried.
 func withoutWaiting(options []grpc.CallOption) []grpc.CallOption {
 	return append(slices.Clip(options), grpc.WaitForReady(false))
 }
@@ -131,7 +131,7 @@ type attempts struct {
 	servers *servers
 	way     []int
 	left    int
-	// waits tells that attempts which no server answers do not count.
+	// waits says that attempts which no server answers do not count.
 	waits  bool
 	moves  int
 	pauses int
@@ -153,7 +153,7 @@ func (s *servers) begin(ctx context.Context, method string, namespace string) *a
 // server is the one that the next attempt goes to.
 func (a *attempts) server() int { return a.way[a.moves%len(a.way)] }
 
-// again notes that an attempt failed and tells whether there is another, once it is time for that.
+// again notes a failed attempt and reports whether there is another, after waiting until it is due.
 func (a *attempts) again(ctx context.Context, err error) bool {
 	delay, ok := a.delayAfter(ctx, err)
 	if !ok || a.servers.closed.Load() {
@@ -249,7 +249,7 @@ func (m *movingStream) openOnce() error {
 		err = opened.CloseSend()
 	}
 	if errors.Is(err, io.EOF) {
-		return nil // RecvMsg tells why the server has ended the call.
+		return nil // RecvMsg returns why the server has ended the call.
 	}
 	return err
 }

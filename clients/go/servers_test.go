@@ -21,8 +21,8 @@ import (
 	memory "github.com/memory-service/memory-service/clients/go"
 )
 
-// twoServers have records of their own, so that it shows which of them was asked. They are in the order
-// in which the calls of a namespace try them.
+// twoServers have separate records, so that tests see which of them was asked. They are in the order in
+// which the calls of a namespace try them.
 func twoServers(t *testing.T, namespace string) (first, second *server, target string) {
 	t.Helper()
 	first, second = ownServer(t, "", "--embedder", "none"), ownServer(t, "", "--embedder", "none")
@@ -108,12 +108,12 @@ func TestAServerThatIsAwayAtFirstIsPassedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, change.Item.GetContent(), any("one"))
-	// An import is tried once, at a server that is not known to be away.
+	// An import is tried once, at a server that is not known to be unavailable.
 	ok[*memory.ImportSummary](t)(client.ImportItems(soon(t), memory.Records(slices.Values([]*memory.Item{{Content: "two"}}))))
 	equal(t, len(retrieve(t, client)), 2)
 }
 
-// TestAServerThatRefusesAsItStopsIsPassedOver: it is reached, and answers that it is away.
+// TestAServerThatRefusesAsItStopsIsPassedOver: it is reached, and answers that it is unavailable.
 func TestAServerThatRefusesAsItStopsIsPassedOver(t *testing.T) {
 	refused, attempts := refusing(t, codes.Unavailable)
 	running := ownServer(t, "", "--embedder", "none")

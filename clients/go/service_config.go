@@ -27,8 +27,8 @@ type methodName struct {
 	Method  string `json:"method"`
 }
 
-// serviceConfig returns gRPC's service config: which calls are retried, when and how often. With
-// several servers, another is asked when one is away, which gRPC does not know of.
+// serviceConfig returns gRPC's service config: which calls are retried, when and how often. With several
+// servers, the client itself moves on to another when one is unavailable, which gRPC does not know of.
 func serviceConfig(maxAttempts int, oneOfSeveral bool) string {
 	if maxAttempts == 1 {
 		return "{}"
@@ -42,9 +42,9 @@ func serviceConfig(maxAttempts int, oneOfSeveral bool) string {
 		"initialBackoff":    "0.1s",
 		"maxBackoff":        "2s",
 		"backoffMultiplier": 2,
-		// CANCELLED: the server went away just when the call came. Nobody here cancelled it.
-		// RESOURCE_EXHAUSTED: it has too much to do. It says when to come again, and with this code
-		// never to come again with what is too large.
+		// CANCELLED: the server went away as the call arrived; this side did not cancel it.
+		// RESOURCE_EXHAUSTED: the server is overloaded and says when to retry; for a request that is too large
+		// it says never.
 		"retryableStatusCodes": retryable,
 	}
 	config, err := json.Marshal(map[string]any{

@@ -81,7 +81,7 @@ func listSettingsFrom(options []ListOption) (includePreview bool, pageSize int32
 // anything that encoding/json can write, at most 1 MiB; nil is JSON's null. It returns the entry as
 // it now stands, without its value.
 //
-// It takes [WithExpectedVersion], with which it is [ErrConflict] when the key has another version,
+// It takes [WithExpectedVersion], with which it returns [ErrConflict] if the key has another version,
 // [WithTTL], [WithDescription] and [WithRequestID].
 func (c *Client) SaveState(ctx context.Context, key string, value any, options ...WriteOption) (*StateEntry, error) {
 	settings, err := writeSettingsFrom(options, expectedVersionOption, ttlOption, descriptionOption)
@@ -110,7 +110,7 @@ func (c *Client) SaveState(ctx context.Context, key string, value any, options .
 	return entryTo(response.GetEntry()), nil
 }
 
-// LoadState returns the entry of a key, with its value. It is [ErrNotFound] when there is no such
+// LoadState returns the entry of a key, with its value. It returns [ErrNotFound] if there is no such
 // key.
 func (c *Client) LoadState(ctx context.Context, key string) (*StateEntry, error) {
 	request := &memoryv1.LoadStateRequest{Namespace: c.namespace, Key: key}
@@ -122,7 +122,7 @@ func (c *Client) LoadState(ctx context.Context, key string) (*StateEntry, error)
 }
 
 // ListStateKeys yields all entries without their values, in the order of the keys' bytes; pages are
-// fetched as they are needed. It takes [WithPreviews] and [WithEntriesPerPage].
+// fetched as needed. It takes [WithPreviews] and [WithEntriesPerPage].
 func (c *Client) ListStateKeys(ctx context.Context, options ...ListOption) iter.Seq2[*StateEntry, error] {
 	return paged(func(token string) ([]*StateEntry, string, error) {
 		preview, pageSize, err := listSettingsFrom(options)
@@ -155,7 +155,7 @@ func (c *Client) SearchState(ctx context.Context, pattern string, options ...Lis
 	})
 }
 
-// DeleteState removes a key and returns the namespace's revision. It is [ErrNotFound] when there is
+// DeleteState removes a key and returns the namespace's revision. It returns [ErrNotFound] if there is
 // no such key. It takes [WithExpectedVersion] and [WithRequestID].
 func (c *Client) DeleteState(ctx context.Context, key string, options ...WriteOption) (revision int64, err error) {
 	settings, err := writeSettingsFrom(options, expectedVersionOption)
@@ -183,7 +183,7 @@ func (c *Client) ClearState(ctx context.Context, options ...WriteOption) (Remove
 	return Removed{StateCount: response.GetRemovedCount(), Revision: response.GetRevision()}, err
 }
 
-// importedEntryFrom converts a state entry to be imported: without what the server gives anew.
+// importedEntryFrom converts a state entry to be imported: without the fields that the server assigns.
 func importedEntryFrom(entry *StateEntry, where string) (*memoryv1.StateEntry, error) {
 	value, err := valueFrom(entry.Value, where+".value")
 	if err != nil {

@@ -35,8 +35,8 @@ func WithHeartbeatInterval(interval time.Duration) StreamOption {
 	return func(s *streamSettings) { s.heartbeatInterval = durationpb.New(interval) }
 }
 
-// WithGiveUpAfter ends an iteration with [ErrUnavailable] when the server is away for longer. 0:
-// never. Without it, [Client.Watch] never gives up, and [Client.Export] does after a minute.
+// WithGiveUpAfter ends an iteration with [ErrUnavailable] if the server is unavailable for longer. 0:
+// never. By default [Client.Watch] never gives up, and [Client.Export] does after a minute.
 func WithGiveUpAfter(outage time.Duration) StreamOption {
 	return func(s *streamSettings) { s.giveUpAfter = outage }
 }
@@ -49,11 +49,11 @@ func WithExportedEmbeddings() StreamOption {
 // event is one message of a stream that can be resumed.
 type event[T any] struct {
 	value T
-	// isHeartbeat tells that there is no value.
+	// isHeartbeat says that there is no value.
 	isHeartbeat bool
 	// revision up to which everything has been sent: where to resume.
 	revision int64
-	// key tells this event from the others sent since that revision.
+	// key distinguishes this event from the others since that revision.
 	key string
 }
 
@@ -91,8 +91,8 @@ const (
 )
 
 // resumption is the position of a stream across its breaks. A break may fall between the events of one
-// revision: the server then sends that revision again from its beginning, and accept tells which
-// of its events the caller has had.
+// revision: the server then sends that revision again from its beginning, and accept skips the events
+// that the caller has had.
 type resumption struct {
 	position    *int64
 	giveUpAfter time.Duration
@@ -102,7 +102,7 @@ type resumption struct {
 	lastSign time.Time
 }
 
-// accept notes an event and tells whether the caller gets it, for it is no repetition.
+// accept notes an event and reports whether it is new to the caller.
 func (r *resumption) accept(revision int64, key string) bool {
 	r.breaks = 0
 	r.lastSign = time.Now()
@@ -134,7 +134,7 @@ func resumed[T any](
 	ctx context.Context, from resumption, open func(after *int64) iter.Seq2[event[T], error],
 ) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		at := from // Each iteration begins anew.
+		at := from // Each iteration starts from the beginning.
 		at.seen = map[string]bool{}
 		for {
 			var failure error

@@ -2,7 +2,7 @@ package memory
 
 import "time"
 
-// MemoryCategory tells what a memory is about. In answers, "unknown" is one that only a newer server
+// MemoryCategory is the subject of a memory. In answers, "unknown" is a value that only a newer server
 // knows.
 type MemoryCategory string
 
@@ -12,7 +12,7 @@ const (
 	CategoryIdentity MemoryCategory = "identity"
 	// CategoryPreference is what the user likes, dislikes and has set. Base importance 9; preloaded.
 	CategoryPreference MemoryCategory = "preference"
-	// CategoryRelationship is whom the user knows. Base importance 8; preloaded.
+	// CategoryRelationship is the people that the user knows. Base importance 8; preloaded.
 	CategoryRelationship MemoryCategory = "relationship"
 	// CategoryProject is what the user works on. Base importance 7; found by search.
 	CategoryProject MemoryCategory = "project"
@@ -20,7 +20,7 @@ const (
 	CategoryContext MemoryCategory = "context"
 )
 
-// MemoryStatus tells whether a memory still holds. "unknown" is one that only a newer server knows.
+// MemoryStatus says whether a memory still holds. "unknown" is a value that only a newer server knows.
 type MemoryStatus string
 
 // The states of memories.
@@ -33,7 +33,7 @@ const (
 	StatusMerged MemoryStatus = "merged"
 )
 
-// MemoryOrigin tells how a memory came about. Empty: not told. "unknown" is one that only a newer
+// MemoryOrigin is how a memory came about. Empty: not reported. "unknown" is a value that only a newer
 // server knows.
 type MemoryOrigin string
 
@@ -47,10 +47,10 @@ const (
 	OriginConsolidated MemoryOrigin = "consolidated"
 )
 
-// MemoryOutcome tells what became of a fact. "unknown" is one that only a newer server knows.
+// MemoryOutcome is what became of a fact. "unknown" is a value that only a newer server knows.
 type MemoryOutcome string
 
-// What can become of a fact.
+// Outcomes of saving a fact.
 const (
 	// OutcomeSaved: it was saved, and no other memory changed.
 	OutcomeSaved MemoryOutcome = "saved"
@@ -68,10 +68,10 @@ const (
 	OutcomeRejected MemoryOutcome = "rejected"
 )
 
-// OnContradiction tells what becomes of a fact that contradicts a known one.
+// OnContradiction says what to do with a fact that contradicts a known one.
 type OnContradiction string
 
-// What can become of a fact that contradicts a known one.
+// Ways to handle a fact that contradicts a known one.
 const (
 	// ContradictionSupersedes: the new fact is saved, and the known one ends where it begins.
 	ContradictionSupersedes OnContradiction = "supersede"
@@ -81,11 +81,11 @@ const (
 	ContradictionRefused OnContradiction = "refuse"
 )
 
-// ConsolidationAction tells what is done to a group of similar memories. "unknown" is one that only a
+// ConsolidationAction is what is done to a group of similar memories. "unknown" is a value that only a
 // newer server knows.
 type ConsolidationAction string
 
-// What can be done to a group of similar memories.
+// Actions on a group of similar memories.
 const (
 	// ActionMerge: they say much the same, and one memory that says it all takes their place.
 	ActionMerge ConsolidationAction = "merge"
@@ -95,7 +95,7 @@ const (
 	ActionKeep ConsolidationAction = "keep"
 )
 
-// MemorySource tells where a memory came from.
+// MemorySource is where a memory came from.
 type MemorySource struct {
 	// SessionID is the conversation that it came from. Empty: not given. At most 256 bytes.
 	SessionID string
@@ -106,7 +106,7 @@ type MemorySource struct {
 	Quote string
 	// Actor that saved it, such as an agent's name. Empty: not given. At most 256 bytes.
 	Actor string
-	// Origin tells how it came about. Set by the server.
+	// Origin is how it came about. Set by the server.
 	Origin MemoryOrigin
 	// MemoryIDs of the memories that it was made out of. Set by the server.
 	MemoryIDs []string
@@ -116,7 +116,7 @@ type MemorySource struct {
 
 // ImportanceAdjustment is one boost or reduction of an importance.
 type ImportanceAdjustment struct {
-	// Name in snake_case, such as "explicit_request"; "manual": somebody set the score.
+	// Name in snake_case, such as "explicit_request"; "manual": a caller set the score.
 	Name string
 	// Amount is above 0 for a boost, below 0 for a reduction.
 	Amount float64
@@ -124,7 +124,7 @@ type ImportanceAdjustment struct {
 	Reason string
 }
 
-// Importance tells how important a memory is, and why.
+// Importance is how important a memory is, and why.
 type Importance struct {
 	// Base of the category, 5 to 10.
 	Base float64
@@ -138,7 +138,7 @@ type Importance struct {
 	DecayFactor float64
 	// CurrentScore is Score times DecayFactor. Reads go by it.
 	CurrentScore float64
-	// DecidedBy tells who found the boosts and reductions.
+	// DecidedBy says what found the boosts and reductions.
 	DecidedBy DecidedBy
 }
 
@@ -150,13 +150,13 @@ type UserMemory struct {
 	Content string
 	// Category of the fact.
 	Category MemoryCategory
-	// Reasoning tells why it is worth remembering.
+	// Reasoning is why it is worth remembering.
 	Reasoning string
 	// Importance of the fact, and how it came about.
 	Importance Importance
 	// Version counts its writes: 1 for the first. 0: it is not saved.
 	Version int64
-	// Status tells whether it still holds.
+	// Status says whether it still holds.
 	Status MemoryStatus
 	// ValidFromTime is when it began to hold.
 	ValidFromTime time.Time
@@ -169,7 +169,7 @@ type UserMemory struct {
 	Supersedes []string
 	// OriginalContent is the fact as it was given. Empty: just like Content.
 	OriginalContent string
-	// Source tells where it came from.
+	// Source is where it came from.
 	Source MemorySource
 	// CreateTime is when it was saved.
 	CreateTime time.Time
@@ -183,13 +183,13 @@ type UserMemory struct {
 	Metadata map[string]any
 	// Revision of the namespace at which this version was written.
 	Revision int64
-	// Provenance tells who wrote it, out of what, and how far it is trusted. Nil: nobody with a name
-	// wrote it, so that it is trusted.
+	// Provenance records its writer, its sources and its trust. Nil: written by a caller without a name,
+	// and therefore trusted.
 	Provenance *Provenance
 }
 
-// SavedMemory tells what became of a fact that was to be saved. Of its Decision, DecidedBy is who
-// decided on the outcome and Reason is the reason for it.
+// SavedMemory reports what became of a fact that was to be saved. Its Decision is the one on the
+// outcome.
 type SavedMemory struct {
 	Decision
 	// Outcome for the fact.
@@ -209,11 +209,11 @@ type SavedMemory struct {
 	// DuplicateThreshold that the similarity must be above for a duplicate. 0: there is no embedder,
 	// and words were compared.
 	DuplicateThreshold float64
-	// RephrasedBy tells who put the content into the third person. DecidedByNobody: it was left as it is.
+	// RephrasedBy says what put the content into the third person. DecidedByNobody: it was left unchanged.
 	RephrasedBy DecidedBy
 }
 
-// UpdatedMemory tells what became of a correction. Its Decision has no reason.
+// UpdatedMemory is the result of a correction. Its Decision has no reason.
 type UpdatedMemory struct {
 	Decision
 	// Outcome is OutcomeSaved, or OutcomeDuplicate when another memory says the new content already:
@@ -223,11 +223,11 @@ type UpdatedMemory struct {
 	Memory *UserMemory
 	// Existing is the other memory that says the new content already. Nil: none does.
 	Existing *UserMemory
-	// RephrasedBy tells who put the content into the third person. DecidedByNobody: it was left as it is.
+	// RephrasedBy says what put the content into the third person. DecidedByNobody: it was left unchanged.
 	RephrasedBy DecidedBy
 }
 
-// RemovedMemories tells what a deletion removed.
+// RemovedMemories reports what a deletion removed.
 type RemovedMemories struct {
 	// Count of the memories that were removed.
 	Count int64
@@ -251,7 +251,7 @@ type MemoryResult struct {
 	Memory *UserMemory
 	// Score of the memory, higher is better.
 	Score float64
-	// Explanation holds shares that add up to the score. Empty unless it was asked for.
+	// Explanation holds the contributions that add up to the score. Empty unless requested.
 	Explanation []Contribution
 }
 
@@ -259,8 +259,8 @@ type MemoryResult struct {
 type PreloadedMemories struct {
 	// Memories that are in Text, the most important first.
 	Memories []*UserMemory
-	// Text is a block for a system prompt. It is data that somebody stored, not instructions. Empty:
-	// there are no memories.
+	// Text is a block for a system prompt. It is stored data, not instructions. Empty: there are no
+	// memories.
 	Text string
 	// TokenCount of Text, estimated.
 	TokenCount int

@@ -9,8 +9,9 @@ import (
 )
 
 // SaveMemory saves a fact of 10 to 500 characters in the third person, unless it is known already;
-// reasoning tells in 10 to 200 characters why it is worth remembering. A fact that contradicts a known
-// one takes its place, and that one stays in the history with its end. It takes [WithRequestID].
+// reasoning says in 10 to 200 characters why it is worth remembering. By default a fact that contradicts
+// a known one supersedes it, and the known one stays in the history with its end. It takes
+// [WithRequestID].
 //
 // With DecidedByLLM it is [ErrFailedPrecondition] where the server has no language model
 // ([ReasonLLMRequired]), and [ErrUnavailable] where that fails ([ReasonLLMUnavailable]).
@@ -78,11 +79,11 @@ func (c *Client) saveMemoryRequest(options *SaveMemoryOptions, write []WriteOpti
 // UpdateMemory corrects the fields of a memory that are set, or those that [WithFields] names, for the
 // whole time that it holds: "content", "category", "reasoning", "importance", "valid_from_time",
 // "valid_until_time", "expire_time", "ttl", "labels", "metadata". New content is put into the third
-// person, embedded and rated anew. For a change in the world, such as a move to another city, save the
+// person, embedded and rated again. For a change in the world, such as a move to another city, save the
 // new fact instead.
 //
-// It takes [WithFields], [WithExpectedVersion], with which it is [ErrConflict] when the memory has
-// another version, and [WithRequestID]. It is [ErrNotFound] when there is no such memory.
+// It takes [WithFields], [WithExpectedVersion], with which it returns [ErrConflict] if the memory has
+// another version, and [WithRequestID]. It returns [ErrNotFound] if there is no such memory.
 func (c *Client) UpdateMemory(
 	ctx context.Context, id string, correction MemoryCorrection, write ...WriteOption,
 ) (*UpdatedMemory, error) {
@@ -121,8 +122,8 @@ func (c *Client) UpdateMemory(
 }
 
 // DeleteMemory removes a memory from the records and from every index. It takes [WithExpectedVersion],
-// with which it is [ErrConflict] when the memory has another version, and [WithRequestID]. It is
-// [ErrNotFound] when there is no such memory.
+// with which it returns [ErrConflict] if the memory has another version, and [WithRequestID]. It returns
+// [ErrNotFound] if there is no such memory.
 func (c *Client) DeleteMemory(
 	ctx context.Context, id string, options *DeleteMemoryOptions, write ...WriteOption,
 ) (*RemovedMemories, error) {

@@ -14,16 +14,16 @@ type ExtractedMemory struct {
 	// Similarity to the most similar memory known, a cosine from -1 to 1. Nil: none is known, or it
 	// could not be measured.
 	Similarity *float64
-	// DecidedBy tells who extracted it.
+	// DecidedBy says what extracted it.
 	DecidedBy DecidedBy
 	// Reason for the outcome, for a human.
 	Reason string
-	// Confidence of the one who extracted it, 0 to 1. Nil: not told.
+	// Confidence of the extractor, 0 to 1. Nil: not reported.
 	Confidence *float64
 }
 
-// Extraction tells what was found in messages, and saved. Of its Decision, DecidedBy is who
-// extracted: rules also when they had to for some of the messages.
+// Extraction reports the facts that were found in messages, and those saved. Its DecidedBy is
+// DecidedByRules also if rules extracted from only some of the messages.
 type Extraction struct {
 	Decision
 	// Results, one for each fact that was found, in the order in which they were said.
@@ -33,7 +33,7 @@ type Extraction struct {
 	// ExaminedRevision up to which the session was looked through: the next AfterRevision. 0: messages
 	// were looked through.
 	ExaminedRevision int64
-	// More tells that the session holds later items.
+	// More reports that the session holds later items.
 	More bool
 }
 
@@ -46,12 +46,12 @@ type Consolidation struct {
 	// Memory that takes their place or goes on holding. When it was not applied, what it would be; a
 	// merged one is then without id and version. Nil: they stay as they are.
 	Memory *UserMemory
-	// Applied tells that it was done. False: it was a dry run, there was nothing to do, or the
-	// Failures say why not.
+	// Applied reports that the action was carried out. False: a dry run, nothing to do, or a failure, see
+	// Failures.
 	Applied bool
 	// Similarity of the two most similar memories of the group, a cosine from -1 to 1.
 	Similarity float64
-	// DecidedBy tells who decided on this group.
+	// DecidedBy says what decided on this group.
 	DecidedBy DecidedBy
 	// Reason for the action, for a human.
 	Reason string
@@ -64,6 +64,6 @@ type Consolidations struct {
 	Consolidations []Consolidation
 	// ExaminedCount is how many memories were looked at.
 	ExaminedCount int64
-	// More tells that there are more groups than the limit: call again.
+	// More reports that there are more groups than the limit: call again.
 	More bool
 }

@@ -8,15 +8,14 @@ func Ptr[T any](value T) *T {
 	return &value
 }
 
-// SaveMemoryOptions are what may be left out of [Client.SaveMemory].
+// SaveMemoryOptions are the optional arguments of [Client.SaveMemory].
 type SaveMemoryOptions struct {
-	// Source tells where the fact came from; of it what the server does not set. Nil: not given.
+	// Source is where the fact came from, without the fields that the server sets. Nil: not given.
 	Source *MemorySource
-	// ExplicitRequest tells that the user asked for this to be remembered, which makes it more
-	// important. False: the content and the quote of the source tell.
+	// ExplicitRequest says that the user asked for this to be remembered, which makes it more important.
+	// False: judged by the content and the quote of the source.
 	ExplicitRequest bool
-	// OnContradiction tells what becomes of the fact if it contradicts a known one. Empty: it
-	// supersedes that.
+	// OnContradiction says what to do if the fact contradicts a known one. Empty: supersede the known one.
 	OnContradiction OnContradiction
 	// ValidFromTime is when the fact began to hold. Zero: now. One that began before a known one that
 	// it contradicts is saved as having ended where that begins.
@@ -29,58 +28,58 @@ type SaveMemoryOptions struct {
 	Metadata map[string]any
 	// KeepWording saves the content as it is given. False: it is put into the third person.
 	KeepWording bool
-	// DecideBy tells who is to rephrase and to compare. Empty: the language model if it can, else rules.
+	// DecideBy selects what rephrases and compares. Empty: the language model if available, else rules.
 	DecideBy DecidedBy
 }
 
-// SearchMemoriesOptions are what may be left out of [Client.SearchMemories].
+// SearchMemoriesOptions are the optional arguments of [Client.SearchMemories].
 type SearchMemoriesOptions struct {
-	// Categories that the memories have one of. Empty: any.
+	// Categories: only memories in one of these. Empty: any.
 	Categories []MemoryCategory
 	// Limit is the most memories wanted. Nil: 5. -1: no limit.
 	Limit *int
-	// AsOfTime shows the memories that held then. Zero: those that hold now. Not together with
+	// AsOfTime selects the memories that held at that time. Zero: those that hold now. Not together with
 	// IncludeHistory.
 	AsOfTime time.Time
-	// IncludeHistory shows also the memories that hold no more.
+	// IncludeHistory also returns the memories that no longer hold.
 	IncludeHistory bool
-	// MinImportance that the current score of the memories' importance has. Nil: any.
+	// MinImportance is the lowest current importance score of the memories. Nil: any.
 	MinImportance *float64
-	// Labels that the memories have, all of them, with these very values. Empty: any.
+	// Labels that the memories must have: all of them, with exactly these values. Empty: any.
 	Labels map[string]string
 	// SessionID that the memories came from. Empty: any.
 	SessionID string
-	// MinScore that a result has. Nil: any.
+	// MinScore is the lowest score of a result. Nil: any.
 	MinScore *float64
 	// Mode of the search. Empty: words and vectors together.
 	Mode RetrieveMode
 	// MaxTokens that the contents may take together, estimated. The least fitting are left out. Nil:
 	// no bound.
 	MaxTokens *int
-	// Explain adds to each result how its score came about.
+	// Explain adds to each result the breakdown of its score.
 	Explain bool
-	// PageSize is how many results are fetched at a time. 0: as the server likes.
+	// PageSize is how many results are fetched at a time. 0: the server decides.
 	PageSize int
-	// MinTrust that the memories have, 0 to 1. Nil: any.
+	// MinTrust is the lowest trust of the memories, 0 to 1. Nil: any.
 	MinTrust *float64
-	// Sources that the memories have one of. Empty: any.
+	// Sources: only memories from one of these. Empty: any.
 	Sources []SourceKind
 }
 
-// ListMemoriesOptions are what may be left out of [Client.ListMemories].
+// ListMemoriesOptions are the optional arguments of [Client.ListMemories].
 type ListMemoriesOptions struct {
-	// Categories that the memories have one of. Empty: any.
+	// Categories: only memories in one of these. Empty: any.
 	Categories []MemoryCategory
 	// IDs of the memories, at most 1000; those that do not exist are left out. Empty: any.
 	IDs []string
-	// AsOfTime shows the memories that held then. Zero: those that hold now. Not together with
+	// AsOfTime selects the memories that held at that time. Zero: those that hold now. Not together with
 	// IncludeHistory.
 	AsOfTime time.Time
-	// IncludeHistory shows also the memories that hold no more.
+	// IncludeHistory also returns the memories that no longer hold.
 	IncludeHistory bool
-	// MinImportance that the current score of the memories' importance has. Nil: any.
+	// MinImportance is the lowest current importance score of the memories. Nil: any.
 	MinImportance *float64
-	// Labels that the memories have, all of them, with these very values. Empty: any.
+	// Labels that the memories must have: all of them, with exactly these values. Empty: any.
 	Labels map[string]string
 	// SessionID that the memories came from. Empty: any.
 	SessionID string
@@ -88,13 +87,13 @@ type ListMemoriesOptions struct {
 	StartTime time.Time
 	// EndTime: memories saved before it. Zero: no bound.
 	EndTime time.Time
-	// NewestFirst turns the order round.
+	// NewestFirst reverses the order.
 	NewestFirst bool
 	// PageSize is how many memories are fetched at a time. 0: 100. At most 1000.
 	PageSize int
-	// MinTrust that the memories have, 0 to 1. Nil: any.
+	// MinTrust is the lowest trust of the memories, 0 to 1. Nil: any.
 	MinTrust *float64
-	// Sources that the memories have one of. Empty: any.
+	// Sources: only memories from one of these. Empty: any.
 	Sources []SourceKind
 }
 
@@ -105,7 +104,7 @@ type MemoryCorrection struct {
 	Content string
 	// Category of the fact.
 	Category MemoryCategory
-	// Reasoning tells why it is worth remembering, 10 to 200 characters.
+	// Reasoning is why it is worth remembering, 10 to 200 characters.
 	Reasoning string
 	// Importance is a score, kept as an adjustment named "manual".
 	Importance *float64
@@ -123,18 +122,18 @@ type MemoryCorrection struct {
 	Metadata map[string]any
 	// KeepWording saves the content as it is given. False: it is put into the third person.
 	KeepWording bool
-	// DecideBy tells who is to rephrase and to compare. Empty: the language model if it can, else rules.
+	// DecideBy selects what rephrases and compares. Empty: the language model if available, else rules.
 	DecideBy DecidedBy
 }
 
-// DeleteMemoryOptions are what may be left out of [Client.DeleteMemory].
+// DeleteMemoryOptions are the optional arguments of [Client.DeleteMemory].
 type DeleteMemoryOptions struct {
 	// IncludeHistory removes also the memories that this one superseded or was made out of, and those
 	// before them. False: they stay in the history, and none of them comes back to hold.
 	IncludeHistory bool
 }
 
-// PreloadedMemoriesOptions are what may be left out of [Client.GetPreloadedMemories].
+// PreloadedMemoriesOptions are the optional arguments of [Client.GetPreloadedMemories].
 type PreloadedMemoriesOptions struct {
 	// MaxTokens that the text may take, estimated. A memory that does not fit is left out whole. Nil:
 	// 1000. -1: no bound.
@@ -143,19 +142,19 @@ type PreloadedMemoriesOptions struct {
 	Categories []MemoryCategory
 	// Limit is the most memories wanted, at most 1000. Nil: 100.
 	Limit *int
-	// MinImportance that the current score of the memories' importance has. Nil: any.
+	// MinImportance is the lowest current importance score of the memories. Nil: any.
 	MinImportance *float64
-	// AsOfTime shows the memories that held then. Zero: those that hold now.
+	// AsOfTime selects the memories that held at that time. Zero: those that hold now.
 	AsOfTime time.Time
-	// Labels that the memories have, all of them, with these very values. Empty: any.
+	// Labels that the memories must have: all of them, with exactly these values. Empty: any.
 	Labels map[string]string
-	// MinTrust that the memories have, 0 to 1. Nil: any.
+	// MinTrust is the lowest trust of the memories, 0 to 1. Nil: any.
 	MinTrust *float64
-	// Sources that the memories have one of. Empty: any.
+	// Sources: only memories from one of these. Empty: any.
 	Sources []SourceKind
 }
 
-// ExtractMemoriesOptions are what may be left out of [Client.ExtractMemories].
+// ExtractMemoriesOptions are the optional arguments of [Client.ExtractMemories].
 type ExtractMemoriesOptions struct {
 	// SessionID whose items are looked through; with messages, the conversation that they are of.
 	// Empty: none.
@@ -171,12 +170,12 @@ type ExtractMemoriesOptions struct {
 	RecalledMemoryIDs []string
 	// Categories to look for. Empty: all.
 	Categories []MemoryCategory
-	// DryRun tells what would be saved, and writes nothing.
+	// DryRun reports what would be saved and writes nothing.
 	DryRun bool
-	// OnContradiction tells what becomes of a fact that contradicts a known one. Empty: it supersedes
-	// that.
+	// OnContradiction says what to do with a fact that contradicts a known one. Empty: supersede the known
+	// one.
 	OnContradiction OnContradiction
-	// DecideBy tells who is to extract. Empty: the language model if it can, else rules.
+	// DecideBy selects the extractor. Empty: the language model if available, else rules.
 	DecideBy DecidedBy
 	// Actor that has the memories saved, such as an agent's name. Empty: not given.
 	Actor string
@@ -184,9 +183,9 @@ type ExtractMemoriesOptions struct {
 	Labels map[string]string
 }
 
-// ConsolidateMemoriesOptions are what may be left out of [Client.ConsolidateMemories].
+// ConsolidateMemoriesOptions are the optional arguments of [Client.ConsolidateMemories].
 type ConsolidateMemoriesOptions struct {
-	// DryRun tells what would be done, and writes nothing.
+	// DryRun reports what would be done and writes nothing.
 	DryRun bool
 	// Categories of the memories to look at. Empty: all.
 	Categories []MemoryCategory
@@ -198,7 +197,7 @@ type ConsolidateMemoriesOptions struct {
 	SimilarityThreshold *float64
 	// Limit is the most groups to work on, the most similar first, at most 500. Nil: 50.
 	Limit *int
-	// DecideBy tells who is to decide and to word the merged memories. Empty: the language model if it
-	// can, else rules.
+	// DecideBy selects what decides and words the merged memories. Empty: the language model if available,
+	// else rules.
 	DecideBy DecidedBy
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
-// SearchMemories returns the memories that fit a text best, the best first: 5 of them, unless the
-// options say otherwise. Nil options are the defaults.
+// SearchMemories returns the memories that match a text best, best first; 5 by default. Nil options are
+// the defaults.
 func (c *Client) SearchMemories(
 	ctx context.Context, query string, options *SearchMemoriesOptions,
 ) (*MemoryResults, error) {
@@ -80,8 +80,8 @@ func (c *Client) searchMemoriesRequest(
 }
 
 // ListMemories yields the memories that hold now, in the order in which they were saved; pages are
-// fetched as they are needed. Nil options are the defaults. With IDs it gets single memories, with
-// IncludeHistory all there are.
+// fetched as needed. Nil options are the defaults. With IDs it returns single memories, with
+// IncludeHistory all of them.
 func (c *Client) ListMemories(
 	ctx context.Context, options *ListMemoriesOptions,
 ) iter.Seq2[*UserMemory, error] {
@@ -127,8 +127,8 @@ func (c *Client) listMemoriesRequest(options *ListMemoriesOptions) (*memoryv1.Li
 	}, nil
 }
 
-// GetPreloadedMemories returns the memories that belong into every system prompt, the most important
-// first, and as a block of text for it. Nil options are the defaults.
+// GetPreloadedMemories returns the memories that belong in every system prompt, the most important
+// first, and a block of text for the prompt. Nil options are the defaults.
 func (c *Client) GetPreloadedMemories(
 	ctx context.Context, options *PreloadedMemoriesOptions,
 ) (*PreloadedMemories, error) {

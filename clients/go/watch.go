@@ -8,10 +8,10 @@ import (
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
-// ChangeType tells what happened. A newer server may send types that are not in this list.
+// ChangeType is the type of a change. A newer server may send types that are not in this list.
 type ChangeType string
 
-// What can happen to a namespace.
+// Types of changes to a namespace.
 const (
 	ItemAdded    ChangeType = "item_added"
 	ItemUpdated  ChangeType = "item_updated"
@@ -41,12 +41,12 @@ type Change struct {
 	State *StateEntry
 }
 
-// Watch yields every change of the namespace, for as long as the caller wants. A stream that breaks
-// because the server went away is taken up again where it broke, with no change lost or repeated. The
-// namespace need not exist yet.
+// Watch yields every change of the namespace until the caller stops. A stream that breaks because the
+// server is unavailable resumes where it broke, with no change lost or repeated. The namespace need not
+// exist yet.
 //
-// It ends with an error, yielded once: what ended ctx; [ErrUnavailable] when the server cannot be
-// reached at first, or is away for longer than [WithGiveUpAfter]. It takes [WithAfterRevision],
+// It ends with an error, yielded once: that of ctx, or [ErrUnavailable] if the server cannot be reached
+// at first or is unavailable for longer than [WithGiveUpAfter]. It takes [WithAfterRevision],
 // [WithHeartbeatInterval] and [WithGiveUpAfter].
 func (c *Client) Watch(ctx context.Context, options ...StreamOption) iter.Seq2[Change, error] {
 	settings := &streamSettings{}

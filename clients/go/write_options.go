@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// WriteOption changes how something is written. Every method says which options it takes, and
-// refuses others with [ErrInvalidArgument], for an option that is passed over could lose a write.
+// WriteOption changes how something is written. Every method documents the options it takes and refuses
+// others with [ErrInvalidArgument], because an ignored option could lose a write.
 type WriteOption func(*writeSettings)
 
 type writeSettings struct {
@@ -32,9 +32,9 @@ const (
 	fieldsOption           writeOptionName = "WithFields"
 )
 
-// WithRequestID names a write, so that it is applied once, however often it is made with this
-// name and the same contents in 24 hours. At most 64 characters. Without it every call has a new
-// name of its own. Every write takes it.
+// WithRequestID gives a write an id, so that it is applied once, however often it is sent with this id
+// and the same contents within 24 hours. At most 64 characters. By default every call gets a new id.
+// Every write takes it.
 func WithRequestID(id string) WriteOption {
 	return func(s *writeSettings) {
 		s.given = append(s.given, requestIDOption)

@@ -21,7 +21,7 @@ import (
 
 var testModel = &llms.Model{ModelId: llms.ModelId{Provider: "scripted", ID: "script-1"}}
 
-// script is a language model that answers what it was told to, and writes down what it was asked.
+// script is a language model that gives scripted answers and records the requests.
 type script struct {
 	answers [][]llms.Part
 	asked   [][]string
@@ -79,7 +79,7 @@ func (trains) Call(_ context.Context, call *llms.ToolCall) (*llms.ToolCallResult
 	}, nil
 }
 
-// booking is a tool that somebody else calls: the agent asks for it by an event.
+// booking is a tool that another program calls: the agent asks for it by an event.
 type booking struct{ trains }
 
 func (booking) Descriptor() *llms.ToolDescriptor {

@@ -15,7 +15,7 @@ import (
 	"github.com/memory-service/memory-service/clients/go/agentgo"
 )
 
-// What was added is there after the server was stopped, and after it was killed.
+// Added items are there after the server was stopped, and after it was killed.
 func TestItemsAndStateOutliveTheServer(t *testing.T) {
 	const start = 7
 	t.Logf("the random numbers begin with %d", start)

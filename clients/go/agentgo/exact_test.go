@@ -79,7 +79,7 @@ func everyValue() map[string]llms.Part {
 	return parts
 }
 
-// Every part comes back equal: alone, between others, and a tool's result as an item of its own.
+// Every part comes back equal: alone, between others, and a tool's result as a separate item.
 func TestEveryPartComesBack(t *testing.T) {
 	durable := agentgo.NewMemory(newClient(t))
 	at := time.Date(2026, 3, 4, 5, 6, 7, 123456000, time.UTC)

@@ -19,7 +19,7 @@ import (
 type form string
 
 const (
-	// formDated: a message in an item with a time of its own.
+	// formDated: a message in an item whose time differs from the message's.
 	formDated form = "dated"
 	// formResult: a tool's result, packed as the one part of a message.
 	formResult form = "result"

@@ -104,7 +104,7 @@ func shown(value any) string {
 	return fmt.Sprintf("%#v", value)
 }
 
-// remark is an item of somebody's own, with a content that is no message and a message beside it.
+// remark is a caller's own item type: its content is no message, and it has a message besides.
 type remark struct {
 	id      agentmemory.MemoryItemId
 	content any

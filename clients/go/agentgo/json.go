@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// What the server keeps of one piece at most. What has more is packed, see pack.
+// The server's limits for one part. Larger parts are packed, see pack.
 const (
 	textBytesMax = 64 << 10
 	dataBytesMax = 256 << 10
@@ -22,9 +22,9 @@ const (
 type jsonValue struct {
 	// text is the value's JSON.
 	text []byte
-	// value has the types of encoding/json, but for integers that a float64 would alter.
+	// value has the types of encoding/json, except for integers that a float64 would alter.
 	value any
-	// fits tells whether the server can keep it as data, without altering anything.
+	// fits reports whether the server can keep it as data unaltered.
 	fits bool
 }
 
@@ -85,7 +85,7 @@ func number(digits json.Number) any {
 	return digits
 }
 
-// fits tells whether a value read by fromJSON has only float64 for numbers, and is not too deep.
+// fits reports whether all numbers of a value read by fromJSON are float64, and it is not too deep.
 func fits(value any, depth int) bool {
 	switch value := value.(type) {
 	case int64, uint64, json.Number:
@@ -106,12 +106,12 @@ func fits(value any, depth int) bool {
 	return depth <= depthMax
 }
 
-// isText tells whether the server takes a text as it is.
+// isText reports whether the server accepts a text as it is.
 func isText(text string) bool {
 	return len(text) <= textBytesMax && utf8.ValidString(text)
 }
 
-// isName tells whether the server takes a name or an id as it is.
+// isName reports whether the server accepts a name or an id as it is.
 func isName(name string, bytesMax int) bool {
 	return len(name) <= bytesMax && utf8.ValidString(name) && strings.IndexFunc(name, unicode.IsControl) < 0
 }

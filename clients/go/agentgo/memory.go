@@ -158,9 +158,8 @@ func (m *serverMemory) sendIDs(
 // How many failed adds are remembered.
 const unsettledMax = 1000
 
-// unsettledAdds are the adds that failed, so that nobody knows whether the server has the item: the
-// request ids they were made with, by the ids of their items. The server answers a request that is
-// made again without writing anything.
+// unsettledAdds are the failed adds, of which it is uncertain whether the server has the item: their
+// request ids by the ids of their items. The server answers a repeated request without writing again.
 type unsettledAdds struct {
 	mutex    sync.Mutex
 	requests map[agentmemory.MemoryItemId]string

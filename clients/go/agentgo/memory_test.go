@@ -48,7 +48,7 @@ func compare(t *testing.T, simple, durable agentmemory.Memory, limit int) {
 	}
 }
 
-// The same calls on agent-go's own memory and on this one have the same results, but for the limit.
+// The same calls on agent-go's own memory and on this one have the same results, except for the limit.
 func TestItIsLikeSimpleMemory(t *testing.T) {
 	for _, start := range []uint64{1, 20260, 987654321} {
 		t.Run(fmt.Sprint(start), func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestAContextThatEndedEndsTheCall(t *testing.T) {
 	equal(t, "how many items", len(retrieve(t, durable)), 0)
 }
 
-// A session is a memory of its own within the namespace, and a reset leaves all else alone.
+// A session is a separate memory within the namespace, and a reset leaves all else alone.
 func TestSessions(t *testing.T) {
 	client := newClient(t)
 	state := agentgo.NewState(client)

@@ -79,8 +79,8 @@ func (n *note) part(index int, part agentllms.Part) (llms.Part, error) {
 	return pack(part)
 }
 
-// agentMessage returns the message that was kept. A message that was written by another client and
-// carries no time of its own has that of its item.
+// agentMessage returns the message that was kept. A message by another client without a time gets that
+// of its item.
 func (n *note) agentMessage(kept *llms.Message, createdAt time.Time) *agentllms.Message {
 	message := &agentllms.Message{
 		MessageId: noted(kept.MessageId, n.MessageID),
@@ -123,7 +123,7 @@ func (n *note) agentPart(index int, part llms.Part) agentllms.Part {
 	if file, ok := part.(*llms.BinaryPart); ok && packed {
 		if whole, err := unpack(kind, file.Content); err == nil {
 			return whole
-		} // Else somebody has changed the item since: the file is what there is.
+		} // Else another client has changed the item since: the file is all there is.
 	}
 	return agentPart(part)
 }

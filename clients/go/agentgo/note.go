@@ -49,8 +49,8 @@ func (n *note) metadata() (map[string]any, error) {
 	return map[string]any{noteKey: fields}, nil
 }
 
-// noteOf returns the note in an item's metadata. What is there and is no note was written by somebody
-// else, and means nothing here.
+// noteOf returns the note in an item's metadata. Other values under this key were written by other
+// clients and are ignored.
 func noteOf(metadata map[string]any) *note {
 	text, err := json.Marshal(metadata[noteKey])
 	found := &note{}

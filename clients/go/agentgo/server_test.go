@@ -19,7 +19,7 @@ import (
 	memory "github.com/memory-service/memory-service/clients/go"
 )
 
-// server is a real server in a process of its own, on a free port.
+// server is a real server in a separate process, on a free port.
 type server struct {
 	command *exec.Cmd
 	address string

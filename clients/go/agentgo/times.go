@@ -19,8 +19,8 @@ func timeNote(at time.Time) (string, error) {
 	return string(text), nil
 }
 
-// notedTime returns the time that timeNote described, if it still is the one that the server has: somebody
-// may have changed that since.
+// notedTime returns the time that timeNote described, if it still is the one that the server has:
+// another client may have changed that since.
 func notedTime(at time.Time, note string) time.Time {
 	var exact time.Time
 	if note == "" || exact.UnmarshalText([]byte(note)) != nil {

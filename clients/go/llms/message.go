@@ -1,5 +1,5 @@
-// Package llms holds what is said between people, language models and tools: messages, their parts,
-// tool calls and what tools return.
+// Package llms has the messages between people, language models and tools: their parts, tool calls and
+// tool results.
 //
 // Data are JSON values with the types of encoding/json. A value may be anything that encoding/json
 // can write; it comes back from a memory as encoding/json would read it: numbers as float64,
@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// Role is that of the one who speaks.
+// Role of the speaker of a message.
 type Role string
 
-// The roles. An empty role was not said; a memory takes no message with it.
+// The roles. A memory refuses a message without a role.
 const (
 	RoleSystem    Role = "system"    // Instructions and context.
 	RoleUser      Role = "user"      // The human, or the agent that stands in for one.
@@ -23,11 +23,11 @@ const (
 	RoleTool      Role = "tool"      // A tool.
 )
 
-// Creator is the one who speaks.
+// Creator is the speaker.
 type Creator struct {
-	// Role of the one who speaks. Required.
+	// Role of the speaker. Required.
 	Role Role
-	// Name of the one who speaks, such as "Ada". Nil: none was given.
+	// Name of the speaker, such as "Ada". Nil: none was given.
 	Name *string
 }
 
@@ -43,9 +43,9 @@ type Model struct {
 type Message struct {
 	// MessageId that the writer gave the message. Empty: none.
 	MessageId string
-	// Creator is the one who speaks.
+	// Creator is the speaker.
 	Creator Creator
-	// Model that wrote the message. Nil: none did, or it is not known.
+	// Model that wrote the message. Nil: none, or unknown.
 	Model *Model
 	// Parts of the message, in order. At most 256.
 	Parts []Part

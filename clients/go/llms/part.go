@@ -1,6 +1,6 @@
 package llms
 
-// PartType tells what a part is.
+// PartType is the type of a part.
 type PartType string
 
 // The types of parts.
@@ -54,7 +54,7 @@ type ToolCall struct {
 	Arguments map[string]any
 }
 
-// ToolCallResult is what a tool returned.
+// ToolCallResult is a tool's result.
 type ToolCallResult struct {
 	// ToolCallId of the call that this answers. Empty: none.
 	ToolCallId string
@@ -62,11 +62,11 @@ type ToolCallResult struct {
 	Name string
 	// Result is any JSON value, as encoding/json writes it, or [Null]. Nil: none was given.
 	Result any
-	// IsError tells that the tool failed, and the result says how.
+	// IsError says that the tool failed, and the result how.
 	IsError bool
 }
 
-// Null is JSON's null as the result of a tool, which is another thing than no result.
+// Null is JSON's null as the result of a tool, which differs from no result.
 type Null struct{}
 
 // MarshalJSON returns "null".

@@ -72,8 +72,8 @@ func answerOf(response proto.Message) (*answer, error) {
 	return &answer{Response: text}, err
 }
 
-// requestOf parses the request of an RPC. What cannot be parsed, such as the name of a value that an
-// enumeration lacks, the client has no form for.
+// requestOf parses the request of an RPC. The client cannot express a request that does not parse, such
+// as one with an enumeration value that does not exist.
 func requestOf(name string, text json.RawMessage) (*fields, error) {
 	request, err := emptyRequest(name)
 	if err != nil {

@@ -71,7 +71,7 @@ func (f *fields) get(name protoreflect.Name) protoreflect.Value {
 	return f.message.Get(f.field(name))
 }
 
-// has tells whether a field is set; it is not thereby read.
+// has reports whether a field is set; that does not count as reading it.
 func (f *fields) has(name protoreflect.Name) bool {
 	return f.message.Has(f.message.Descriptor().Fields().ByName(name))
 }
@@ -114,7 +114,7 @@ func (f *fields) optionalFloat(name protoreflect.Name) *float64 {
 	return optional(f, name, protoreflect.Value.Float)
 }
 
-// optional reads a field that tells "not given" from zero.
+// optional reads a field that distinguishes "not given" from zero.
 func optional[T any](f *fields, name protoreflect.Name, read func(protoreflect.Value) T) *T {
 	value := read(f.get(name))
 	if !f.has(name) {

@@ -177,8 +177,8 @@ func recordsOf(in *fields) []memory.Record {
 	return records
 }
 
-// iterate goes through all items of a namespace by the client's own iteration, or retrieves them
-// without a limit, and tells whether the n-th text was "item n".
+// iterate goes through all items of a namespace by the client's own iteration, or retrieves them without
+// a limit, and reports whether the n-th text was "item n".
 func iterate(ctx context.Context, client *memory.Client, text json.RawMessage) (*answer, error) {
 	var asked struct {
 		Namespace string `json:"namespace"`
@@ -209,7 +209,7 @@ func iterate(ctx context.Context, client *memory.Client, text json.RawMessage) (
 	return &answer{Response: written}, err
 }
 
-// sight is what is told of the items that were gone through.
+// sight summarises the items of an iteration.
 type sight struct {
 	Count   int    `json:"count"`
 	First   string `json:"first"`
