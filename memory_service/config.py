@@ -1,4 +1,4 @@
-"""Every setting of a server: one value, made once, checked before anything starts."""
+"""Every setting of a server, in one value that is validated before anything starts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ JWT_ALGORITHMS = ("EdDSA", "ES256", "RS256")
 
 
 class BadConfig(ValueError):
-    """Settings that cannot be; tells all that is wrong with them at once."""
+    """Raised for invalid settings; the message lists every problem."""
 
 
 def is_socket_file(address: str) -> bool:
-    """Whether an address is that of a socket file, or an abstract one, and no port."""
+    """Whether an address names a socket file or an abstract socket rather than a port."""
     return address.startswith(("unix:", "unix-abstract:"))
 
 
@@ -32,147 +32,149 @@ def _is_address(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Config:
-    """The settings of a server. Secrets are not among them: `openai` reads its key itself."""
+    """The settings of a server. They hold no secrets: `openai` reads its key itself."""
 
     address: str = "127.0.0.1:50051"
     """Host and port to listen on, or "unix:PATH"; port 0 takes a free one."""
     server_name: str = ""
-    """What the server is called, in what it tells and in its audit log; empty: host name and port."""
+    """The server's name in responses and in the audit log; empty: host name and port."""
     health_address: str = ""
-    """Where health is told, too, and nothing else, without TLS and credentials. Empty: nowhere."""
+    """Address that serves health checks only, without TLS or credentials. Empty: none."""
     tls_certificate: Path | None = None
-    """File of the server's certificate and those between it and its authority, as PEM. None: no TLS."""
+    """File of the server's certificate and its intermediates, as PEM. None: no TLS."""
     tls_key: Path | None = None
     """File of the certificate's private key, as PEM, without a password."""
     tls_client_ca: Path | None = None
-    """File of the authorities that sign clients' certificates, as PEM. None: clients need none."""
+    """File of the authorities that sign client certificates, as PEM. None: clients need none."""
     allow_insecure_network: bool = False
-    """Whether to listen on a network even without encryption or without asking for credentials."""
+    """Whether to listen on a network without encryption or authentication."""
     store: str = "hnsw"
     """Where records are kept: "hnsw" (on disk), "memory", or "postgres" (a database that servers share)."""
     postgres_dsn: str = field(default="", repr=False)
-    """How to connect to the database, as libpq takes it; what it leaves out is of the PG* variables."""
+    """How to connect to the database, as libpq takes it; the PG* variables supply what is missing."""
     postgres_schema: str = "memory_service"
-    """The schema of the database that has the tables."""
+    """The database schema that has the tables."""
     data_dir: Path = Path("data")
     """Folder of the records, the index snapshots and the backups."""
     encryption_key_file: Path | None = None
-    """File with the key of the data folder; None: its key is in the environment, or it has none."""
+    """File with the key of the data folder; None: the key is in the environment, or there is none."""
     disk_free_bytes_min: int = 64 << 20
-    """Below this room on the disk only what makes the records smaller is written; 0: no limit."""
+    """Below this much free disk space, accept only writes that shrink the records; 0: no limit."""
     ballast_bytes: int = 64 << 20
-    """Room held back on the disk, so that deletions go on when it is full; 0: none."""
+    """Disk space held in reserve, so that deletions still work when the disk is full; 0: none."""
     embedder: str = "local"
-    """What turns text into vectors: "local", "openai" or "none"."""
+    """The embedder, which turns text into vectors: "local", "openai" or "none"."""
     embedding_model: str = "text-embedding-3-small"
-    """Model to ask the embedder "openai" for."""
+    """Model to request of the embedder "openai"."""
     embedding_dimension: int = 0
-    """Dimension to ask the embedder "openai" for; 0 leaves it to the model."""
+    """Dimension to request of the embedder "openai"; 0: the model's default."""
     embedder_timeout_s: float = 5.0
-    """Seconds that a call waits for the embedder, retries included; then a write goes on without."""
+    """Seconds that a call waits for the embedder, retries included; then a write goes on without a vector."""
     embedder_retries: int = 2
-    """How often a call of the embedder is repeated."""
+    """How often a failed call to the embedder is retried."""
     embedder_pause_s: float = 5.0
-    """Seconds for which an embedder that failed three times in a row is not asked."""
+    """Seconds for which the embedder is not called after three failures in a row."""
     llm: str = "none"
-    """What decides where a language model can: "openai", or "none" for rules alone."""
+    """The language model for decisions: "openai", or "none" for rules alone."""
     llm_model: str = "gpt-4o-mini"
-    """Model to ask the language model "openai" for."""
+    """Model to request of the language model "openai"."""
     llm_timeout_s: float = 20.0
-    """Seconds to wait for a whole answer of the language model, retries and repair included."""
+    """Seconds to wait for a complete answer of the language model, retries and repair included."""
     llm_retries: int = 1
-    """How often a call of the language model is repeated."""
+    """How often a failed call to the language model is retried."""
     llm_tokens_per_minute_max: int = 200_000
-    """Tokens that questions and answers of one caller may use in any minute; 0 is no cap."""
+    """Tokens that one caller may use per minute, prompts and answers together; 0: no limit."""
     llm_total_tokens_per_minute_max: int = 2_000_000
-    """Tokens that those of all callers together may use in any minute; 0 is no cap."""
+    """Tokens that all callers together may use per minute; 0: no limit."""
     llm_input_tokens_max: int = 12_000
-    """Tokens of a question, estimated as a quarter of its characters."""
+    """Tokens of a prompt, estimated as a quarter of its characters."""
     reranker: str = "none"
-    """What puts the best results in order where a caller asks for it: "fastembed" or "none"."""
+    """The reranker, which orders the best results if a caller requests it: "fastembed" or "none"."""
     reranker_model: str = "Xenova/ms-marco-MiniLM-L-6-v2"
     """Model of the reranker "fastembed"."""
     reranker_dir: Path | None = None
-    """Folder of the model's files; None: it is downloaded, once."""
+    """Folder of the model's files; None: they are downloaded once."""
     reranker_timeout_s: float = 5.0
     """Seconds to wait for the reranker."""
     overseer_skip_tools: tuple[str, ...] = ("getCurrentDate", "calculateTimestamp", "llm_analyze")
     """Tools whose results the overseer never keeps."""
     save_commands: tuple[str, ...] = ("save_memory", "save this", "remember this")
-    """Messages that are commands to save."""
+    """Messages that are commands to save a message."""
     save_recent_messages: int = 5
-    """How many of the last messages of a conversation are looked at for one to save."""
+    """How many of the last messages of a conversation are candidates for saving."""
     fragment_characters: int = 1000
-    """The most characters of a document's fragment."""
+    """The most characters of a document fragment."""
     fragment_overlap: int = 100
-    """The most characters that a fragment repeats of the one before."""
+    """The most characters that a fragment repeats from the previous one."""
     memory_half_life_days: float = 0.0
-    """Days in which the importance of a memory halves; 0: it does not."""
+    """Days in which the importance of a memory halves; 0: never."""
     auth: tuple[str, ...] = ()
-    """What callers authenticate with: some of "keys", "jwt", "mtls"; nothing: everybody may do everything."""
+    """How callers authenticate: some of "keys", "jwt", "mtls"; empty: every caller may do everything."""
     api_keys: Path | None = None
-    """File of API keys and of certificates' names; None: api-keys.json in `data_dir`, with the store postgres
-    the database."""
+    """File of API keys and certificate names.
+
+    None: api-keys.json in `data_dir`, or the database for the store "postgres".
+    """
     jwt_keys: str = ""
-    """File or URL of the JSON Web Key Set that tokens are signed with."""
+    """File or URL of the JSON Web Key Set that verifies tokens."""
     jwt_issuer: str = ""
     """The `iss` that a token must have."""
     jwt_audience: str = ""
-    """The `aud` that a token must have, or have among others."""
+    """The `aud` that a token must have, possibly among others."""
     jwt_algorithms: tuple[str, ...] = JWT_ALGORITHMS
-    """Algorithms of signatures that are taken."""
+    """Accepted signature algorithms."""
     jwt_lifetime_s_max: int = 0
-    """Seconds from the `iat` of a token to its `exp` at most; 0: no limit, and it needs no `iat`."""
+    """Most seconds from a token's `iat` to its `exp`; 0: no limit, and `iat` is optional."""
     history_days: int = 30
-    """Days for which what was replaced is kept, so that an undo can bring it back; 0: it is not kept."""
+    """Days for which replaced versions are kept, so that an undo can restore them; 0: not kept."""
     write_policy_file: Path | None = None
-    """File of the rules of what may be written. None: there are none."""
+    """File of the write policy's rules. None: no rules."""
     write_policy: str = ""
-    """Import path of a class that says what may be written, as "module:Class"; empty: there is none."""
+    """Import path of a write policy's class, as "module:Class"; empty: none."""
     quarantine_days: int = 30
-    """Days for which a write that was put into quarantine waits for a review; then it is forgotten."""
+    """Days for which a quarantined write waits for review before it is discarded."""
     drain_s: float = 10.0
-    """Seconds that calls under way have to finish when the server is told to stop."""
+    """Seconds that running calls have to finish when the server stops."""
     sweep_s: float = 5.0
-    """Seconds between two removals of what has expired; reads leave it out at once."""
+    """Seconds between two removals of expired data; reads omit it at once."""
     log_level: str = "info"
-    """Least level of what is logged: "debug", "info", "warning" or "error"."""
+    """Lowest level that is logged: "debug", "info", "warning" or "error"."""
     connections_max: int = 800
-    """Connections at a time; below the number of files that most systems let a process open."""
+    """Most open connections; less than the files that most systems let a process open."""
     connection_calls_max: int = 512
-    """Calls of one connection at a time, streams included; a client keeps the others back."""
+    """Most concurrent calls of one connection, streams included; clients queue the others."""
     connection_idle_s_max: int = 0
-    """Seconds for which a connection may stay open without a call under way; 0: no limit."""
+    """Seconds for which a connection may stay open without a running call; 0: no limit."""
     reflection: bool = True
-    """Whether clients may ask for the API's descriptors, as grpcurl does."""
+    """Whether the server offers gRPC reflection, as grpcurl uses it."""
     audit: bool | None = None
-    """Whether there is an audit log of writes and refusals; None: where callers have names."""
+    """Whether to keep an audit log of writes and refusals; None: only if callers are authenticated."""
     audit_reads: bool = False
-    """Whether the audit log has reads, too."""
+    """Whether the audit log also records reads."""
     index: IndexSettings = field(default_factory=IndexSettings)
     """How namespaces are indexed."""
     limits: Limits = field(default_factory=Limits)
-    """What callers may send."""
+    """Limits on what callers may send."""
 
     @property
     def authenticates(self) -> bool:
-        """Whether nobody is served who has not proved who they are."""
+        """Whether every caller must authenticate."""
         return bool(self.auth) or self.tls_client_ca is not None
 
     @property
     def shares_api_keys(self) -> bool:
-        """Whether API keys and certificates' names are in the database, and not in a file."""
+        """Whether API keys and certificate names are in the database rather than in a file."""
         return self.store == "postgres" and self.api_keys is None
 
     @property
     def api_keys_file(self) -> Path:
-        """File of API keys and of certificates' names."""
+        """File of API keys and certificate names."""
         return self.api_keys or self.data_dir / "api-keys.json"
 
     def _authentication_problems(self) -> tuple[tuple[bool, str], ...]:
         jwt = "jwt" in self.auth
         unknown = [name for name in self.auth if name not in AUTHENTICATIONS]
-        # An option of what is not asked for is a server that is open by mistake.
+        # An option without the method that it belongs to may be a server left open by mistake.
         given = self.jwt_keys or self.jwt_issuer or self.jwt_audience or self.jwt_lifetime_s_max
         url = self.jwt_keys.partition("://")[0] if "://" in self.jwt_keys else ""
         return (
@@ -247,7 +249,7 @@ class Config:
         )
 
     def verify(self) -> Config:
-        """Return the settings, or raise BadConfig with everything that is wrong with them."""
+        """Return the settings, or raise BadConfig with every problem they have."""
         problems = [
             problem
             for wrong, problem in (
@@ -318,7 +320,7 @@ class Config:
 
     @property
     def audited(self) -> bool:
-        """Whether there is an audit log: by default where callers have names and a data folder is used."""
+        """Whether there is an audit log: by default with authenticated callers and a data folder."""
         if self.audit is not None:
             return self.audit
         return self.authenticates and self.store != "memory"

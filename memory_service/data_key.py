@@ -1,4 +1,4 @@
-"""The key of a data directory, from which each thing that is encrypted has a key of its own."""
+"""The key of a data directory, and the keys derived from it, one per purpose."""
 
 from __future__ import annotations
 
@@ -34,23 +34,24 @@ class DataKey:
                 return cls(decode(text))
             except (ValueError, binascii.Error):
                 continue
-        # Without what was given: it may be most of a key.
+        # The message leaves out the input: it may be most of a key.
         raise ValueError("an encryption key is 32 bytes, as 64 hexadecimal digits or as base64")
 
     def derive(self, purpose: str, salt: bytes | None = None) -> bytes:
-        """Return 32 bytes for one purpose, which tell nothing of the key or of another purpose."""
+        """Return 32 bytes for one purpose, which reveal nothing about the key or other purposes."""
         return HKDF(SHA256(), KEY_BYTES, salt, f"memory-service {purpose}".encode()).derive(self._master)
 
 
 def read_key(path: Path | None, variable: str = KEY_VARIABLE) -> DataKey | None:
-    """Read the key from a file or from an environment variable; None where neither is given.
+    """Read the key from a file or an environment variable; return None if there is no key in either.
 
-    Raises ValueError for a key that cannot be, both at once, or a file that is open to others, and OSError.
+    Raises ValueError for an invalid key, for both sources at once, and for a file that others can read.
+    Raises OSError.
     """
     text = os.environ.get(variable)
     if path is not None and text is not None:
         raise ValueError(f"give the encryption key in a file or in {variable}, not in both")
     if path is not None:
         text = read_secret(path).decode("utf-8", "replace")
-    # An empty one is refused like any other bad one: it may be a secret that did not arrive.
+    # Refuse an empty key like any invalid one: it may be a secret that did not arrive.
     return None if text is None else DataKey.parse(text)

@@ -1,4 +1,4 @@
-"""The nouns: what is kept and what is asked for. Plain values without I/O.
+"""The data model: records and requests as plain values without I/O.
 
 Times are integers: microseconds since the Unix epoch, in names that end in `_us`.
 """
@@ -17,20 +17,20 @@ from numpy.typing import NDArray
 from memory_service.predicates import Predicate
 
 Vector = NDArray[np.float32]
-"""A vector of shape (dimension,), as the writer gave it (not normalised)."""
+"""A vector of shape (dimension,), as the writer sent it (not normalised)."""
 
 Json = Any
 """A JSON value: None, bool, int, float, str, list or dict with string keys."""
 
 CLIENT_MODEL = "client"
-"""The embedding model of vectors that clients bring themselves."""
+"""The embedding model of vectors that clients supply."""
 
 PREVIEW_CHARS = 100
-"""Characters of a state's value that are its preview."""
+"""Length of a state value's preview, in characters."""
 
 
 class Role(enum.StrEnum):
-    """Who speaks in a chat message."""
+    """The speaker of a chat message."""
 
     SYSTEM = "system"
     USER = "user"
@@ -38,8 +38,8 @@ class Role(enum.StrEnum):
     TOOL = "tool"
 
 
-# The garbage collector does not look at items, nor at what they are made of (`gc=False`): they are no part of
-# a cycle. Tens of thousands are kept in memory, and a look at all, for which everything waits, takes 20 ms.
+# `gc=False` keeps items and their parts from the garbage collector; they are never part of a cycle. Tens of
+# thousands are in memory, and a collection over all of them stops the server for 20 ms.
 
 
 class TextPart(msgspec.Struct, tag="text"):
@@ -55,7 +55,7 @@ class DataPart(msgspec.Struct, tag="data", gc=False):
 
 
 class BinaryPart(msgspec.Struct, tag="binary", omit_defaults=True, gc=False):
-    """A file, or a reference to one; a negative content_length says that it is not loaded."""
+    """A file, or a reference to one; a negative content_length means that it is not loaded."""
 
     mime_type: str = ""
     content: bytes = b""
@@ -65,7 +65,7 @@ class BinaryPart(msgspec.Struct, tag="binary", omit_defaults=True, gc=False):
 
 
 class ToolCallPart(msgspec.Struct, tag="tool_call", omit_defaults=True, gc=False):
-    """A request to call a tool; arguments are None when none were given."""
+    """A request to call a tool; arguments are None if none were given."""
 
     tool_call_id: str = ""
     name: str = ""
@@ -73,7 +73,7 @@ class ToolCallPart(msgspec.Struct, tag="tool_call", omit_defaults=True, gc=False
 
 
 class ToolCallResult(msgspec.Struct, tag="tool_call_result", omit_defaults=True, gc=False):
-    """What a tool returned; result is UNSET when none was given, and None for JSON null."""
+    """What a tool returned; result is UNSET if there was none, and None for JSON null."""
 
     tool_call_id: str = ""
     name: str = ""
@@ -85,7 +85,7 @@ Part = TextPart | DataPart | BinaryPart | ToolCallPart | ToolCallResult
 
 
 class ChatMessage(msgspec.Struct, tag="chat_message", omit_defaults=True, gc=False):
-    """What somebody said; model is (provider, id)."""
+    """A message of a user, an assistant or another role; model is (provider, id)."""
 
     role: Role
     parts: list[Part] = []
@@ -96,11 +96,11 @@ class ChatMessage(msgspec.Struct, tag="chat_message", omit_defaults=True, gc=Fal
 
 
 Content = ChatMessage | ToolCallResult | TextPart | DataPart
-"""What an item holds."""
+"""The content of an item."""
 
 
 class ItemKind(enum.IntEnum):
-    """Which service an item is of, and what it is there; the numbers equal the proto's."""
+    """The service that an item belongs to, and its kind there; the numbers equal the proto's."""
 
     PLAIN = 0
     MESSAGE = 1
@@ -112,13 +112,13 @@ class ItemKind(enum.IntEnum):
 
 
 CONVERSATION_KINDS = frozenset({ItemKind.PLAIN, ItemKind.MESSAGE, ItemKind.RESPONSE, ItemKind.REFLECTION})
-"""What is read where no kind is asked for: the rest has services of its own."""
+"""The kinds that reads return by default; the others have their own services."""
 
 
 class Facet(msgspec.Struct, gc=False):
-    """What a service keeps with an item of its own.
+    """Data that a service stores with one of its items.
 
-    By `tags` it finds the item: they are like labels, but callers neither give nor see them.
+    Like labels, `tags` find the item, but callers cannot set or see them.
     """
 
     kind: ItemKind
@@ -140,11 +140,11 @@ class SourceKind(enum.IntEnum):
 
 
 class Provenance(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Who wrote a version of an item, or of a state, out of what, and how far it is trusted, 0 to 1.
+    """Who wrote a version of an item or a state, from which sources, and its trust, 0 to 1.
 
-    `source` UNSPECIFIED: what its content tells (`implied_source`). `write_us` is kept only where it is not
-    the time of the version itself: of an import that keeps what it brings. `copy_of` is the revision, of a
-    state the version, of which an undo brought back a copy.
+    `source` UNSPECIFIED: derived from the content (`implied_source`). `write_us` is kept only if it differs
+    from the time of the version: for imports that keep original times. `copy_of` is the revision (of a state
+    the version) that an undo restored a copy of.
     """
 
     writer: str = ""
@@ -159,14 +159,14 @@ class Provenance(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 UNATTRIBUTED = Provenance()
-"""Of what nobody with a name wrote and nothing was said of. It is kept as None."""
+"""Provenance of an anonymous write without any claims. It is stored as None."""
 
 
 class ProvenanceDraft(msgspec.Struct, frozen=True):
-    """What a writer says of the provenance of an item. `trust` can only lower.
+    """What a writer claims about the provenance of an item. `trust` can only lower.
 
-    `lenient`: parents that there are not are left out, in place of being refused. `imported`: it stands in
-    a record of an export, with `claimed` as it was there, if anything was.
+    `lenient`: missing parents are dropped rather than refused. `imported`: the item comes from a record of an
+    export, and `claimed` is its provenance there, if any.
     """
 
     source: SourceKind = SourceKind.UNSPECIFIED
@@ -180,18 +180,18 @@ class ProvenanceDraft(msgspec.Struct, frozen=True):
 
 
 UNSET_IMPORTANCE = 0.5
-"""What counts for an item that has no importance."""
+"""The effective importance of an item that has none."""
 
 LabelKey = str | tuple[str]
-"""A label's key, or in a tuple a tag's."""
+"""The key of a label, or of a tag as a tuple."""
 
 
 class Item(msgspec.Struct, gc=False):
-    """One thing remembered.
+    """One remembered thing.
 
-    `revision` is the namespace's revision of the last write of the item, `position` that of its
-    first: the order of a namespace. Both are given by the store. `embedding` is None where it was
-    not asked for; `embedded` tells whether there is one.
+    `revision` is the namespace's revision of the item's last write, `position` that of its first, which
+    orders the namespace. The store sets both. `embedding` is None if it was not requested; `embedded` says
+    whether there is one.
     """
 
     id: str
@@ -206,24 +206,24 @@ class Item(msgspec.Struct, gc=False):
     embedded: bool = False
     facet: Facet | None = None
     importance: float | None = None
-    """0 to 1; None: it was not given."""
+    """0 to 1; None: not set."""
     provenance: Provenance | None = None
-    """Of this version; None: UNATTRIBUTED."""
+    """Provenance of this version; None: UNATTRIBUTED."""
     revision: int = 0
     position: int = 0
     wire: bytes | None = None
-    """The item as the API sends it, kept by the API for the life of this object."""
+    """The item in wire format, cached by the API for the life of this object."""
     framed: bytes | None = None
-    """The same as a part of a response, up to its score."""
+    """The same, framed as part of a response, up to its score."""
 
     @property
     def kind(self) -> ItemKind:
-        """What the item is."""
+        """The kind of the item."""
         return self.facet.kind if self.facet else ItemKind.PLAIN
 
     @property
     def trust(self) -> float:
-        """How far this version is trusted, 0 to 1."""
+        """The trust of this version, 0 to 1."""
         return self.provenance.trust if self.provenance else UNATTRIBUTED.trust
 
     @property
@@ -233,12 +233,12 @@ class Item(msgspec.Struct, gc=False):
         return said or implied_source(self.kind, self.content)
 
     def expired(self, now_us: int) -> bool:
-        """Whether the item has ceased to exist."""
+        """Whether the item has expired."""
         return self.expire_us is not None and self.expire_us <= now_us
 
 
 def index_labels(labels: dict[str, str], facet: Facet | None) -> dict[LabelKey, str]:
-    """Return the labels and tags of an item as they are indexed, side by side."""
+    """Return the labels and tags of an item in one dictionary, as they are indexed."""
     indexed: dict[LabelKey, str] = {key: value for key, value in labels.items()}  # noqa: C416 - other type
     if facet:
         indexed.update({(key,): value for key, value in facet.tags.items()})
@@ -246,14 +246,14 @@ def index_labels(labels: dict[str, str], facet: Facet | None) -> dict[LabelKey, 
 
 
 def implied_source(kind: ItemKind, content: Content) -> SourceKind:
-    """Return where a content comes from of which its writer says nothing."""
+    """Return the source of a content whose writer claims nothing about it."""
     if isinstance(content, ChatMessage):
         return source_of(int(kind), "chat_message", content.role)
     return source_of(int(kind), "tool_call_result" if isinstance(content, ToolCallResult) else "", None)
 
 
 def source_of(kind: int, content_type: str, role: str | None) -> SourceKind:
-    """The same, of the parts that tell it: a kind, the tag of a content, and the role of a message."""
+    """Return the implied source by kind, tag of the content, and role of the message."""
     if kind in _SOURCES_OF_KINDS:
         return _SOURCES_OF_KINDS[kind]
     if content_type == "chat_message":
@@ -287,22 +287,22 @@ class StateEntry:
     description: str
     revision: int
     provenance: Provenance | None = None
-    """Of this version; None: UNATTRIBUTED."""
+    """Provenance of this version; None: UNATTRIBUTED."""
 
     def expired(self, now_us: int) -> bool:
-        """Whether the value has ceased to exist."""
+        """Whether the state has expired."""
         return self.expire_us is not None and self.expire_us <= now_us
 
     @property
     def preview(self) -> str:
         """The beginning of the value as JSON."""
-        # No more than as many bytes as so many characters and one have: a value may have a million.
+        # Decode no more bytes than the preview can need: a value may have a million.
         text = self.value_json[: 4 * (PREVIEW_CHARS + 1)].decode(errors="ignore")
         return text if len(text) <= PREVIEW_CHARS else text[:PREVIEW_CHARS] + "..."
 
 
 class Contribution(msgspec.Struct, frozen=True):
-    """The share of one channel: raw_score / scale * weight; `counted` where that is not raw_score."""
+    """One channel's part of a score: raw_score / scale * weight; `counted` if it differs from raw_score."""
 
     channel: str
     raw_score: float
@@ -312,12 +312,12 @@ class Contribution(msgspec.Struct, frozen=True):
 
     @property
     def value(self) -> float:
-        """What it adds to the score."""
+        """The contribution to the score."""
         return (self.raw_score if self.counted is None else self.counted) / self.scale * self.weight
 
 
 class ChangeType(enum.IntEnum):
-    """What happened; the numbers are stored and equal the proto's."""
+    """Type of a change; the numbers are stored and equal the proto's."""
 
     ITEM_ADDED = 1
     ITEM_UPDATED = 2
@@ -332,7 +332,7 @@ class ChangeType(enum.IntEnum):
 
 @dataclass(slots=True, frozen=True)
 class Change:
-    """One change of a namespace; `subject` is the item's id, the state's key, or empty."""
+    """One change of a namespace; `subject` is an item's id, a state's key, or empty."""
 
     type: ChangeType
     revision: int
@@ -341,11 +341,11 @@ class Change:
 
 @dataclass(slots=True, frozen=True)
 class NamespaceInfo:
-    """What a namespace holds. `uid` is never reused.
+    """Statistics of a namespace. `uid` is never reused.
 
-    model "": it has had no vector and waits for none. dimension 0 with a model: that of the first vector
-    that it waits for. `pending_count` items wait for their vectors. `vector_epoch` is how often its
-    vectors were given up for those of another model.
+    model "": no item has a vector or waits for one. dimension 0 with a model: the first vector will set it.
+    `pending_count` items wait for their vectors. `vector_epoch` counts how often the vectors were dropped for
+    those of another model.
     """
 
     name: str
@@ -363,7 +363,7 @@ class NamespaceInfo:
 
 @dataclass(slots=True, frozen=True)
 class IndexInfo:
-    """How the vectors of a namespace are searched at present; kind is "exact", "hnsw" or ""."""
+    """How the vectors of a namespace are currently searched; kind is "exact", "hnsw" or ""."""
 
     loaded: bool = False
     kind: str = ""
@@ -374,7 +374,7 @@ class IndexInfo:
 
 
 class ItemFilter(msgspec.Struct, frozen=True):
-    """Which items are wanted: those for which all of it holds. Items expired at now_us never match."""
+    """Conditions on items, all of which must hold. Items expired at now_us never match."""
 
     now_us: int
     session_id: str = ""
@@ -384,13 +384,13 @@ class ItemFilter(msgspec.Struct, frozen=True):
     min_position: int = 0
     max_position: int | None = None
     kinds: frozenset[ItemKind] | None = None
-    """The kinds that are wanted; None: any."""
+    """Kinds to match; None: any."""
     tags: tuple[tuple[str, str], ...] = ()
     predicate: Predicate | None = None
 
     @property
     def selects(self) -> bool:
-        """Whether anything but expiry and kinds is asked for."""
+        """Whether there are conditions other than expiry and kinds."""
         return bool(
             self.session_id
             or self.labels
@@ -404,10 +404,10 @@ class ItemFilter(msgspec.Struct, frozen=True):
 
 
 class SearchQuery(msgspec.Struct, frozen=True):
-    """What to search for: a vector, a text, or both; `candidates` is the most wanted of each, but with
-    both `nearest` of the vector, where it is above 0.
+    """A search by vector, text, or both.
 
-    With `described` the hits also have the columns that tell of the items themselves.
+    `candidates` is the most results per channel; with both channels, `nearest` is that of the vector if it is
+    above 0. With `described` the hits also have the columns that describe the items.
     """
 
     filter: ItemFilter
@@ -419,13 +419,13 @@ class SearchQuery(msgspec.Struct, frozen=True):
 
 
 class Hits(msgspec.Struct):
-    """Items found, by column: entry i of each list is of one item.
+    """Search results by column: entry i of each list belongs to the same item.
 
-    Vector scores are cosine similarities, None for an item without a vector; lexical scores are
-    BM25 over an item and its neighbours, 0.0 where no word matches; `named` tells whether the text
-    has a word of the name of the one who speaks. A column is None when its channel was not asked.
-    The last three are None unless the query asks for them: `importances` has UNSET_IMPORTANCE for an
-    item without one, `use_counts` how often an item was used.
+    Vector scores are cosine similarities, None for an item without a vector; lexical scores are BM25 over an
+    item and its neighbours, 0.0 if no word matches; `named` says whether the text has a word of the speaker's
+    name. A column is None if the query did not use its channel. The last three are None unless the query
+    requests them: `importances` has UNSET_IMPORTANCE for an item without one, `use_counts` how often an item
+    was used.
     """
 
     positions: list[int] = []
@@ -438,7 +438,7 @@ class Hits(msgspec.Struct):
 
 
 class Around(msgspec.Struct, frozen=True):
-    """The positions of what stands right before and right after an item in its session, ascending."""
+    """The positions of an item's neighbours in its session, before and after it, ascending."""
 
     before: list[int] = []
     after: list[int] = []
@@ -446,10 +446,10 @@ class Around(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True, frozen=True)
 class RequestKey:
-    """A client's id of a request, and a digest of its body.
+    """A request id from a client, and a digest of the request body.
 
-    `complete` is called with the receipt before that is kept, within the transaction of the write, and puts
-    in what else the answer is made of. It may be called in another thread, and again if a write is repeated.
+    `complete` is called with the receipt before it is stored, within the write's transaction, and adds what
+    the response needs beyond it. It may be called in another thread, and again if the write is retried.
     """
 
     id: str
@@ -459,10 +459,10 @@ class RequestKey:
 
 @dataclass(slots=True, frozen=True)
 class Since:
-    """What must not have changed since a revision of a namespace: items of these kinds, and of these ids.
+    """A precondition: items of these kinds and these ids have not changed since a revision.
 
-    Of an item that is gone nobody knows which kind it had: with `removals` it counts for every kind, without
-    for none, and by its id alone.
+    The kind of a removed item is unknown: with `removals` it counts for every kind, without for none, except
+    by its id.
     """
 
     revision: int
@@ -475,13 +475,12 @@ class Since:
 class ItemWrite:
     """An item to be written, with what the indexes need.
 
-    `search_text` is what words are searched in, `speaker` who said it, if anybody. `item.embedding`
-    is the vector, and `model` says where it comes from: an embedder's name or CLIENT_MODEL. Where there is no
-    vector, `model` names the embedder by which the text may be embedded later, if any, and `dimension` what
-    its vectors have, 0 where that is not known. With
-    `keep_vector` a replaced item keeps the vector it has. With `expected_revision` it is written only
-    if that is the revision of the item that has its id; 0: only if there is none. `new_id`: its id was made
-    for it, at random, and no item has it.
+    `search_text` is the text for word search, `speaker` its speaker, if any. `item.embedding` is the vector,
+    and `model` its origin: an embedder's name or CLIENT_MODEL. Without a vector, `model` names the embedder
+    that may embed the text later, if any, and `dimension` the size of its vectors, 0 if unknown. With
+    `keep_vector` a replaced item keeps its vector. With `expected_revision` the write succeeds only if the
+    item with this id has that revision; 0: only if there is none. `new_id`: the server made the id at random,
+    so no item has it.
     """
 
     item: Item
@@ -496,9 +495,9 @@ class ItemWrite:
 
 @dataclass(slots=True, frozen=True)
 class HeldWrite:
-    """A write that waits for a review, outside of all that is read. `body` is what it writes, encoded.
+    """A quarantined write, which no read returns. `body` is the encoded write.
 
-    `writer` and `credential_id` are of who made it. `request` is the id that it came with, if any.
+    `writer` and `credential_id` identify its caller. `request` is the request id, if any.
     """
 
     id: str
@@ -511,13 +510,13 @@ class HeldWrite:
     request: RequestKey | None = None
 
     def by(self, by: WritesBy) -> bool:
-        """Whether it is one of the writes of somebody."""
+        """Whether the write matches a filter by writer."""
         return by.has(Provenance(self.writer, self.credential_id), self.held_us)
 
 
 @dataclass(slots=True)
 class VectorFill:
-    """The vector of an item that waited for it, made of its text at `revision`; None: it gets none."""
+    """A late vector for an item, made from its text at `revision`; None: it gets none."""
 
     position: int
     revision: int
@@ -525,7 +524,7 @@ class VectorFill:
 
 
 class ItemStamp(msgspec.Struct, array_like=True):
-    """What the store gave an item, enough to answer a repeated request alike."""
+    """The store's part of an item, enough to repeat the response of a repeated request."""
 
     id: str
     revision: int
@@ -536,10 +535,10 @@ class ItemStamp(msgspec.Struct, array_like=True):
 
 
 class Answer(msgspec.Struct, array_like=True):
-    """What a request was answered, encoded as it was sent, and `bare`: the same without anybody's contents.
+    """The encoded response to a request, and `bare`: the same without contents.
 
-    `whole` is kept as long as all that it tells of: items by their ids, states by their keys. It is empty
-    where something of it was erased since.
+    `whole` is kept only as long as everything in it exists: items by their ids, states by their keys. It is
+    emptied when any of them is erased.
     """
 
     whole: bytes
@@ -549,10 +548,10 @@ class Answer(msgspec.Struct, array_like=True):
 
 
 class Receipt(msgspec.Struct, array_like=True):
-    """What a write did. A replayed one tells what the first request of this id did.
+    """The outcome of a write. A replayed receipt is that of the first request with this id.
 
-    It is kept with the request, so it holds no contents: the repeated request has its own, and what else an
-    answer tells of is found by `seen`, versions of items, or is in `answer`.
+    It is stored with the request and holds no contents: a repeated request brings its own, and the rest of
+    the response is read by `seen`, versions of items, or is in `answer`.
     """
 
     revision: int
@@ -570,16 +569,16 @@ class Receipt(msgspec.Struct, array_like=True):
     restored_count: int = 0
     unrestorable_count: int = 0
     writers: list[tuple[int, str, str, float]] = []
-    """Who wrote the items, by name and credential, and how far that is trusted; each from an item on."""
+    """Writers of the items, by name and credential, with their trust; each applies from an index on."""
     degraded: list[tuple[int, str]] = []
     seen: list[tuple[str, int]] = []
-    """Versions of other items that the answer tells of: id and revision."""
+    """Versions of other items in the response: id and revision."""
     note: list[Json] = []
-    """What else a service needs in order to answer alike."""
+    """Anything else that a service needs to repeat its response."""
     answer: Answer | None = None
 
     def add(self, item: Item) -> None:
-        """Note an item that was written."""
+        """Add an item that was written."""
         stamp = ItemStamp(
             item.id, item.revision, item.position, item.create_us, item.update_us, item.expire_us
         )
@@ -591,7 +590,7 @@ class Receipt(msgspec.Struct, array_like=True):
         self.items.append(stamp)
 
     def written(self) -> Iterator[tuple[ItemStamp, Provenance]]:
-        """Return for each item its stamp, and of its provenance who wrote it and how far that is trusted."""
+        """Yield the stamp of each item, and its provenance with writer and trust."""
         waiting = list(reversed(self.writers))
         known = UNATTRIBUTED
         for at, stamp in enumerate(self.items):
@@ -606,7 +605,7 @@ _NOBODY = UNATTRIBUTED.writer, UNATTRIBUTED.credential_id, UNATTRIBUTED.trust
 
 @dataclass(slots=True)
 class StateWrite:
-    """A state value to be saved; description None keeps the present one."""
+    """A state to be saved; description None keeps the current one."""
 
     key: str
     value_json: bytes
@@ -620,14 +619,14 @@ class StateWrite:
 
 
 class WritesBy(msgspec.Struct, frozen=True):
-    """The writes since a time of somebody: of a name, of a credential, of both together; None: of any."""
+    """The writes since a time by a name, a credential, or both together; None: any."""
 
     since_us: int
     writer: str | None = None
     credential_id: str | None = None
 
     def has(self, provenance: Provenance | None, update_us: int) -> bool:
-        """Whether a version that was written then, with this provenance, is one of them."""
+        """Whether this matches a version written at that time with this provenance."""
         known = provenance or UNATTRIBUTED
         written_us = update_us if known.write_us is None else known.write_us
         return (
@@ -639,10 +638,12 @@ class WritesBy(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class UndoStep:
-    """What a step of an undo did, or would do. `following` is where to go on, None: there is no more.
+    """The result of one step of an undo, or of its dry run.
 
-    `unrestorable` are the ids of items, or keys of states, that stay, or are gone, for want of the version
-    before.
+    `following` is where to continue, None at the end.
+
+    `unrestorable` are the ids of items, or keys of states, whose previous version is missing; they stay as
+    they are.
     """
 
     removed_count: int = 0
@@ -652,7 +653,7 @@ class UndoStep:
 
 
 class OnDuplicate(enum.Enum):
-    """What becomes of an item, or a state, that exists already."""
+    """How to treat an item or a state that already exists."""
 
     FAIL = 1
     SKIP = 2
@@ -661,7 +662,7 @@ class OnDuplicate(enum.Enum):
 
 @dataclass(slots=True)
 class ItemDraft:
-    """An item as a caller asks for it; None where the caller left a choice to the server."""
+    """An item as requested by a caller; None leaves a choice to the server."""
 
     content: Content | None
     id: str = ""
@@ -680,9 +681,9 @@ class ItemDraft:
     expected_revision: int | None = None
     """As in ItemWrite."""
     provenance: ProvenanceDraft | None = None
-    """What the writer says of it; None: nothing."""
+    """What the writer claims; None: nothing."""
     own: bool = False
-    """Whether it is the server that changes something of an item, and the writer says nothing in it."""
+    """Whether the server itself changes part of an item, so that the writer claims nothing."""
 
 
 class DegradationReason(enum.IntEnum):
@@ -698,7 +699,7 @@ class DegradationReason(enum.IntEnum):
 
 
 class RetrieveMode(enum.IntEnum):
-    """By what a query is answered; the numbers equal the proto's."""
+    """How a query was answered; the numbers equal the proto's."""
 
     UNSPECIFIED = 0
     HYBRID = 1

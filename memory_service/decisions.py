@@ -1,4 +1,4 @@
-"""What there is to say of a decision: who made it, what went wrong on the way, what it cost."""
+"""Metadata of a decision: who made it, what failed on the way, what it cost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class DecidedBy(enum.IntEnum):
 
 
 class FailureReason(enum.IntEnum):
-    """What went wrong on the way to a decision; the numbers equal the proto's."""
+    """Why a step towards a decision failed; the numbers equal the proto's."""
 
     LLM_UNAVAILABLE = 1
     LLM_TIMEOUT = 2
@@ -30,7 +30,7 @@ class FailureReason(enum.IntEnum):
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """Something that went wrong and was got over. `key` is the state, id or name that it is about."""
+    """A failure that was handled. `key` is the state, id or name concerned."""
 
     reason: FailureReason
     message: str
@@ -38,7 +38,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct):
-    """What an answer cost at the language model; `model` as "provider:model", empty when none was asked."""
+    """The cost of an answer of the language model; `model` as "provider:model", empty if none was used."""
 
     model: str = ""
     call_count: int = 0
@@ -47,7 +47,7 @@ class Usage(msgspec.Struct):
     output_tokens: int = 0
 
     def add(self, other: Usage) -> None:
-        """Count another answer in."""
+        """Add the cost of another answer."""
         self.model = other.model or self.model
         self.call_count += other.call_count
         self.cached_count += other.cached_count

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 
 class MemoryServiceError(Exception):
-    """An error that a caller may see: its text and metadata hold no secrets, paths or driver texts."""
+    """An error that a caller may see: its text and metadata hold no secrets, paths or driver messages."""
 
     def __init__(self, reason: str, message: str, **metadata: str | int) -> None:
         super().__init__(message)
@@ -44,13 +44,13 @@ class InvalidArgument(MemoryServiceError):
 
     @classmethod
     def dimension(cls, field: str, expected: int, actual: int) -> InvalidArgument:
-        """A vector of another dimension than the namespace's."""
+        """Return the error for a vector of another dimension than the namespace's."""
         problem = f"has {actual} values, but the namespace holds vectors of {expected}"
         return cls(field, problem, reason="DIMENSION_MISMATCH", expected=expected, actual=actual)
 
     @classmethod
     def page_token(cls, field: str = "page_token") -> InvalidArgument:
-        """A page token that was not issued for this request."""
+        """Return the error for a page token that was not issued for this request."""
         return cls(field, "was not issued for this request", reason="INVALID_PAGE_TOKEN")
 
 
@@ -70,13 +70,13 @@ class LimitExceeded(MemoryServiceError):
 
 
 class Overloaded(MemoryServiceError):
-    """The server has too much to do at the moment, or a caller asks for more than its share."""
+    """The server is overloaded, or a caller uses more than its share."""
 
     def __init__(
         self,
         limit_name: str,
         limit: int,
-        # More than a refusal is held for, which is subtracted: some clients take 0 for none.
+        # Longer than a refusal is delayed, which is subtracted: some clients read 0 as "no delay".
         retry_after_s: float = 0.6,
         *,
         problem: str = "the server is busy",
@@ -92,49 +92,49 @@ class Overloaded(MemoryServiceError):
 
     @classmethod
     def too_many_calls(cls, limit: int, retry_after_s: float) -> Overloaded:
-        """A caller makes more calls than it may, however little the server has to do."""
+        """Return the error for a caller over its rate limit, whatever the load of the server."""
         return cls("calls_per_s_max", limit, retry_after_s, problem="too many calls")
 
 
 class NotFound(MemoryServiceError):
-    """What was asked for does not exist."""
+    """The requested object does not exist."""
 
     @classmethod
     def item(cls, namespace: str, item_id: str) -> NotFound:
-        """No item of this id is in the namespace."""
+        """Return the error for an item id that the namespace does not have."""
         return cls("ITEM_NOT_FOUND", f"no item {item_id!r} in {namespace!r}", namespace=namespace, id=item_id)
 
     @classmethod
     def state(cls, namespace: str, key: str) -> NotFound:
-        """No state of this key is in the namespace."""
+        """Return the error for a state key that the namespace does not have."""
         return cls("STATE_NOT_FOUND", f"no state {key!r} in {namespace!r}", namespace=namespace, key=key)
 
     @classmethod
     def memory(cls, namespace: str, memory_id: str) -> NotFound:
-        """No memory of this id is in the namespace."""
+        """Return the error for a memory id that the namespace does not have."""
         message = f"no memory {memory_id!r} in {namespace!r}"
         return cls("MEMORY_NOT_FOUND", message, namespace=namespace, id=memory_id)
 
     @classmethod
     def document(cls, namespace: str, document_id: str) -> NotFound:
-        """No document of this id is in the namespace."""
+        """Return the error for a document id that the namespace does not have."""
         message = f"no document {document_id!r} in {namespace!r}"
         return cls("DOCUMENT_NOT_FOUND", message, namespace=namespace, id=document_id)
 
     @classmethod
     def quarantined(cls, namespace: str, held_id: str) -> NotFound:
-        """No write of this id is in quarantine."""
+        """Return the error for a quarantine id that the namespace does not have."""
         message = f"no write {held_id!r} in the quarantine of {namespace!r}"
         return cls("QUARANTINED_NOT_FOUND", message, namespace=namespace, id=held_id)
 
     @classmethod
     def namespace(cls, namespace: str) -> NotFound:
-        """Nothing was ever written to this namespace."""
+        """Return the error for a namespace that was never written to."""
         return cls("NAMESPACE_NOT_FOUND", f"no namespace {namespace!r}", namespace=namespace)
 
 
 class AlreadyExists(MemoryServiceError):
-    """An item of this id exists already."""
+    """An item with this id already exists."""
 
     def __init__(self, namespace: str, item_id: str, *, reason: str = "ITEM_ALREADY_EXISTS") -> None:
         super().__init__(
@@ -146,16 +146,16 @@ class AlreadyExists(MemoryServiceError):
 
     @classmethod
     def document(cls, namespace: str, document_id: str) -> AlreadyExists:
-        """The id of a document is taken, by another one or by an item of another kind."""
+        """Return the error for a document id taken by another document or an item of another kind."""
         return cls(namespace, document_id, reason="DOCUMENT_ALREADY_EXISTS")
 
 
 class Conflict(MemoryServiceError):
-    """A compare-and-set met another version than the one it expected."""
+    """A compare-and-set found another version than expected."""
 
     @classmethod
     def version(cls, key: str, expected: int, current: int) -> Conflict:
-        """A state is at another version; current 0 means that it does not exist."""
+        """Return the error for a state at another version; current 0 means that it does not exist."""
         return cls(
             "VERSION_MISMATCH",
             f"state {key!r} is at version {current}, not {expected}",
@@ -166,7 +166,7 @@ class Conflict(MemoryServiceError):
 
     @classmethod
     def memory_version(cls, memory_id: str, expected: int, current: int) -> Conflict:
-        """A memory is at another version."""
+        """Return the error for a memory at another version."""
         return cls(
             "VERSION_MISMATCH",
             f"memory {memory_id!r} is at version {current}, not {expected}",
@@ -177,7 +177,7 @@ class Conflict(MemoryServiceError):
 
     @classmethod
     def document_version(cls, document_id: str, expected: int, current: int) -> Conflict:
-        """A document is at another version; current 0 means that it does not exist."""
+        """Return the error for a document at another version; current 0 means that it does not exist."""
         return cls(
             "VERSION_MISMATCH",
             f"document {document_id!r} is at version {current}, not {expected}",
@@ -188,7 +188,7 @@ class Conflict(MemoryServiceError):
 
     @classmethod
     def revision(cls, item_id: str, expected: int, current: int) -> Conflict:
-        """An item is at another revision."""
+        """Return the error for an item at another revision."""
         return cls(
             "REVISION_MISMATCH",
             f"item {item_id!r} is at revision {current}, not {expected}",
@@ -199,7 +199,7 @@ class Conflict(MemoryServiceError):
 
     @classmethod
     def changed_since(cls, expected: int, current: int) -> Conflict:
-        """What a write was decided on has changed since this revision of the namespace."""
+        """Return the error for a write whose basis has changed since this revision of the namespace."""
         return cls(
             "REVISION_MISMATCH",
             f"what was looked at has changed since revision {expected}; the namespace is at {current}",
@@ -209,11 +209,11 @@ class Conflict(MemoryServiceError):
 
 
 class FailedPrecondition(MemoryServiceError):
-    """The request cannot hold in the present state of the server or namespace."""
+    """The current state of the server or namespace does not allow the request."""
 
     @classmethod
     def request_id_reused(cls, request_id: str) -> FailedPrecondition:
-        """The request id came before with another request."""
+        """Return the error for a request id that was used with another request."""
         return cls(
             "REQUEST_ID_REUSED",
             f"request_id {request_id!r} was used for another request",
@@ -222,17 +222,17 @@ class FailedPrecondition(MemoryServiceError):
 
     @classmethod
     def embedder_required(cls, why: str) -> FailedPrecondition:
-        """A text would have to be embedded, and nothing here can."""
+        """Return the error for a text that needs an embedder where there is none."""
         return cls("EMBEDDER_REQUIRED", why)
 
     @classmethod
     def llm_required(cls) -> FailedPrecondition:
-        """A language model is insisted on, and the server has none."""
+        """Return the error for a request that requires a language model on a server without one."""
         return cls("LLM_REQUIRED", "the server runs without a language model")
 
 
 class WriteRejected(FailedPrecondition):
-    """The server's write policy does not let something in. `why` is the policy's reason, never a content."""
+    """The server's write policy refuses a write. `why` is the policy's reason, never content."""
 
     def __init__(self, field: str, why: str) -> None:
         super().__init__("WRITE_REJECTED", f"{field}: {why}", field=field)
@@ -240,21 +240,21 @@ class WriteRejected(FailedPrecondition):
 
 
 class Unauthenticated(MemoryServiceError):
-    """The call has no credential, or one that is unknown, expired, revoked or forged: which, is not told."""
+    """The call has no credential, or an unknown, expired, revoked or forged one; it does not say which."""
 
     def __init__(self) -> None:
         super().__init__("UNAUTHENTICATED", "a valid credential is required")
 
 
 class PermissionDenied(MemoryServiceError):
-    """The credential is not good for this call: not told is whether what it asks for exists."""
+    """The credential does not permit this call. The error does not reveal whether the object exists."""
 
     def __init__(self) -> None:
         super().__init__("PERMISSION_DENIED", "the credential is not good for this call")
 
 
 class Unavailable(MemoryServiceError):
-    """Something that the work needs does not answer."""
+    """A dependency does not respond."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(reason, message)
@@ -262,22 +262,22 @@ class Unavailable(MemoryServiceError):
 
     @classmethod
     def storage(cls) -> Unavailable:
-        """The records could not be read or written."""
+        """Return the error for records that could not be read or written."""
         return cls("STORAGE_UNAVAILABLE", "the records cannot be read or written at the moment")
 
     @classmethod
     def embedder(cls) -> Unavailable:
-        """The embedder did not answer."""
+        """Return the error for an embedder that did not respond."""
         return cls("EMBEDDER_UNAVAILABLE", "the embedder does not answer")
 
     @classmethod
     def llm(cls, why: str) -> Unavailable:
-        """The language model gave no answer that can be used."""
+        """Return the error for a language model that gave no usable answer."""
         return cls("LLM_UNAVAILABLE", f"the language model gave no usable answer: {why}")
 
     @classmethod
     def shutting_down(cls) -> Unavailable:
-        """The server is stopping."""
+        """Return the error for a call to a server that is stopping."""
         return cls("SHUTTING_DOWN", "the server is stopping")
 
 
@@ -289,7 +289,7 @@ class StorageFull(MemoryServiceError):
 
 
 class Unsupported(MemoryServiceError):
-    """This server or store does not offer what was asked for."""
+    """This server or store does not offer the requested operation."""
 
     def __init__(self, feature: str, message: str) -> None:
         super().__init__("UNSUPPORTED", message, feature=feature)

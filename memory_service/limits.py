@@ -57,12 +57,14 @@ class Limits:
     extracted_text_bytes_max: int = 256 * KIB
     message_bytes_max: int = 16 * MIB
     request_fields_max: int = 500_000
-    """Doubled: the longest request keeps the event loop twice as long: 100 ms for half a million fields."""
+    """Doubled: the longest request blocks the event loop twice as long: 100 ms for half a million fields."""
     field_bytes_max: int = 2 * MIB
-    """Doubled: a field that its own limit will refuse is looked at for twice as long, some 30 ms; the largest
-    that there may be has 1 MiB, and one a little over its own limit is to be refused by that."""
+    """Doubled: a field that its own limit will refuse is parsed for twice as long, some 30 ms.
+
+    The largest valid field has 1 MiB; a field slightly above its own limit must reach that check.
+    """
     held_bytes_max: int = 384 * MIB
-    """Doubled: callers can make the server take twice the memory. One caller's two batches of 16 MiB fit."""
+    """Doubled: callers can make the server use twice the memory. Two batches of 16 MiB of one caller fit."""
     concurrent_calls_max: int = 256
     waiting_calls_max: int = 512
     concurrent_streams_max: int = 256
@@ -72,8 +74,8 @@ class Limits:
     waiting_searches_max: int = 64
     request_memory_hours: int = 24
     calls_per_s_max: int = 0
-    """Calls that a caller, or where callers have no names a namespace, may make a second. 0: no limit."""
+    """Calls per second of a caller, or of a namespace if callers are anonymous. 0: no limit."""
     namespace_items_max: int = 0
-    """Items of a namespace, about: calls at the same time may exceed it together. 0: no limit."""
+    """Items of a namespace, approximately: concurrent calls may exceed it together. 0: no limit."""
     namespace_bytes_max: int = 0
-    """Bytes of items and states of a namespace, about: the last write may lead over it. 0: no limit."""
+    """Bytes of items and states of a namespace, approximately: the last write may exceed it. 0: no limit."""

@@ -1,4 +1,4 @@
-"""OpenAI's HTTP API, or that of any server that speaks it: the one file that imports `openai`."""
+"""OpenAI's HTTP API or a compatible one; the only file that imports `openai`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 import openai
 
 _PASSING_STATUSES = (408, 409, 429)
-# What the library's HTTP client raises before anything of a request is sent.
+# Errors of the library's HTTP client before any of the request is sent.
 _UNREACHED = ("ConnectError", "ConnectTimeout")
-# As long as the library waits by itself. Twice as long: so much later it is known that nobody is there.
+# The library's default. Doubled: an unreachable server is detected that much later.
 _CONNECT_TIMEOUT_S = 5.0
 
 
 class ApiFailed(Exception):
-    """The server did not answer, or with an error, or with something that is no answer.
+    """The server did not respond, returned an error, or returned something invalid.
 
-    `cause` names what went wrong without any text of the server's.
+    `cause` names the failure without any text from the server.
     """
 
     def __init__(self, cause: str) -> None:
@@ -28,18 +28,18 @@ class ApiFailed(Exception):
         self.status = 0
         """The HTTP status of an error; 0: the server sent none."""
         self.parameter = ""
-        """The parameter of the request that the server objects to, where it tells."""
+        """The parameter of the request that the server objects to, if it says."""
         self.retry_after_s: float | None = None
-        """When to come back, where the server tells."""
+        """When to retry, if the server says."""
         self.timed_out = False
         self.unreached = False
-        """Whether no connection came about, so that it cannot be for anything in the request."""
+        """Whether the connection failed, so that the request cannot be the cause."""
         self.may_pass = False
-        """Whether the same request may be answered a little later."""
+        """Whether the same request may succeed a little later."""
 
     @classmethod
     def of(cls, error: Exception) -> ApiFailed:
-        """What an error of the library means."""
+        """Convert an error of the library."""
         failed = cls(type(error).__name__)
         failed.timed_out = isinstance(error, openai.APITimeoutError)
         failed.unreached = type(error.__cause__).__name__ in _UNREACHED
@@ -54,7 +54,7 @@ class ApiFailed(Exception):
 
 @dataclass(frozen=True)
 class Completion:
-    """What a model said. Token counts are the server's; 0 where it does not tell."""
+    """A completion of a model. Token counts are the server's, 0 if it sends none."""
 
     text: str
     cut_off: bool
@@ -63,9 +63,9 @@ class Completion:
 
 
 class OpenAIApi:
-    """A connection to the server. OPENAI_API_KEY and OPENAI_BASE_URL mean what they mean to `openai`.
+    """A connection to the server. OPENAI_API_KEY and OPENAI_BASE_URL mean the same as for `openai`.
 
-    Each method raises ApiFailed, and nothing else, when there is no answer.
+    Each method raises ApiFailed, and nothing else, if there is no answer.
     """
 
     def __init__(self, timeout_s: float, retries: int) -> None:
@@ -74,18 +74,18 @@ class OpenAIApi:
         )
 
     async def embed(self, model: str, texts: Sequence[str], dimension: int) -> list[list[float]]:
-        """Return what the server says to be the vectors of texts, in order; `dimension` 0 is not sent."""
-        # Sent only where it was asked for: not every server knows the parameter.
+        """Return the vectors of texts as the server sent them, in order; `dimension` 0 is not sent."""
+        # Sent only on request: not every server supports the parameter.
         options: dict[str, Any] = {"dimensions": dimension} if dimension else {}
         try:
             response = await self._client.embeddings.create(
                 model=model, input=list(texts), encoding_format="float", **options
             )
-            # By their numbers, each of which comes once: the vector of another text would be found for ever.
+            # By index, and each exactly once: a vector of another text would never be noticed.
             found = {datum.index: datum.embedding for datum in response.data}
             return [found[at] for at in range(len(response.data))]
         except Exception as error:
-            # Not the library's errors alone: what is below it raises others, as do wrong answers.
+            # Not only the library's errors: lower layers and invalid answers raise others.
             raise ApiFailed.of(error) from error
 
     async def complete(self, options: Mapping[str, Any]) -> Completion:
@@ -95,7 +95,7 @@ class OpenAIApi:
             choice = response.choices[0]
             content: object = choice.message.content
             return Completion(
-                # Half surrogate pairs can be neither stored nor sent back.
+                # Unpaired surrogates can be neither stored nor sent back.
                 text=content.encode(errors="replace").decode() if isinstance(content, str) else "",
                 cut_off=choice.finish_reason == "length",
                 input_tokens=_count(response.usage, "prompt_tokens"),
@@ -105,18 +105,18 @@ class OpenAIApi:
             raise ApiFailed.of(error) from error
 
     async def close(self) -> None:
-        """Release connections."""
+        """Close connections."""
         await self._client.close()
 
 
 def _count(usage: object, name: str) -> int:
-    """A count of tokens; the library hands on what the server sent, whatever its type."""
+    """A token count; the library passes on what the server sent, whatever its type."""
     value = getattr(usage, name, 0)
     return value if isinstance(value, int) and value > 0 else 0
 
 
 def _seconds(header: str | None) -> float | None:
-    """A header's seconds; None where it has none, or a date."""
+    """The seconds in a header; None if there are none, or a date."""
     try:
         seconds = float(header or "")
     except ValueError:

@@ -1,4 +1,4 @@
-"""API keys in the database of the store over PostgreSQL, where all servers find them."""
+"""API keys in the database of the PostgreSQL store, where all servers find them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from memory_service.records.postgres.opening import prepare_database
 from memory_service.records.postgres.settings import ChangingSettings
 
 API_KEYS, _PEPPER = "API keys", "pepper of API keys"
-# Each change writes other ones before the keys: so nobody who looks for a change has to read them all.
+# Each change writes a new mark before the keys, so that servers detect changes without reading every key.
 _MARK_BYTES = 16
 
 
 def settings_of(pepper: bytes, keys: list[ApiKey]) -> dict[str, bytes]:
-    """Return keys as they are kept: settings by their names."""
+    """Return keys as they are stored: settings by name."""
     return {_PEPPER: pepper, API_KEYS: secrets.token_bytes(_MARK_BYTES) + encode_keys(keys)}
 
 
 def prepared_keys(dsn: str, schema: str) -> PostgresKeys:
-    """Return the keys of a database, with its tables made where no server has yet. Raises CannotOpen."""
+    """Return the keys of a database, creating its tables if they are missing. Raises CannotOpen."""
     asyncio.run(prepare_database(Database(dsn, schema)))
     return PostgresKeys(dsn, schema)
 
@@ -32,12 +32,12 @@ class PostgresKeys:
     """The keys and their pepper, as settings of a schema. A `KeyStore`, for one thread at a time."""
 
     def __init__(self, dsn: str, schema: str) -> None:
-        """`dsn` is what libpq takes. Its tables must be there."""
+        """`dsn` is a libpq connection string. The tables must exist."""
         self._settings = ChangingSettings(Database(dsn, schema))
         self.place = f"the schema {schema} of the database"
 
     def stamp(self) -> Hashable:
-        """Return what differs once the keys were changed."""
+        """Return a value that changes whenever the keys do."""
         return tuple(self._settings.beginnings(_MARK_BYTES, API_KEYS).values())
 
     def read(self) -> KeyRing:
@@ -46,11 +46,11 @@ class PostgresKeys:
         return KeyRing(self._pepper(found), self._entries(found))
 
     def entries(self) -> list[ApiKey]:
-        """Return all keys, revoked ones too, in the order in which they were made."""
+        """Return all keys, including revoked ones, in the order of their creation."""
         return self._entries(self._settings.read(API_KEYS))
 
     def change(self, change: Change) -> None:
-        """Replace the keys by what `change` makes of them, in one transaction."""
+        """Replace the keys by what `change` returns for them, in one transaction."""
 
         def changed(found: dict[str, bytes]) -> Mapping[str, bytes]:
             new = not found
@@ -72,5 +72,5 @@ class PostgresKeys:
         return found[_PEPPER]
 
     def close(self) -> None:
-        """Let go of the connection to the database."""
+        """Close the connection to the database."""
         self._settings.close()

@@ -1,7 +1,7 @@
-"""The store over PostgreSQL: records that servers share, and views that each keeps up to date by itself.
+"""The PostgreSQL store: records that servers share, and in-memory views that each server keeps up to date.
 
-Before a view answers, the server looks how new its namespace is, for all calls at once, and reads what the
-view lacks from the journal. A view that cannot be brought up to date so is dropped, and read anew.
+Before a view answers, the server checks the namespace's latest revision, once for all waiting calls, and
+reads what the view lacks from the journal. A view that cannot catch up this way is dropped and loaded again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MARKS_MIN = 64
 
 
 class PostgresStore(PostgresRecords, Store):
-    """Records in a PostgreSQL database, views of them in memory."""
+    """Records in a PostgreSQL database, with views of them in memory."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class PostgresStore(PostgresRecords, Store):
         queued_writes_max: int = 10_000,
         waiting_searches_max: int = 64,
     ) -> None:
-        """`dsn` is what libpq takes; `cache_dir` has files that may be lost.
+        """`dsn` is a libpq connection string; `cache_dir` holds files that may be lost.
 
         `namespace_bytes_max` 0: no limit.
         """
@@ -71,10 +71,10 @@ class PostgresStore(PostgresRecords, Store):
         self._readings = 0
         self._cache_dir = cache_dir
         self._waiting_searches_max = waiting_searches_max
-        # Of each view that is held, or read, how new it is, with what was published since.
+        # The mark of each view that is loaded or loading, including what was published since.
         self._marks: dict[str, Mark] = {}
         self._marks_max = _MARKS_MIN
-        # Views that are being read, until it is known how new they are; None: it was not found out.
+        # Views that are loading, until their mark is known; None: it could not be determined.
         self._reading: dict[str, asyncio.Future[Mark | None]] = {}
         self._catching_up: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -117,12 +117,12 @@ class PostgresStore(PostgresRecords, Store):
         return self.views.index_info(namespace)
 
     def _is_newer_known(self, namespace: str, checked: Checked) -> bool:
-        """Whether something was committed here that is newer than what a check found."""
+        """Whether this process has committed something newer than a check found."""
         mark = self._marks.get(namespace)
         return mark is not None and mark.number >= checked.number
 
     async def _is_current(self, namespace: str, checked: Checked) -> bool:
-        """Whether the view of a namespace, if there is one, is as new as a check has found the records."""
+        """Whether the namespace's view, if there is one, is as new as the records in a check."""
         while (reading := self._reading.get(namespace)) is not None:
             await asyncio.shield(reading)
         if not self._has_view(namespace):
@@ -132,7 +132,7 @@ class PostgresStore(PostgresRecords, Store):
             return False
         if (mark.seq, mark.stamp) == (checked.seq, checked.stamp):
             return True
-        # Others asked later. What is newer by its number alone may be of a history that was lost.
+        # Concurrent checks. A higher number alone may belong to a history that was lost.
         return mark.seq > checked.seq and mark.number >= checked.number
 
     def _has_view(self, namespace: str) -> bool:
@@ -140,7 +140,7 @@ class PostgresStore(PostgresRecords, Store):
         return cache.peek(namespace) is not None or cache.is_loading(namespace)
 
     async def _catch_up(self, namespace: str) -> bool:
-        """Read what a view lacks, or drop it; False: neither, for it became newer meanwhile."""
+        """Read what a view lacks, or drop it; False: neither, because it caught up meanwhile."""
         mark = self._marks.get(namespace)
         missed = mark and await read_missed(self._database, namespace, mark, self._checks.number)
         if self._marks.get(namespace) is not mark:
@@ -153,7 +153,7 @@ class PostgresStore(PostgresRecords, Store):
         return True
 
     def _put(self, namespace: str, mark: Mark, effect: Effect) -> None:
-        """Put into a view what makes it as new as `mark`, and into the items that are kept."""
+        """Apply to a view, and to the cached items, the changes up to `mark`."""
         for position in (*effect.removed, *(fill[0] for fill in effect.filled)):
             self._items.discard(mark.key_of(position))
         for entry in (*effect.added, *(entry for entry, _ in effect.replaced)):
@@ -192,14 +192,14 @@ class PostgresStore(PostgresRecords, Store):
             missing, await super().load_items(info, wanted, with_embedding=False), strict=True
         ):
             items[at] = item
-            # What was published meanwhile may be newer.
+            # Something newer may have been published meanwhile.
             if item is not None and self._marks.get(info.name) is mark:
                 self._items.put(keys[at], item)
         return items
 
     async def read_rows(self, namespace: str, work: Callable[[Rows], T]) -> T | None:
         if self.views.cache.peek(namespace) is not None:
-            # The view is there, and only its columns are read.
+            # The view is loaded; only its columns are read.
             return await self._read_columns(namespace, work)
         loop = asyncio.get_running_loop()
         found: asyncio.Future[Mark | None] = loop.create_future()
@@ -232,7 +232,7 @@ class PostgresStore(PostgresRecords, Store):
             return work(rows)
 
         read = await self._read_rows(namespace, look)
-        # Who asked for the columns waits until the view is as new as they are.
+        # The caller of the columns waits until the view is as new as they are.
         async with self._catching_up.setdefault(namespace, asyncio.Lock()):
             while not (seen and (mark := self._marks.get(namespace)) and mark.seq >= seen[0].seq):
                 if await self._catch_up(namespace):
@@ -246,7 +246,7 @@ class PostgresStore(PostgresRecords, Store):
             found.set_result(mark)
 
     def _committed(self, page: Page) -> None:
-        """Put what this process committed into the view, if that lacks nothing else."""
+        """Apply what this process committed to the view, if it lacks nothing else."""
         name, book, mark = page.name, page.book, self._marks.get(page.name)
         assert book is not None
         if page.deleted or page.pending.flags & (EMPTIED | MOVED):
@@ -264,7 +264,7 @@ class PostgresStore(PostgresRecords, Store):
 
 
 def _name_of(cache_dir: Path) -> str:
-    """Return what tells the files of a folder from those of others, of this or another machine."""
+    """Return a name that distinguishes the files of a folder from those of others, also on other machines."""
     path = cache_dir / "name"
     if not path.exists():
         write_whole(path, secrets.token_hex(8).encode())
@@ -272,7 +272,7 @@ def _name_of(cache_dir: Path) -> str:
 
 
 def _effect_of(page: Page, mark: Mark) -> Effect | None:
-    """Return what a group did to the items of a namespace; None: the view reads it from the journal."""
+    """Return the effect of a group on the items of a namespace; None: the view reads it from the journal."""
     book, pending = page.book, page.pending
     assert book is not None
     if pending.fills or pending.uses or pending.moved or len(pending.entries) < len(pending.items):

@@ -1,7 +1,7 @@
-"""Conditions on items, as a filter expression says them: plain values that every layer may read.
+"""Conditions on items, parsed from a filter expression: plain values that every layer may read.
 
-A comparison with a value that an item does not have, or that is of another type, does not hold, whatever
-its operator; `Not` holds where its part does not.
+A comparison with a missing value, or one of another type, is false, whatever its operator; `Not` holds if its
+part does not.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 
 
 class FieldName(enum.StrEnum):
-    """What of an item can be looked at."""
+    """The fields of an item that a filter can use."""
 
     ID = "id"
     SESSION = "session_id"
@@ -35,15 +35,17 @@ class FieldName(enum.StrEnum):
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One value of an item; `path` holds the key of a label, or the keys down into metadata."""
+    """One value of an item; `path` holds the key of a label, or the path of keys into metadata."""
 
     name: FieldName
     path: tuple[str, ...] = ()
 
 
 class Operator(enum.StrEnum):
-    """How a value is compared. HAS is equality, too, but of a collection it asks for one of its members:
-    an element of a list, a key of an object."""
+    """How to compare a value.
+
+    HAS is equality, but for a collection it means a member: an element of a list, a key of an object.
+    """
 
     EQUAL = "="
     UNEQUAL = "!="
@@ -55,7 +57,7 @@ class Operator(enum.StrEnum):
 
     @property
     def compare(self) -> Callable[[Any, Any], Any]:
-        """The comparison, of values or of whole columns."""
+        """The comparison function, for values or whole columns."""
         return _COMPARE[self]
 
 
@@ -71,26 +73,25 @@ _COMPARE: dict[Operator, Callable[[Any, Any], Any]] = {
 
 
 class Pattern(msgspec.Struct, frozen=True):
-    """Texts that have `text` in them: at their start, unless anything may stand before it, and at their
-    end, unless anything may follow."""
+    """Texts that contain `text`, anchored at start and end unless anything may precede or follow it."""
 
     text: str
     any_before: bool
     any_after: bool
 
     def matches(self, text: str) -> bool:
-        """Whether a text is one of them."""
+        """Whether a text matches."""
         if self.any_before and self.any_after:
             return self.text in text
         return text.endswith(self.text) if self.any_before else text.startswith(self.text)
 
 
 Operand = str | float | int | bool | Pattern | None
-"""What a value is compared with: times are microseconds, kinds their numbers, None is JSON's null."""
+"""The right side of a comparison: times are microseconds, kinds their numbers, None is JSON's null."""
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """A value is such. Patterns are compared by EQUAL, UNEQUAL and HAS only."""
+    """Compares a value. Patterns are compared by EQUAL, UNEQUAL and HAS only."""
 
     field: Field
     operator: Operator
@@ -98,7 +99,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 class Present(msgspec.Struct, frozen=True):
-    """There is a value; JSON's null is one."""
+    """A value exists; JSON's null is one."""
 
     field: Field
 
@@ -110,7 +111,7 @@ class And(msgspec.Struct, frozen=True):
 
 
 class Or(msgspec.Struct, frozen=True):
-    """One part holds at least."""
+    """At least one part holds."""
 
     parts: tuple[Predicate, ...]
 
@@ -125,7 +126,7 @@ Predicate = Comparison | Present | And | Or | Not
 
 
 def leaves(predicate: Predicate) -> Iterator[Comparison | Present]:
-    """Return the comparisons that a predicate is made of."""
+    """Yield the comparisons in a predicate."""
     if isinstance(predicate, And | Or):
         for part in predicate.parts:
             yield from leaves(part)
@@ -136,7 +137,7 @@ def leaves(predicate: Predicate) -> Iterator[Comparison | Present]:
 
 
 def conjuncts(predicate: Predicate) -> Iterator[Predicate]:
-    """Return predicates that all hold where this one holds, and only there."""
+    """Yield predicates whose conjunction equals this one."""
     if isinstance(predicate, And):
         for part in predicate.parts:
             yield from conjuncts(part)
@@ -149,7 +150,7 @@ _IN_VIEWS = (FieldName.SESSION, FieldName.KIND, FieldName.CREATE_TIME, FieldName
 
 
 def is_listed(leaf: Comparison | Present) -> bool:
-    """Whether it asks for a label with its value, of which there are lists."""
+    """Whether this compares a label with a value, which the label index answers."""
     return (
         isinstance(leaf, Comparison)
         and leaf.field.name is FieldName.LABELS
@@ -159,7 +160,7 @@ def is_listed(leaf: Comparison | Present) -> bool:
 
 
 def column_fields(predicate: Predicate | None) -> list[Field]:
-    """Return the fields that only the records tell, each once: to compare them takes a column of them."""
+    """Return the distinct fields that only the records have; to compare them needs a column of values."""
     if predicate is None:
         return []
     asked = (leaf for leaf in leaves(predicate) if leaf.field.name not in _IN_VIEWS and not is_listed(leaf))

@@ -1,4 +1,4 @@
-"""What is read of a namespace together. Each MUST has a case in `tests/contract/`, which every store runs."""
+"""Consistent reads of a namespace. Each MUST have a case in `tests/contract/`, which every store runs."""
 
 from __future__ import annotations
 
@@ -9,64 +9,62 @@ from memory_service.data_model import Around, Hits, Item, ItemFilter, NamespaceI
 
 
 class Reading(ABC):
-    """A namespace, read after one look at its records, by which every answer is as new as they were then.
+    """A namespace as of one check of its records; every answer is at least as new.
 
-    Answers may be newer than `info` and than each other; each of them MUST reflect one revision. In a
-    namespace that does not exist there is nothing to find.
+    Answers may be newer than `info` and than each other; each of them MUST reflect one revision. A namespace
+    that does not exist has no items.
     """
 
     info: NamespaceInfo | None
-    """What the namespace held at that look; None: nothing was ever written to it."""
+    """Statistics of the namespace at that check; None: nothing was ever written to it."""
 
     @abstractmethod
     async def load_items(
         self, positions: Sequence[int], *, with_embedding: bool = False
     ) -> list[Item | None]:
-        """Return the items at these positions, in their order; None where there is none any more.
+        """Return the items at these positions, in their order; None for a removed item.
 
-        Items are shared: a caller MUST NOT change them, but for `wire`.
+        Items are shared: a caller MUST NOT change them, except `wire`.
         """
 
     @abstractmethod
     async def scan(self, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
-        """Return positions of matching items in ascending order, the first `limit` or, with
-        `newest`, the last `limit`. A negative limit returns all.
+        """Return positions of matching items in ascending order.
 
-        An item matches if all of the filter holds for it, its predicate as predicates.py says.
+        Returns the first `limit` or, with `newest`, the last `limit`. A negative limit returns all. An item
+        matches if all of the filter holds for it; predicates.py defines the predicate.
         """
 
     @abstractmethod
     async def search(self, query: SearchQuery) -> Hits:
         """Find the items that fit best, in no particular order.
 
-        With a vector, MUST return the `candidates` matching items of the highest cosine similarity, with
-        a text beside it as many as `nearest` says (approximate: recall of at least 0.99 against exact
-        search, however few or many items match). With a text, MUST return the
-        `candidates` matching items of the highest BM25 score above 0, with the statistics of this
-        namespace alone; what only common words of the text would bring in may be left out. For an item of a
-        session, its neighbours there MUST count, too, as the weights
-        of indexes/turns.py say: those of CONVERSATION_KINDS that are stored now, in the order of the
-        namespace, also if the filter does not let them through. The day of an item of these kinds
-        counts as words of it. `named` MUST tell whether a
-        word of the text is one of `ItemWrite.speaker`. Each item MUST have its score in every channel
-        that was asked, also when only one of them found it; with `described` MUST fill the columns that
-        tell of the items themselves. A vector of another dimension than the
-        namespace's MUST raise InvalidArgument.dimension("query_embedding", ...).
+        With a vector, MUST return the `candidates` matching items of the highest cosine similarity, or
+        `nearest` of them if there is also a text (approximate: recall of at least 0.99 against exact search,
+        however few or many items match). With a text, MUST return the `candidates` matching items of the
+        highest BM25 score above 0, with the statistics of this namespace alone; items that match only common
+        words of the text may be left out. For an item of a session, its neighbours there MUST also count,
+        with the weights of indexes/turns.py: those of CONVERSATION_KINDS that are stored now, in the order of
+        the namespace, even if the filter excludes them. The date of an item of these kinds counts as words of
+        it. `named` MUST say whether a word of the text is a word of `ItemWrite.speaker`. Each item MUST have
+        its score in every channel of the query, even if only one of them found it. With `described`, MUST
+        fill the columns that describe the items. A vector of another dimension than the namespace's MUST
+        raise InvalidArgument.dimension("query_embedding", ...).
         """
 
     @abstractmethod
     async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
-        """Return, for each of these positions, what stands around its item in its session.
+        """Return, for each of these positions, the neighbours of its item in its session.
 
-        That MUST be the `count` items right before it and the `count` right after it, or as many as
-        there are, in the order of the namespace, out of those of CONVERSATION_KINDS that have its
-        session and are not expired at `now_us`. An item without a session, one of another kind, and a
-        position without an item MUST have none.
+        These MUST be the `count` items right before it and the `count` right after it, or as many as there
+        are, in the order of the namespace, out of those of CONVERSATION_KINDS that have its session and are
+        not expired at `now_us`. An item without a session, one of another kind, and a position without an
+        item MUST have none.
         """
 
 
 class _Nothing(Reading):
-    """Of a namespace that does not exist."""
+    """A reading of a namespace that does not exist."""
 
     info = None
 
@@ -86,4 +84,4 @@ class _Nothing(Reading):
 
 
 NOTHING = _Nothing()
-"""A reading of a namespace that does not exist."""
+"""The one instance."""

@@ -1,4 +1,4 @@
-"""Small things that only the data directory's key opens: AES-256-GCM, bound to where they stand."""
+"""Small values encrypted with the data directory's key: AES-256-GCM, bound to their location."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _SEALED_BYTES_MIN = _SALT_BYTES + _NONCE_BYTES + 16
 
 
 class Seal:
-    """Seals things of one purpose. Each object has a salt, and so a key, of its own.
+    """Seals values of one purpose. Each object has its own salt, and so its own key.
 
-    It is good for 2**32 things, for their nonces are drawn. What is sealed begins with salt and nonce.
+    It is good for 2**32 values, because nonces are random. A sealed value begins with salt and nonce.
     """
 
     def __init__(self, key: DataKey, purpose: str) -> None:
@@ -26,20 +26,20 @@ class Seal:
         self._cipher = AESGCM(key.derive(purpose, self._salt))
 
     def seal(self, plain: bytes, bound: bytes = b"") -> bytes:
-        """Return what opens with the same `bound` only, which is not in it."""
+        """Return a value that opens only with the same `bound`, which it does not contain."""
         nonce = os.urandom(_NONCE_BYTES)
         return self._salt + nonce + self._cipher.encrypt(nonce, plain, bound)
 
 
 class Opener:
-    """Opens what a `Seal` of the same key and purpose has sealed."""
+    """Opens values of a `Seal` with the same key and purpose."""
 
     def __init__(self, key: DataKey, purpose: str) -> None:
-        # Things that were sealed one after the other have a salt in common.
+        # Values sealed one after another share a salt.
         self._cipher = functools.lru_cache(maxsize=4)(lambda salt: AESGCM(key.derive(purpose, salt)))
 
     def open(self, sealed: bytes, bound: bytes = b"") -> bytes:
-        """Return what was sealed. Raises ValueError where it was changed or moved, or is of another key."""
+        """Return the plain value. Raises ValueError if it was changed, moved, or sealed with another key."""
         if len(sealed) < _SEALED_BYTES_MIN:
             raise ValueError("it is too short")
         salt, nonce = sealed[:_SALT_BYTES], sealed[_SALT_BYTES : _SALT_BYTES + _NONCE_BYTES]

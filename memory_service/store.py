@@ -1,4 +1,4 @@
-"""What the domain writes to and finds in: records, and readings of them."""
+"""The domain's interface to storage: records, and readings of them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class Store(Records):
 
     @abstractmethod
     async def read(self, namespace: str) -> Reading:
-        """Return a reading that sees every write that had returned when this was called.
+        """Return a reading that sees every write that returned before this call.
 
-        A reading is for what is read together, such as one page: a caller that has to see what was written
-        since MUST begin another one.
+        Use a reading for data that belongs together, such as one page; to see later writes, a caller MUST
+        start another one.
         """
 
     @abstractmethod
     async def index_info(self, namespace: str) -> IndexInfo:
-        """Return how the vectors of a namespace are searched at present, without loading anything."""
+        """Return how the vectors of a namespace are currently searched, without loading anything."""

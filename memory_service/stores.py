@@ -1,4 +1,4 @@
-"""The stores that there are: records, put together with views of them."""
+"""The available stores: records combined with views of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INDEXES = "indexes"
 
 
 class SqliteStore(SqliteRecords, Store):
-    """Records in one SQLite database, views of them in memory, graphs in files beside it."""
+    """Records in one SQLite database, views of them in memory, vector graphs in files beside it."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class SqliteStore(SqliteRecords, Store):
         reach("open.after_sweep")
 
     async def close(self) -> None:
-        # Graphs that have grown are saved once nothing is written any more.
+        # Save graphs that have grown once nothing is written any more.
         self.refuse()
         await self.views.close()
         await super().close()

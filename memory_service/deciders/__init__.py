@@ -1,1 +1,1 @@
-"""Who decides what memories say, are worth and have to do with each other: a language model, or rules."""
+"""Decisions about the wording, importance and relations of memories, by a language model or rules."""

@@ -1,7 +1,6 @@
-"""The contract of deciders: what can be asked, what an answer must be, and who is asked first.
+"""The contract of deciders: the questions, the valid answers, and the order in which deciders are tried.
 
-A `Decider` answers for one call of the API. What is asked and answered are plain values; no decider reads or
-writes anything.
+A `Decider` serves one call of the API. Questions and answers are plain values; deciders do no I/O on records.
 """
 
 from __future__ import annotations
@@ -22,24 +21,24 @@ A = TypeVar("A")
 
 CONTENT_CHARS_MIN = 10
 CONTENT_CHARS_MAX = 500
-"""Characters of a fact as it is asked for or found."""
+"""Length of a fact in questions and answers, in characters."""
 REPHRASED_CHARS_MAX = 700
 REASONING_CHARS_MIN, REASONING_CHARS_MAX = 10, 200
 REASON_CHARS_MAX = 500
 VALUE_BYTES_SEARCHED = 2048
-"""The beginning of a value that is searched for words of a goal: a value may have a million bytes."""
+"""How much of a value is searched for words of a goal; a value may have a million bytes."""
 EXPLICIT_REQUEST = "explicit_request"
-"""The name of the boost of what a user asked to be remembered."""
+"""The name of the boost for facts that a user asked to be remembered."""
 
 _OUT_OF_REACH = (FailureReason.LLM_UNAVAILABLE, FailureReason.LLM_TIMEOUT, FailureReason.LLM_PAUSED)
 
 
 class Undecided(Exception):
-    """A decider has no answer; if something went wrong, its `failures` tell what."""
+    """Raised by a decider without an answer; `failures` says what went wrong, if anything."""
 
 
 class Category(enum.IntEnum):
-    """What a fact is about; the numbers equal the proto's."""
+    """The subject of a fact; the numbers equal the proto's."""
 
     IDENTITY = 1
     PREFERENCE = 2
@@ -49,7 +48,7 @@ class Category(enum.IntEnum):
 
 
 class Adjustment(msgspec.Struct, frozen=True):
-    """One boost (`amount` above 0) or reduction (below 0); `reason` has the words that it was found by."""
+    """One boost (`amount` above 0) or reduction (below 0); `reason` has the words that caused it."""
 
     name: str
     amount: float
@@ -57,17 +56,17 @@ class Adjustment(msgspec.Struct, frozen=True):
 
 
 class Importance(msgspec.Struct, frozen=True):
-    """A score and how it came about."""
+    """A score and its parts."""
 
     base: float
     boosts: tuple[Adjustment, ...]
     reductions: tuple[Adjustment, ...]
     score: float
-    """The sum of the rest, and not below 0."""
+    """The sum of the parts, at least 0."""
 
 
 class Relation(enum.Enum):
-    """How a new fact stands to a known one."""
+    """The relation of a new fact to a known one."""
 
     DUPLICATE = "duplicate"
     CONTRADICTION = "contradiction"
@@ -75,15 +74,17 @@ class Relation(enum.Enum):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """A relation and why, for a human; at most 500 characters."""
+    """A relation and its reason in plain text, at most 500 characters."""
 
     relation: Relation
     reason: str
 
 
 class Known(msgspec.Struct, frozen=True):
-    """A fact in the third person. `similarity` is the cosine of its vector and that of the other, -1 to 1;
-    None: it cannot be told."""
+    """A fact in the third person.
+
+    `similarity` is the cosine of the two facts' vectors, -1 to 1; None: unknown.
+    """
 
     id: str
     content: str
@@ -98,14 +99,14 @@ class Line(msgspec.Struct):
 
     @property
     def speaks(self) -> bool:
-        """Whether the user says something in it."""
+        """Whether this is a non-empty message of the user."""
         return self.role is Role.USER and bool(self.text.strip())
 
 
 class FoundFact(msgspec.Struct, frozen=True):
-    """A fact that was found in a line. `quote` is what the user said there, at most 500 characters.
+    """A fact that was found in a line. `quote` is the user's words, at most 500 characters.
 
-    `explicit`: the user asked for it to be remembered. `rejected` tells why it is not worth remembering.
+    `explicit`: the user asked for it to be remembered. `rejected` says why it is not worth remembering.
     """
 
     line: int
@@ -119,7 +120,7 @@ class FoundFact(msgspec.Struct, frozen=True):
 
 
 class Action(enum.IntEnum):
-    """What is to be done to similar facts; the numbers equal the proto's."""
+    """What to do with similar facts; the numbers equal the proto's."""
 
     MERGE = 1
     SUPERSEDE = 2
@@ -127,9 +128,9 @@ class Action(enum.IntEnum):
 
 
 class Settlement(msgspec.Struct, frozen=True):
-    """What is to be done to similar facts, and why. `content` says all of them, where they are merged.
+    """What to do with similar facts, and why. `content` is the merged fact, for a merge.
 
-    `contrary` are the pairs of ids of facts that contradict each other, which is what SUPERSEDE is about.
+    `contrary` holds the pairs of ids of contradictory facts, which SUPERSEDE is about.
     """
 
     action: Action
@@ -139,10 +140,10 @@ class Settlement(msgspec.Struct, frozen=True):
 
 
 class ToolOutput(msgspec.Struct, frozen=True):
-    """A result of a tool, also as compact JSON, and what it was asked for.
+    """A tool's result, also as compact JSON, and the request that led to it.
 
-    `key` is one that the caller chose, `before` the value it has, as JSON. `problem` returns what forbids a
-    text as "key" or "description"; empty: nothing.
+    `key` is a key chosen by the caller, `before` its current value as JSON. `problem` returns why a text is
+    not allowed as "key" or "description"; empty: it is allowed.
     """
 
     tool_name: str
@@ -156,7 +157,7 @@ class ToolOutput(msgspec.Struct, frozen=True):
 
 
 class Keeping(msgspec.Struct, frozen=True):
-    """Whether to keep a result, and why; if so, under which key and with which description."""
+    """Whether to keep a result, and why; if so, its key and description."""
 
     keep: bool
     reason: str
@@ -166,19 +167,19 @@ class Keeping(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Candidate:
-    """A key that may be relevant, with all that is shown of it and found in it."""
+    """A key that may be relevant, with its shown fields and the words found in it."""
 
     key: str
     description: str
     preview: str
     update_us: int
     found: dict[str, float]
-    """What each stem of the goal that was found tells, 0 to 1, before rarity counts."""
+    """The weight of each stem of the goal that was found, 0 to 1, before rarity counts."""
     lexical: float = 0.0
     vector: float = 0.0
     shares: tuple[Contribution, ...] = ()
     words: tuple[str, ...] = ()
-    """The words of the goal that were found, the one that tells most first."""
+    """The words of the goal that were found, heaviest first."""
 
     @property
     def score(self) -> float:
@@ -187,19 +188,19 @@ class Candidate:
 
 
 class KeySearch(ABC):
-    """A search for the keys that may fit a goal: `add` every key, ask for the best, `rank` them."""
+    """A search for keys that may fit a goal: `add` every key, get the `best`, `rank` them."""
 
     @abstractmethod
     def add(self, entry: StateEntry) -> None:
-        """Take a key in; of its value the first VALUE_BYTES_SEARCHED count."""
+        """Add a key; only the first VALUE_BYTES_SEARCHED of its value count."""
 
     @abstractmethod
     async def best(self, limit: int) -> list[Candidate]:
-        """Return at most so many, the best by words first; where no word is found, the newest first."""
+        """Return at most `limit` candidates, the best by words first; without matches, the newest first."""
 
     @abstractmethod
     def text(self, candidate: Candidate) -> str:
-        """Return what is to be embedded for a key."""
+        """Return the text to embed for a key."""
 
     @abstractmethod
     def rank(
@@ -208,11 +209,14 @@ class KeySearch(ABC):
         goal: Vector | None = None,
         vectors: Sequence[Vector | None] = (),
     ) -> list[Candidate]:
-        """Return candidates by score, the best first. `vectors` are theirs; no goal: words count alone."""
+        """Return candidates by score, the best first.
+
+        `vectors` are theirs; without a goal vector, only words count.
+        """
 
 
 class Relevance(msgspec.Struct, frozen=True):
-    """The keys that a goal needs, the most relevant first, and the others; each with why."""
+    """The keys that a goal needs, the most relevant first, and the other keys; each with a reason."""
 
     needed: list[tuple[Candidate, str]]
     others: list[tuple[Candidate, str]]
@@ -220,57 +224,57 @@ class Relevance(msgspec.Struct, frozen=True):
 
 
 class Decider:
-    """Answers the questions of one call. Each raises Undecided where this decider cannot answer it.
+    """Answers the questions of one call. Each method raises Undecided if this decider has no answer.
 
-    A language model that fails raises Unavailable (LLM_UNAVAILABLE) in place of Undecided where the caller
-    insists on it. Rules answer every question, and raise neither.
+    A language model that fails raises Unavailable (LLM_UNAVAILABLE) rather than Undecided if the caller
+    requires it. Rules answer every question, and raise neither.
     """
 
     model = ""
-    """The name of the language model that answers; empty: none."""
+    """The name of the language model; empty: none."""
 
     def __init__(self) -> None:
         self.failures: list[Failure] = []
-        """What went wrong on the way to its answers and was got over."""
+        """Failures that were handled on the way to the answers."""
         self.usage = Usage()
 
     async def word(self, statement: str) -> str:
         """Return a statement as a fact about "User" in the third person.
 
-        Every name, number, date and negation MUST stay; others MUST NOT be added. What is worded so already
-        MUST come back as it is.
+        Every name, number, date and negation MUST stay; others MUST NOT be added. A statement already in this
+        form MUST come back unchanged.
         """
         raise Undecided
 
     async def rate(self, content: str, category: Category, said: str, explicit: bool) -> Importance:
-        """Return how important a fact is: 0 or more, most between 5 and 12.
+        """Return the importance of a fact: 0 or more, mostly between 5 and 12.
 
-        A request to remember MUST count also where only `said` has it, the user's own words, or nothing but
-        `explicit`.
+        A request to remember MUST count even if only `said`, the user's own words, or only `explicit` shows
+        it.
         """
         raise Undecided
 
     async def compare(self, new: str, known: Sequence[Known], threshold: float) -> list[Verdict]:
-        """Return how a new fact stands to each known one, in their order.
+        """Return the relation of a new fact to each known one, in their order.
 
-        `threshold` is the cosine that duplicates are above. Another number, date or name, or a negation,
-        MUST make no duplicate. The same words MUST be one.
+        Duplicates have a cosine above `threshold`. Facts that differ in a number, a date, a name or a
+        negation MUST NOT be duplicates. Facts with the same words MUST be.
         """
         raise Undecided
 
     async def find(
         self, lines: Sequence[Line], first: int, categories: Sequence[Category], most: int
     ) -> list[FoundFact]:
-        """Return the facts about the user in the lines from `first` on, in the order they were said in.
+        """Return the facts about the user in the lines from `first` on, in order.
 
-        Lines of others than the user MUST have none; quotes MUST be the user's words, and a name or a number
-        that nobody said MUST be in no fact. `categories` are those that are wanted, none: all; others may be
-        found, too. It may end after more than `most`.
+        Lines of other speakers MUST have none. Quotes MUST be the user's words, and facts MUST NOT have names
+        or numbers that do not occur in the conversation. `categories` are those wanted, none: all; others may
+        also be returned. It may stop after more than `most`.
         """
         raise Undecided
 
     async def settle(self, facts: Sequence[Known], threshold: float) -> Settlement:
-        """Return what is to be done to similar facts: they say the same, contradict each other, or neither.
+        """Return what to do with similar facts: merge, supersede or keep.
 
         A merged fact MUST have every name and number of all of them, and no other.
         """
@@ -279,34 +283,37 @@ class Decider:
     async def keep(self, output: ToolOutput) -> Keeping:
         """Return whether a result is useful beyond the session.
 
-        One that is kept MUST have a key and a description that `output.problem` allows, or else those of
-        rules: a key in snake_case of 1 to 64 characters, a description of 1 to 300. Where the caller insists
-        on a model, one whose key or description is not allowed raises Unavailable.
+        A result to keep MUST have a key and a description that `output.problem` allows, or else those of
+        rules: a key in snake_case of 1 to 64 characters, a description of 1 to 300. If the caller requires a
+        model, a key or description that is not allowed raises Unavailable.
         """
         raise Undecided
 
     async def search(self, goal: str) -> KeySearch:
-        """Return a search for the keys that may fit a goal."""
+        """Return a search for keys that may fit a goal."""
         raise Undecided
 
     async def relevant(self, goal: str, ranked: Sequence[Candidate]) -> Relevance:
-        """Return which keys a goal needs, of candidates by score; none that is not among them.
+        """Return which keys a goal needs, out of candidates by score; it adds no other keys.
 
-        A key MUST NOT be in the answer twice. One that the decider did not look at MAY be missing.
+        A key MUST NOT be in the answer twice. A key that the decider did not consider MAY be missing.
         """
         raise Undecided
 
     async def command(self, text: str, commands: Sequence[str]) -> str:
-        """Return the first of the commands that a text is, or holds; empty when there is none.
+        """Return the first command that a text equals or contains; empty if there is none.
 
-        A command with a space may stand anywhere in the text, in any case. One without MUST be the whole
-        text, in any case, or stand in it in capitals. It MUST NOT be a part of a longer word.
+        A command with a space may stand anywhere in the text, in any case. A command without a space MUST be
+        the whole text, in any case, or stand in it in capitals. It MUST NOT be part of a longer word.
         """
         raise Undecided
 
 
 class Deciding:
-    """Who decides on one call: the model if there is one and it can, else rules; and what that took."""
+    """Decides for one call: by the model if there is one and it can, else by rules.
+
+    Keeps track of the cost.
+    """
 
     def __init__(self, rules: Decider, model: Decider | None = None) -> None:
         self.rules = rules
@@ -315,9 +322,9 @@ class Deciding:
         self.failures, self.usage, self.model = asked_first.failures, asked_first.usage, asked_first.model
 
     async def ask(self, question: Callable[[Decider], Awaitable[A]]) -> tuple[A, DecidedBy]:
-        """Return the answer, and who gave it. Raises LLM_UNAVAILABLE where a model is insisted on and fails.
+        """Return the answer, and who gave it. Raises LLM_UNAVAILABLE if a required model fails.
 
-        A model that did not answer in time is not asked again: a call waits for it once.
+        A model that timed out is not tried again: a call waits for it once.
         """
         if self._model is not None and not any(f.reason in _OUT_OF_REACH for f in self.failures):
             with contextlib.suppress(Undecided):
@@ -326,6 +333,7 @@ class Deciding:
 
 
 Begin = Callable[[DecidedBy, str], Deciding]
-"""Begins to decide on a call: by whom the caller wants it, and about which namespace.
+"""Starts the decisions of a call: who should decide, and for which namespace.
 
-Raises FailedPrecondition (LLM_REQUIRED) where the caller insists on a model and there is none."""
+Raises FailedPrecondition (LLM_REQUIRED) if the caller requires a model and there is none.
+"""

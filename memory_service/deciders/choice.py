@@ -1,4 +1,4 @@
-"""Whom a call may ask: the language model that the server has, and rules."""
+"""The deciders available to a call: the server's language model, and rules."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from memory_service.runtime.caller import Owner, present_caller
 
 
 class Deciders:
-    """Makes the deciders of each call. `llm` None: rules decide everything."""
+    """Makes the deciders of each call. `llm` None: rules only."""
 
     def __init__(self, llm: Llm | None) -> None:
         self._llm = llm
         self._words = Words()
 
     def begin(self, decide_by: DecidedBy, namespace: str) -> Deciding:
-        """Return who decides on a call about a namespace. Raises LLM_REQUIRED; see `base.Begin`."""
+        """Return the deciders of a call for a namespace. Raises LLM_REQUIRED; see `base.Begin`."""
         insist = decide_by is DecidedBy.LLM
         if insist and self._llm is None:
             raise FailedPrecondition.llm_required()

@@ -1,4 +1,4 @@
-"""What a server is and holds, and the care of its data."""
+"""Server information, and maintenance of the data."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from memory_service.store import Store
 
 _SWEPT_AT_ONCE = 1000
 _SWEEP = "sweep"
-# A server that has missed so many sweeps is taken to be gone. Twice as many: what has expired stays longer
-# after one was killed; half as many: one busy for some seconds loses its turn to another, for nothing.
+# A server that missed this many sweeps is considered gone. Doubled: expired data stays longer after a crash;
+# halved: a server that is busy for some seconds loses its turn to another without need.
 _SWEEPS_MISSED = 4
 _ANY_TEXT = "text"
 _log = structlog.get_logger(__name__)
@@ -90,7 +90,7 @@ class Administration:
         return [found[name] for name in sorted(found)][:limit]
 
     async def stats(self, namespace: str) -> tuple[NamespaceInfo, IndexInfo]:
-        """Return what a namespace holds. Raises NotFound."""
+        """Return the statistics of a namespace. Raises NotFound."""
         self._checks.namespace(namespace)
         info = await self._store.namespace(namespace)
         if info is None:
@@ -138,8 +138,10 @@ class Administration:
 
     @property
     def backup_progress(self) -> BackupProgress | None:
-        """How far the backup is that is under way, if one is and the caller may make one: it tells how much
-        everybody's records take."""
+        """Return the progress of a running backup, to callers that may make one.
+
+        It reveals the total size of all records.
+        """
         return self._backing_up if present_caller().administers_server else None
 
     async def backup(self, name: str) -> tuple[BackupReport, float]:
@@ -165,7 +167,7 @@ class Administration:
     def _end_backup(self, writing: asyncio.Task[BackupReport]) -> None:
         self._backing_up = None
         if not writing.cancelled():
-            # Of one whose caller has gone nobody else would ask for it.
+            # Nothing else retrieves the exception if the caller is gone.
             writing.exception()
 
     @contextlib.asynccontextmanager
@@ -188,7 +190,7 @@ class Administration:
             except MemoryServiceError as error:
                 _log.warning("sweep_failed", reason=error.reason)
             except Exception as error:
-                # What nobody foresaw must not let everything that expires stay until the next start.
+                # An unexpected error must not stop sweeping until the next start.
                 _log.error("sweep_failed", exc_info=error)
 
     async def _sweep_once(self) -> int:

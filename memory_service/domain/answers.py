@@ -1,4 +1,4 @@
-"""Requests that may come again, and what they were answered."""
+"""Repeatable requests, and their stored responses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Answering(Generic[R]):
     answer: Answer | None = None
 
     def tell(self, receipt: Receipt, result: R) -> None:
-        """Put the answer into the receipt."""
+        """Put the response into the receipt."""
         self.answer = receipt.answer = self.encode(result)
 
 

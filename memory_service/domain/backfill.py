@@ -1,12 +1,12 @@
-"""Filling in vectors that items wait for: after their embedder failed, or after a change of model.
+"""Fills in missing vectors: after the embedder failed, or after a change of model.
 
-What waits is written in the store, so nothing is lost with the process. One task works on it, as long as
-there is something: a batch of texts at a time, from all namespaces that wait, each its share. It is told
-of new ones by `TextEmbedding.waiting`, and asks the store for those of before once, at its start.
+Pending items are recorded in the store, so a restart loses nothing. One task embeds them, a batch at a time,
+with a share for each namespace that waits. `TextEmbedding.waiting` reports new namespaces; those from before
+are read from the store once, at the start.
 
-Of servers that share their records one at a time works for each model. The others leave what they were told
-of to it, and look now and then whether anything waits that nobody works on: one that was killed leaves its
-list to them, and one whose embedder fails lets them try theirs.
+Among servers that share their records, one works for each model at a time. The others leave it the namespaces
+they know of, and check now and then for work that no server does: after a crash, or when the working server's
+embedder fails.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from memory_service.store import Store
 _BATCH_ITEMS_MAX = 128
 _NAMES_AT_ONCE = 1000
 _PAUSE_MAX_S = 60.0
-# A batch takes a few seconds. Twice as long: what a killed server leaves waits for so much longer; half as
-# long: a slow batch is embedded twice.
+# A batch takes a few seconds. Doubled: the work of a crashed server waits that much longer; halved: a slow
+# batch is embedded twice.
 _CLAIM_S = 30.0
-# Twice as long: what this server was told of may wait so much longer once the others have done theirs.
+# Doubled: namespaces reported to this server may wait that much longer after the others finish.
 _CLAIM_AGAIN_S = 5.0
-# One query of all servers that have nothing to do, by an index. Twice as long: what a killed server leaves
-# waits for so much longer; half as long: it is asked twice as often.
+# One indexed query by each idle server. Doubled: the work of a crashed server waits that much longer; halved:
+# twice as many queries.
 _ASK_AGAIN_S = 30.0
-# What every provider takes: where it refuses even this, it is not the text that is wrong.
+# Every provider accepts this: if it is refused, the texts are not to blame.
 _HARMLESS_TEXT = "text"
 _log = structlog.get_logger(__name__)
 
@@ -66,9 +66,9 @@ class Backfill:
         self._embedding = embedding
         self._pause_s = pause_s
         self._batch_items = _BATCH_ITEMS_MAX
-        # Up to which position each namespace was gone through.
+        # The position up to which each namespace was processed.
         self._done: dict[str, int] = {}
-        # The last name that the store was asked for; None: it has told all.
+        # The last name read from the store; None: it has returned all.
         self._last_name: str | None = ""
         self._task = f"backfill {embedding.model}"
 
@@ -110,7 +110,7 @@ class Backfill:
                 await self._pause(failures)
 
     async def _some_waiting(self) -> None:
-        """Return when something waits: the server was told of it, or the store tells when it is asked."""
+        """Return when a namespace waits, reported to this server or found in the store."""
         await self._find_waiting()
         again_s = random.uniform(1, 1.2) * _ASK_AGAIN_S if self._store.capabilities.shared else None
         while not len(self._embedding.waiting):
@@ -122,14 +122,14 @@ class Backfill:
             await self._find_waiting()
 
     async def _let_others_try(self) -> None:
-        """Give the work up: the embedder of another server may be well."""
+        """Release the work, because another server's embedder may succeed."""
         with contextlib.suppress(MemoryServiceError):
             await self._store.give_up(self._task)
 
     async def _pause(self, failures: int) -> None:
         """Wait before the next try; the time after the first pause ends when the embedder answers others."""
         pause_s = min(self._pause_s * 2 ** min(failures - 1, 16), _PAUSE_MAX_S)
-        # Not all servers of a provider that comes back are to ask it at once.
+        # Servers must not all retry at once when a provider recovers.
         pause_s *= random.uniform(1, 1.2)
         await asyncio.sleep(min(pause_s, self._pause_s * 1.1))
         self._embedding.answered.clear()
@@ -138,7 +138,7 @@ class Backfill:
                 await self._embedding.answered.wait()
 
     async def _find_waiting(self) -> None:
-        """Ask the store for namespaces, until it has told all of the time at which this began."""
+        """Read waiting namespaces from the store, up to those at the time of the call."""
         while self._last_name is not None and not len(self._embedding.waiting):
             names = await self._store.namespaces_with_pending(
                 self._last_name, _NAMES_AT_ONCE, model=self._embedding.model
@@ -243,5 +243,5 @@ class Backfill:
         try:
             await self._store.fill_vectors(info.name, info.uid, self._embedding.model, fills)
         except (ModelMismatch, InvalidArgument) as error:
-            # Somebody else has decided meanwhile what its vectors are: they are no longer ours to make.
+            # A concurrent change decided on the namespace's vectors: they are no longer the server's to make.
             _log.warning("backfill_refused", uid=info.uid, reason=error.reason)

@@ -121,7 +121,7 @@ class DocumentDraft:
 
 
 def document_of(item: Item | None, at_us: int) -> Document | None:
-    """Return the document of an item; None for one that is none, or has expired."""
+    """Return the document of an item; None if it has expired or is no document."""
     if item is None or item.kind is not ItemKind.DOCUMENT or item.expired(at_us):
         return None
     kept = _kept(item, KeptDocument)
@@ -129,7 +129,7 @@ def document_of(item: Item | None, at_us: int) -> Document | None:
 
 
 def fragment_of(item: Item | None, at_us: int) -> Fragment | None:
-    """Return the fragment of an item; None for one that is none, or has expired."""
+    """Return the fragment of an item; None if it has expired or is no fragment."""
     if item is None or item.kind is not ItemKind.FRAGMENT or item.expired(at_us):
         return None
     kept = _kept(item, KeptFragment)
@@ -137,7 +137,7 @@ def fragment_of(item: Item | None, at_us: int) -> Fragment | None:
 
 
 def _kept(item: Item, kind: type[_Kept]) -> _Kept | None:
-    """Return what is kept with an item; None where an import once brought something else."""
+    """Return a service's data of an item; None if an import brought something else."""
     assert item.facet is not None
     if not isinstance(item.content, TextPart):
         return None
@@ -156,7 +156,7 @@ def drafts_of(
     expected_revision: int | None,
 ) -> list[ItemDraft]:
     """Return the items to write for a document: itself, and then its fragments."""
-    # The version is in the ids, so that whoever has the ids of a write knows which it was.
+    # The ids contain the version, so that they identify the write.
     fragments = f"{new_id(now_us())}.{version}"
     kept = KeptDocument(version, fragments, len(pieces), draft.title, draft.source, draft.source_item_id)
     document = ItemDraft(
@@ -181,7 +181,7 @@ def _fragment(
 
 
 def _said_of(draft: DocumentDraft) -> ProvenanceDraft | None:
-    """What is said of where a document comes from: out of a message, it is trusted no more than that."""
+    """Return the claims about a document's source: made from a message, it is trusted no more than that."""
     if not draft.source_item_id:
         return None
     return ProvenanceDraft(parent_ids=(draft.source_item_id,), lenient=True)
@@ -190,7 +190,7 @@ def _said_of(draft: DocumentDraft) -> ProvenanceDraft | None:
 def document_of_stamps(
     draft: DocumentDraft, stamps: Sequence[ItemStamp], provenance: Provenance | None
 ) -> Document:
-    """Return the document that an earlier, equal request wrote, as its receipt tells."""
+    """Return the document that an earlier, equal request wrote, from its receipt."""
     stamp = stamps[0]
     prefix, _, _ = stamps[1].id.rpartition(".")
     version = int(prefix.rpartition(".")[2])

@@ -1,4 +1,4 @@
-"""Which texts are embedded, and what to say when one cannot be."""
+"""Which texts are embedded, and the degradation if one cannot be."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _DELAYED = Degradation(
 
 
 def pending_items(count: int) -> Degradation:
-    """Return what to say of a search by vector while so many items wait for theirs."""
+    """Return the degradation of a vector search while this many items wait for vectors."""
     waiting = "1 item waits" if count == 1 else f"{count} items wait"
     return Degradation(
         DegradationReason.EMBEDDING_PENDING,
@@ -90,7 +90,7 @@ class TextEmbedding:
 
     @property
     def dimension(self) -> int:
-        """Values of the embedder's vectors; 0 where that is not known yet, or there is no embedder."""
+        """Dimension of the embedder's vectors; 0 if it is unknown or there is no embedder."""
         return self.embedder.dimension if self.embedder else 0
 
     def obstacle(self, info: NamespaceInfo | None) -> Degradation | None:
@@ -122,7 +122,10 @@ class TextEmbedding:
     async def fitting_vectors(
         self, info: NamespaceInfo | None, texts: Sequence[str]
     ) -> tuple[Sequence[Vector | None], Degradation | None]:
-        """Embed texts for a namespace; none where there is an obstacle, which is told. Raises Unavailable."""
+        """Embed texts for a namespace; no vectors but a degradation if there is an obstacle.
+
+        Raises Unavailable.
+        """
         vectors: Sequence[Vector | None] = ()
         obstacle = self.obstacle(info)
         if obstacle is None:
@@ -132,7 +135,7 @@ class TextEmbedding:
         return (vectors, None) if obstacle is None else ((), obstacle)
 
     async def query(self, info: NamespaceInfo | None, text: str) -> tuple[Vector | None, Degradation | None]:
-        """Embed a text to be searched for in a namespace; what fails costs the vector only, and is told."""
+        """Embed a search text for a namespace; on failure return a degradation in place of the vector."""
         try:
             vectors, trouble = await self.fitting_vectors(info, [text])
         except Unavailable:

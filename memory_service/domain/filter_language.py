@@ -1,7 +1,7 @@
 """The language of filters: a subset of AIP-160, parsed into a predicate. See docs/filters.md.
 
-The grammar is LALR(1): the parser reads each token once and keeps a stack of its own, so that no text makes
-it slow or deep.
+The grammar is LALR(1): the parser reads each token once and keeps an explicit stack, so that no text makes it
+slow or deep.
 """
 
 from __future__ import annotations

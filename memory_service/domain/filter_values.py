@@ -46,7 +46,7 @@ class Literal:
         return self.text == "*" and not self.quoted
 
     def as_text(self, *, wildcards: bool = True) -> str | Pattern:
-        """What it stands for where a text is wanted."""
+        """The value where a text is expected."""
         if not wildcards or not (self.any_before or self.any_after):
             return self.text
         if self.text == "*":
@@ -69,14 +69,14 @@ class Literal:
         return self.as_text(wildcards=wildcards)
 
     def as_number(self) -> float:
-        """What it stands for where a number is wanted."""
+        """The value where a number is expected."""
         number = self.as_json(wildcards=False)
         if isinstance(number, float):
             return number
         raise Misfit(self.at, "expected a number")
 
     def as_time_us(self) -> int:
-        """What it stands for where a time is wanted, in microseconds."""
+        """The value where a time is expected, in microseconds."""
         if _TIME.fullmatch(self.text):
             try:
                 time = datetime.fromisoformat(self.text.upper())

@@ -73,7 +73,7 @@ class _Place:
 
 
 class FragmentSearch:
-    """Finds fragments. `document_bytes` tells what a document takes in an answer without its text."""
+    """Finds fragments. `document_bytes` returns the size of a document in a response without its text."""
 
     def __init__(
         self,

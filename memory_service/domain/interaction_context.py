@@ -28,7 +28,7 @@ _THOUGHT = frozenset({ItemKind.REFLECTION})
 
 @dataclass(slots=True)
 class ContextOptions:
-    """What is wanted, as in the proto; of the selection session, labels and times."""
+    """The options of the request; of the selection session, labels and times."""
 
     query: str
     selection: Selection

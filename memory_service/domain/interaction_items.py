@@ -9,7 +9,7 @@ from memory_service.data_model import ChatMessage, Facet, Item, ItemKind, TextPa
 from memory_service.domain.search_text import search_text
 
 DEFAULT_AGENT = "system"
-"""Who responds and reflects where nobody is named."""
+"""The default sender of responses and reflections."""
 PARTY_TAG = "party"
 """On a message and on the responses to it: who sent the message."""
 LINK_TAG = "in_response_to"
@@ -38,7 +38,7 @@ def reflection_facet(sender: str, session_id: str, interaction_ids: Sequence[str
 
 
 def current_facet(item: Item) -> Facet | None:
-    """Return what is to be kept with an item whose content or session was changed."""
+    """Return the service's data of an item after a change of content or session."""
     if item.facet is None:
         return None
     if item.kind is ItemKind.MESSAGE:
@@ -51,7 +51,7 @@ def current_facet(item: Item) -> Facet | None:
 
 
 def digest(content: str) -> str:
-    """Return a short name of a content; who finds an item by it compares the content too."""
+    """Return a digest of a content; lookups by it must compare the content too."""
     return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
 

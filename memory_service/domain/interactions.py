@@ -1,4 +1,4 @@
-"""What was said to an agent, what it answered, and what it thinks of its own doing."""
+"""Messages to an agent, its responses, and its reflections on its own work."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class PairPage:
 
 
 class Interactions:
-    """The interactions of namespaces. `item_bytes` tells how many bytes an item takes in an answer."""
+    """The interactions of namespaces. `item_bytes` returns the size of an item in a response."""
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ class Interactions:
         original: Item | None = None,
     ) -> Kept:
         part = TextPart(saying.content)
-        # Names are searched, too, and every response would be found by the word "system".
+        # Names are searched as well, and the word "system" would find every response.
         name = saying.sender if role is Role.USER or saying.sender != DEFAULT_AGENT else None
         draft = ItemDraft(
             part if role is None else ChatMessage(role, [part], name=name),
@@ -214,9 +214,9 @@ class Interactions:
         return Kept(interaction, added.receipt.revision, added.degraded)
 
     async def _again(self, namespace: str, item: Item, receipt: Receipt) -> Interaction:
-        """Return an interaction as an earlier, equal request wrote it, with the message that it found then.
+        """Return an interaction as an earlier, equal request wrote it, with the message found then.
 
-        That need not be what would be found now. What is gone since is not told: of the message its id is.
+        A new search might find another one. Of a message that was deleted since, only the id is returned.
         """
         if not receipt.seen:
             return Interaction(item)

@@ -48,7 +48,7 @@ Complete = Callable[[Added], None]
 
 
 def write_of(draft: ItemDraft, provenance: Provenance | None, now: int) -> ItemWrite:
-    """Return the write of a new item: what the caller left open is filled in."""
+    """Return the write of a new item, with defaults for what the caller left open."""
     assert draft.content is not None
     item = Item(
         id=draft.id or new_id(now),

@@ -139,9 +139,10 @@ class Items:
         return added
 
     async def _recall(self, namespace: str, added: Added, drafts: Sequence[ItemDraft]) -> None:
-        """Make of what the same request would write what it wrote.
+        """Replace the result of a repeated request by what its first execution wrote.
 
-        What a service keeps with its items depends on what there was then: that is read where it is there.
+        A service's data of an item depends on the state at that time, so it is read from the stored item if
+        that exists.
         """
         written = list(added.receipt.written())
         again = zip(added.items, drafts, written, strict=False)
@@ -163,7 +164,7 @@ class Items:
         return provenance
 
     async def _put_aside(self, namespace: str, intended: Intended, reason: str) -> Added:
-        """Put a write into quarantine; what is told of its items is what they would be."""
+        """Put a write into quarantine; return its items as they would be."""
         items, degradation = await self._screening.quarantine.put(namespace, intended, reason)
         info = await self._store.namespace(namespace)
         return Added(items, Receipt(info.revision if info else 0), [degradation])
@@ -220,7 +221,7 @@ class Items:
             return
         info = await self._store.namespace(namespace)
         count = more + (info.item_count if info else 0)
-        # What was answered once is answered alike.
+        # A repeated request gets its first response.
         if count > limit and (request is None or await self._store.find_receipt(namespace, request) is None):
             raise LimitExceeded("items", "namespace_items_max", limit, count)
 

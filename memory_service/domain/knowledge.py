@@ -71,7 +71,10 @@ class DocumentPage:
 
 
 class Knowledge:
-    """The documents of namespaces. `document_bytes` tells what one takes in an answer without its text."""
+    """The documents of namespaces.
+
+    `document_bytes` returns a document's size in a response without its text.
+    """
 
     def __init__(
         self,
@@ -244,7 +247,7 @@ class Knowledge:
         stamp, writing = next(receipt.written())
         version = stamp.id, stamp.revision
         stored = (await live_versions(self._store, namespace, [version])).get(version)
-        # Of a version that is gone it is not known what it came from.
+        # The source of a version that is gone is unknown.
         provenance = provenance_again(None, writing) if stored is None else stored.provenance
         return document_of_stamps(draft, receipt.items, provenance)
 

@@ -38,7 +38,7 @@ async def windows(
     items = dict(zip(wanted, await reading.load_items(wanted), strict=True))
 
     def there(side: Sequence[int]) -> list[Item]:
-        # What was deleted since its place was found is left out.
+        # Skip items deleted since their position was found.
         return [item for place in side if (item := items[place]) is not None and trusts(item)]
 
     return [Window(there(around.before), there(around.after)) for around in found]

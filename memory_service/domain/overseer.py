@@ -45,7 +45,7 @@ class KeyVerdict(enum.IntEnum):
 
 @dataclass(slots=True)
 class KeyDecision:
-    """A verdict on a key, by whom and why. `score` is its place in the search, `shares` explain it."""
+    """A verdict on a key, who decided, and why. `score` is its score in the search, explained by `shares`."""
 
     key: str
     verdict: KeyVerdict
@@ -57,7 +57,7 @@ class KeyDecision:
 
 @dataclass(frozen=True)
 class RelevanceQuery:
-    """What is asked; None where the caller left a choice to the server."""
+    """The request; None leaves a choice to the server."""
 
     namespace: str
     goal: str
@@ -86,7 +86,7 @@ class RelevantState:
 
 
 class Overseer:
-    """Finds the state that goals need. `entry_bytes` tells how many bytes an entry takes in an answer."""
+    """Finds the state that goals need. `entry_bytes` returns the size of an entry in a response."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class Overseer:
         limit, max_tokens, max_candidates = self._check(query)
         deciding = self._begin(query.decide_by, query.namespace)
         info = await self._store.namespace(query.namespace)
-        # Read before the keys: who follows the changes from here on misses none.
+        # Read before the keys: a client that watches changes from this revision misses none.
         answer = RelevantState(revision=info.revision if info else 0)
         search, _ = await deciding.ask(lambda decider: decider.search(query.goal))
         async for entries in self._scan(query.namespace, query.pattern):
@@ -172,7 +172,10 @@ class Overseer:
     async def _decide(
         self, goal: str, ranked: list[Candidate], deciding: Deciding, answer: RelevantState
     ) -> list[KeyDecision]:
-        """Decide on candidates; set the answer's decisions but for what is loaded. Return the relevant."""
+        """Decide on candidates; set the answer's decisions except for loaded keys.
+
+        Return the relevant ones.
+        """
         found, by = await deciding.ask(lambda decider: decider.relevant(goal, ranked))
         answer.decided_by, answer.reason = by, found.reason
         answer.decisions = [

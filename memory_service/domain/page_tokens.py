@@ -15,7 +15,7 @@ _MAC_BYTES = 16
 
 
 class PageTokens:
-    """Makes and reads tokens with a key. A token tells where to go on, not who may."""
+    """Makes and reads tokens with a key. A token holds a position and grants no access."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key

@@ -1,4 +1,4 @@
-"""What a write policy is shown of a write: all texts that it brings, whatever field they are in."""
+"""The write policy's view of a write: all its texts, whatever field they are in."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OUR_TAGS = frozenset(
 )
 _OUR_VALUES = frozenset(member.name.lower() for members in (Category, Status) for member in members)
 _NO_TEXTS = frozenset({int, float, bool, type(None)})
-# JSON, of which `told_by` tells all.
+# JSON, all of which `told_by` returns.
 _TOLD = {DataPart: "data", ToolCallPart: "arguments", ToolCallResult: "result"}
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 
@@ -72,7 +72,7 @@ def _proposal(
     facet, now = item.facet, now_us()
     kind = facet.kind if facet else ItemKind.PLAIN
     known = provenance or UNATTRIBUTED
-    # What a service keeps with an item is read, too: a title, a quote, a reasoning.
+    # Include a service's data of the item: a title, a quote, a reasoning.
     kept = leaves(facet.attributes) if facet else ()
     told = [*told_by(content), *(text for text in kept if not is_made(text, now))]
     named = (item.id, item.session_id, content, list(_of_tags(facet.tags)) if facet else (), whence)

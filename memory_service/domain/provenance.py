@@ -52,10 +52,9 @@ def provenance_bytes(provenance: Provenance | None) -> int:
 
 
 def provenance_again(said: ProvenanceDraft | None, writing: Provenance) -> Provenance | None:
-    """Return the provenance that an item had, of which the same is said again.
+    """Return the provenance of an item for a repeated request with the same claims.
 
-    `writing` tells who wrote it and how far that is trusted. Of lenient parents it is not known which there
-    were.
+    `writing` holds its writer and trust. Which lenient parents existed is unknown.
     """
     if said is None:
         return _kept(writing)
@@ -95,7 +94,7 @@ def of_update(current: Item, *, whole: bool, content: bool) -> Provenance | None
 
 
 class Attribution:
-    """Tells the provenance of new items."""
+    """Determines the provenance of new items."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -161,10 +160,10 @@ def _attributed(field: str, said: ProvenanceDraft, trusts: dict[str, float]) -> 
 
 
 def _imported(said: ProvenanceDraft, caller: Caller) -> Provenance | None:
-    """Return the provenance of an item of an import.
+    """Return the provenance of an imported item.
 
-    Who administers the server restores what was exported, so they keep it. What others bring is a claim:
-    it is theirs, came by an import, and is trusted no more than they are and the claim says.
+    Administrators restore exports, so the provenance is kept. For other callers it is a claim: the item is
+    theirs, came by an import, and is trusted no more than they are and the claim says.
     """
     claimed = said.claimed
     if Role.ADMIN in caller.roles:

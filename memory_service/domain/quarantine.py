@@ -107,7 +107,7 @@ class Quarantine:
     async def put_apart(
         self, namespace: str, writes: Sequence[ItemWrite], reasons: Sequence[str], on_duplicate: OnDuplicate
     ) -> list[Degradation]:
-        """Keep items, each as a write of its own, but for those that are skipped as they exist."""
+        """Quarantine items as separate writes, except those that are skipped because they exist."""
         held = []
         for write, reason in zip(writes, reasons, strict=True):
             intended = Intended([write], on_duplicate=on_duplicate)

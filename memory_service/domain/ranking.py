@@ -210,7 +210,7 @@ class _Channel:
 
 
 def _channels(hits: Hits, scoring: Scoring) -> list[_Channel]:
-    """Return what counts, the weights made to sum up to 1."""
+    """Return the channels that count, with weights that sum up to 1."""
     weights, mode = scoring.weights, scoring.mode
     nothing = [0.0] * len(hits.positions)
     words, vectors = hits.lexical_scores or nothing, hits.vector_scores or nothing

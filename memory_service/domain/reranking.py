@@ -39,11 +39,11 @@ class Reranking:
 
     @property
     def degradation(self) -> Degradation:
-        """What is told where results are not reranked although that was asked for."""
+        """The degradation if requested reranking fails."""
         return _NO_RERANKER if self._reranker is None else _UNAVAILABLE
 
     async def score(self, reading: Reading, query: str, ranked: Ranked) -> Scored | None:
-        """Return the scores of the best results; None: the reranker gives none, which is to be told."""
+        """Return the scores of the best results; None: the reranker gives none, which is a degradation."""
         if self._reranker is None:
             return None
         positions = [position for _, position in ranked.order[:RERANKED_MAX]]

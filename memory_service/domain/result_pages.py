@@ -95,7 +95,7 @@ class ResultPages:
         """Return how many of what was loaded fit into a page, and those of them that exist."""
         items = [item for item in loaded if item is not None]
         if not with_embedding:
-            # What was sent before tells its size: most pages need no other look.
+            # Items sent before have a known size: most pages need no other check.
             sizes = [len(item.framed) for item in items if item.framed is not None]
             if len(sizes) == len(items) and sum(sizes) <= self._page_bytes_max:
                 return len(loaded), items
@@ -122,7 +122,7 @@ class ResultPages:
     ) -> Filled:
         """Return the page at a place, of at most `results_max` results on all pages.
 
-        What does not fit into the budget is passed over, and later results may still fit.
+        Results that do not fit into the budget are skipped, and later ones may still fit.
         """
         missed, page, nbytes, part = list(place.missed), Filled(), 0, Part()
         async for at, item, window in self._load(reading, positions, place.first, shape):

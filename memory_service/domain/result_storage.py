@@ -46,7 +46,7 @@ class ToolResult:
 
 @dataclass
 class StorageDecision:
-    """What was decided, and what was saved. `existing_version` of the key when it was decided on."""
+    """The decision, and the saved state. `existing_version` is the key's version at the decision."""
 
     should_save: bool = False
     key: str = ""

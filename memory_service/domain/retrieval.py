@@ -65,7 +65,7 @@ class Selection(msgspec.Struct):
     """What `filter`, `min_trust` and `sources` say, once they were checked."""
 
     def scope(self) -> tuple[object, ...]:
-        """What a page token is good for."""
+        """The part of a request that a page token is bound to."""
         return (
             self.session_id, sorted(self.labels.items()), self.start_us, self.end_us, sorted(self.kinds),
             self.tags, self.any_tag, self.filter, self.min_trust,
@@ -103,7 +103,7 @@ def _with_trust(selection: Selection) -> Predicate | None:
 
 
 class RetrieveOptions(msgspec.Struct):
-    """What is wanted, as in the proto."""
+    """The options of a request, as in the proto."""
 
     selection: Selection
     limit: int | None = None
@@ -157,10 +157,9 @@ Cut = tuple[Page, list[tuple[float, int]], Place | None]
 
 
 class Retrieval:
-    """Finds items. Writes nothing but, where it is asked to, that they were used.
+    """Finds items. The only write is the use count, on request.
 
-    `item_bytes` tells how many bytes an item takes in an answer; `reranking` is there where callers may
-    ask for it.
+    `item_bytes` returns the size of an item in a response; `reranking` is set if callers may request it.
     """
 
     def __init__(
@@ -221,7 +220,7 @@ class Retrieval:
 
     @staticmethod
     def _check_no_query(options: RetrieveOptions) -> None:
-        """Refuse what would be ignored: who asks for it has forgotten the query."""
+        """Refuse options that have no effect without a query, which was probably forgotten."""
         for name, given in (
             ("min_score", options.min_score is not None),
             ("mode", options.mode is not RetrieveMode.UNSPECIFIED),
@@ -290,8 +289,7 @@ class Retrieval:
     ) -> tuple[Page, int | None]:
         """Load a page of results with their neighbours; return it and where the next begins.
 
-        All of them fit into the budget. What the pages from `begin` to before `first` have is not
-        counted again.
+        All of them fit into the budget. Pages from `begin` to before `first` are not counted again.
         """
         shape, budget = self._shape(options), None
         if options.max_tokens is not None:
@@ -492,7 +490,7 @@ class Retrieval:
         return Place.parse(str(self._tokens.read(scope, options.page_token, "options.page_token")[0]))
 
     def _scope(self, namespace: str, options: RetrieveOptions, limit: int) -> tuple[object, ...]:
-        """What a page token is good for."""
+        """The part of a request that a page token is bound to."""
         pages = (options.context_window, options.max_tokens, options.rerank)
         return (*self._query_scope(namespace, options, limit), *pages)
 

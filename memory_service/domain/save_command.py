@@ -1,4 +1,4 @@
-"""The command to save: recognising it, choosing the message, saving that, telling the user."""
+"""The command to save: recognise it, choose the message, save it, and inform the user."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class SaveCommand:
             try:
                 return await self._save(namespace, spoken, split, decided, request)
             except AlreadyExists as error:
-                # Somebody else saved the message meanwhile.
+                # A concurrent request has saved the message meanwhile.
                 last = error
             await pause_after(attempt)
         raise last
@@ -224,9 +224,9 @@ class SaveCommand:
         return _saved(decided, written)
 
     async def _repeated(self, namespace: str, spoken: Spoken, receipt: Receipt) -> Handled:
-        """Answer a request as the first time, also when the agent has spoken since.
+        """Answer a repeated request as the first time, even if the agent has spoken since.
 
-        What was deleted since does not come back: the answer has its particulars alone.
+        Content deleted since does not come back: the answer has only its ids and outcome.
         """
         outcome, command = _noted(receipt)
         handled = Handled(outcome, receipt.revision, command, degraded=degraded_then(receipt))
@@ -262,7 +262,7 @@ def _noted(receipt: Receipt) -> tuple[SaveOutcome, str]:
 
 
 def check_commands(commands: Sequence[str], checks: Checks) -> None:
-    """Check the commands that a caller, or who configures the server, wants to count."""
+    """Check the commands of a request or of the configuration."""
     checks.size("commands", len(commands), "save_commands_max")
     for at, command in enumerate(commands):
         if not command.strip():

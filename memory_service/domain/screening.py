@@ -63,7 +63,10 @@ class Screening:
         named: Sequence[tuple[str, Proposal]],
         request: RequestKey | None,
     ) -> dict[int, str]:
-        """Return the reasons for a quarantine. What was applied before is answered alike, and not refused."""
+        """Return the reasons for a quarantine.
+
+        A request applied before gets its first response, without refusal.
+        """
         if not named:
             return {}
         verdicts = await aside(policy.judge([proposal for _, proposal in named]))

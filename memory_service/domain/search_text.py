@@ -49,7 +49,7 @@ def _joined(texts: Iterable[str]) -> str:
 
 
 def told_by(content: Content) -> list[str]:
-    """Return all that a content says, however long it is: what a reader of it may be told."""
+    """Return all texts in a content, whatever their length."""
     if isinstance(content, ChatMessage):
         named = [content.name] if content.name else []
         return [*named, *(text for part in content.parts for text in _told(part))]
@@ -65,7 +65,7 @@ def _told(part: Part) -> Iterator[str]:
 
 
 def speaker(content: Content) -> str:
-    """Return the name of the one who said it; empty: nobody, or no name was given."""
+    """Return the speaker's name; empty if there is none."""
     return (content.name or "") if isinstance(content, ChatMessage) else ""
 
 

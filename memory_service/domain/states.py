@@ -33,7 +33,7 @@ class StatePage:
 
 
 class States:
-    """State entries of namespaces. `state_bytes` tells how many bytes one takes in an answer."""
+    """State entries of namespaces. `state_bytes` returns the size of one in a response."""
 
     def __init__(
         self,

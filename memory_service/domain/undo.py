@@ -1,4 +1,4 @@
-"""Taking back what somebody wrote."""
+"""Undo the writes of a writer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memory_service.errors import InvalidArgument
 from memory_service.runtime.caller import present_caller
 from memory_service.store import Store
 
-# Nobody waits longer for a step than for a large batch of items.
+# A step takes no longer than a large batch of items.
 _AT_ONCE = 200
 _IDS_MAX = 100
 
@@ -25,7 +25,7 @@ P = TypeVar("P", int, str)
 
 @dataclass(slots=True)
 class Undone:
-    """What was taken back, or would be."""
+    """What was undone, or would be."""
 
     removed_count: int = 0
     restored_count: int = 0
@@ -48,19 +48,19 @@ class Undo:
         self._store = store
         self._embedding = embedding
         self._checks = checks
-        # Those under way that can be repeated. Who repeats one at another server shares its steps.
+        # Locks of running repeatable requests. A repetition on another server shares its steps.
         self._repeated = WeakValueDictionary[tuple[str, str], asyncio.Lock]()
 
     async def undo_writes(
         self, namespace: str, whose: WritesBy, *, dry_run: bool, request: RequestKey | None
     ) -> Undone:
-        """Take back what somebody wrote; see `UndoStore`."""
+        """Undo the writes that `whose` selects; see `UndoStore`."""
         self._check(namespace, whose, request)
         if request is None:
             return await self._undo(namespace, whose, dry_run, None)
         if dry_run:
             raise InvalidArgument("dry_run", "cannot be given together with request_id")
-        # It takes many steps: who repeats it meanwhile waits for what it did in all.
+        # It takes many steps: a repeated request waits for the total result.
         async with self._repeated.setdefault((namespace, request.id), asyncio.Lock()):
             if (earlier := await self._store.find_receipt(namespace, request)) is not None:
                 return _of(earlier)

@@ -1,4 +1,4 @@
-"""AdminService: convert, call, convert."""
+"""AdminService: convert requests, call the domain, convert results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Context = grpc.aio.ServicerContext[Any, Any]
 
 @dataclass(frozen=True)
 class ServerInfo:
-    """What a server tells of itself."""
+    """What a server reports about itself."""
 
     name: str
     store: str
@@ -146,7 +146,7 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
             for item in write.items:
                 shown = target.items.add()
                 fill_item(shown, item)
-                # A reviewer has to see what the policy has seen.
+                # A reviewer must see what the policy saw.
                 fill_facet(shown, item)
         return response
 

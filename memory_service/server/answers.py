@@ -1,4 +1,4 @@
-"""Answers that are kept as they are sent, for requests that come again."""
+"""Responses that are stored as sent, for repeated requests."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _MEMORY = user_memory_pb2.UserMemory.DESCRIPTOR.full_name
 _STATE = state_pb2.StateEntry.DESCRIPTOR.full_name
 _DECISION = overseer_pb2.EvaluateForStorageResponse.DESCRIPTOR.full_name
 _FAILURE = overseer_pb2.DecisionFailure.DESCRIPTOR.full_name
-# What the server says itself, which quotes nobody.
+# The server's own texts, which quote no content.
 _OWN_WORDS = frozenset({memory_pb2.Degradation.DESCRIPTOR.full_name})
-# Texts that name something and are no part of what it holds.
+# Text fields that hold names rather than content.
 _NAMES = frozenset(
     (
         "id", "key", "superseded_by", "supersedes", "item_ids", "memory_ids", "parent_ids", "writer",
@@ -36,9 +36,9 @@ async def answered(
     fill: Callable[[R], M],
     response_type: type[M],
 ) -> M | bytes:
-    """Return the response to a request, encoded where it is kept: the same bytes each time it comes.
+    """Return the response to a request, encoded if it is stored: every repetition gets the same bytes.
 
-    `call` does what is asked for, and `fill` makes the response of what came of it.
+    `call` carries out the request, and `fill` makes the response from its result.
     """
     if key is None:
         return fill(await call(None))
@@ -51,7 +51,7 @@ async def answered(
 
 
 def answer_of(response: Message) -> Answer:
-    """Return a response as it is kept, with what it tells of."""
+    """Return a response as it is stored, with the ids of what it contains."""
     items: set[str] = set()
     states: set[str] = set()
     _note_subjects(response, items, states)
@@ -66,15 +66,15 @@ def _encoded(message: Message) -> bytes:
 
 
 def _note_subjects(message: Any, items: set[str], states: set[str]) -> None:
-    """Note the items and states that a response tells of, or that what it tells was made of."""
+    """Note the items and states that a response contains or was derived from."""
     kind = message.DESCRIPTOR.full_name
     if kind == _MEMORY:
-        # One that is not stored says what the messages say that it was found in.
+        # A fact that is not stored names the messages that it was found in.
         items.update([message.id] if message.id else (*message.source.item_ids, *message.source.memory_ids))
     elif kind == _STATE:
         states.add(message.key)
     elif kind == _DECISION and message.decided_by == overseer_pb2.DECIDED_BY_LLM and message.existing_version:
-        # The model was shown the value that the key had.
+        # The model saw the current value of the key.
         states.add(message.key)
     for field, value in message.ListFields():
         if field.message_type is None or _is_map(field):
@@ -84,10 +84,10 @@ def _note_subjects(message: Any, items: set[str], states: set[str]) -> None:
 
 
 def _take_contents(message: Any) -> None:
-    """Take all texts and values out of a response that anybody wrote, or that may quote them."""
+    """Clear every text and value in a response that a caller wrote, or that may quote one."""
     for field, value in message.ListFields():
         if field.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES):
-            # The key of a failure may be whatever a model has said.
+            # The key of a failure may be arbitrary text from a model.
             if field.name not in _NAMES or message.DESCRIPTOR.full_name == _FAILURE:
                 message.ClearField(field.name)
         elif field.message_type is None or field.message_type.full_name in _OWN_WORDS:
@@ -104,10 +104,10 @@ def _is_map(field: FieldDescriptor) -> bool:
 
 
 def _again(receipt: Receipt, response_type: type[Message]) -> bytes:
-    """Return what a request was answered, as far as that is kept."""
+    """Return the response to a request, as far as it is still stored."""
     if receipt.answer is not None:
         return receipt.answer.whole or receipt.answer.bare
-    # An earlier release has kept no answers: it is told what was written.
+    # Earlier releases stored no responses: return what was written.
     response: Any = response_type(revision=receipt.revision)
     fields = response.DESCRIPTOR.fields_by_name
     if receipt.items and "memory" in fields and "outcome" in fields:

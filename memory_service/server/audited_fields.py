@@ -1,5 +1,7 @@
-"""What the audit log takes from requests and responses: ids and keys, and what a request wants done that its
-method alone does not tell. Never contents."""
+"""The fields of requests and responses that the audit log records.
+
+These are ids, keys, and parameters that change what a method does. Never contents.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +12,22 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 IDS_MAX = 100
-"""Ids that an entry lists; how many there were is in it, too."""
+"""Ids listed per entry; the entry also has their number."""
 ID_CHARS_MAX = 512
-"""Characters of an id, a name or a namespace in an entry: one that was refused may be of any length."""
+"""Length of an id, a name or a namespace in an entry; in a refused request they may have any length."""
 
 _ID_FIELDS = frozenset({"id", "ids", "key", "memory_ids"})
 _OWN_ID_FIELDS = {"memory_service.v1.BackupRequest": frozenset({"name"})}
-# Neighbours come along with a result; nothing is done to them.
+# Neighbours accompany a result and are not a subject of the call.
 _PASSED_OVER = {"memory_service.v1.RetrieveResult": frozenset({"before", "after"})}
 _CONTENTS = frozenset({"memory_service.v1.ChatMessage"})
 _PACKAGE = "memory_service."
 _DEPTH_MAX = 2
 _ENTRIES_MAX = 10_000
-"""Of a list, ten times as many as any request may have that is not refused. Doubled, one that is refused for
-their number keeps the event loop for 10 ms more."""
+"""Per list: ten times what any valid request may have.
+
+Doubled: a request refused for its number of ids blocks the event loop for 10 ms more.
+"""
 
 PARAMETERS = {
     "memory_service.v1.AddDocumentRequest": ("replace",),
@@ -37,11 +41,11 @@ PARAMETERS = {
     "memory_service.v1.SaveMemoryRequest": ("on_contradiction",),
     "memory_service.v1.UndoWritesRequest": ("writer", "credential_id", "any_writer", "since", "dry_run"),
 }
-"""The fields by which a request says what is to happen, and not to what."""
+"""Fields that select what a request does, rather than to what."""
 
 
 def ids_of(message: Message) -> list[str]:
-    """Return the ids and keys of what a request or response is about, in their order."""
+    """Return the ids and keys that a request or response concerns, in their order."""
     found: list[str] = []
     _collect(message, 0, found)
     return found
@@ -53,7 +57,7 @@ def _collect(message: Message, depth: int, found: list[str]) -> None:
         value = getattr(message, field.name)
         found.extend(filter(None, [value] if isinstance(value, str) else value[:_ENTRIES_MAX]))
     if depth == _DEPTH_MAX or (depth and ids):
-        return  # What is inside of an item is its content.
+        return  # The inside of an item is content.
     for field in inner:
         if field.is_repeated:
             for each in getattr(message, field.name)[:_ENTRIES_MAX]:
@@ -64,7 +68,7 @@ def _collect(message: Message, depth: int, found: list[str]) -> None:
 
 @lru_cache(None)
 def _plan(descriptor: Descriptor) -> tuple[list[FieldDescriptor], list[FieldDescriptor]]:
-    """Return the fields of a message that are ids, and those that hold messages with ids."""
+    """Return a message's fields that are ids, and those that hold messages with ids."""
     names = _ID_FIELDS | _OWN_ID_FIELDS.get(descriptor.full_name, frozenset())
     passed_over = _PASSED_OVER.get(descriptor.full_name, frozenset())
     text = FieldDescriptor.TYPE_STRING
@@ -82,9 +86,9 @@ def _plan(descriptor: Descriptor) -> tuple[list[FieldDescriptor], list[FieldDesc
 
 
 def parameters_of(request: Message) -> dict[str, str]:
-    """Return what a request wants done, of the fields that it sets: name to value, as JSON has it.
+    """Return the parameters that a request sets, by name, as JSON.
 
-    A time that is none is left out: the request is refused for it.
+    An invalid time is left out, because the request will be refused for it.
     """
     names = PARAMETERS.get(request.DESCRIPTOR.full_name, ())
     fields = [field for field, _ in request.ListFields() if field.name in names] if names else []

@@ -1,5 +1,7 @@
-"""What the audit log is told: of calls, around the guard of those that it refuses, inside it of the others;
-and of API keys that were made, changed or ended."""
+"""Audit entries for calls, and for API keys that are created, changed or revoked.
+
+Refused calls are recorded outside the guard, all others inside it.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ from memory_service.server.audited_fields import ID_CHARS_MAX, IDS_MAX, ids_of, 
 from memory_service.server.errors import code_of
 from memory_service.server.methods import Audit, audit_of, may_write, writes
 
-# How a call ends whose caller has left.
+# The errors that end a call whose caller has disconnected.
 _LEFT = (asyncio.CancelledError, GeneratorExit)
 _DENIED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
 
@@ -37,12 +39,12 @@ Handler = Any
 Wrap = Callable[[str, Handler], Handler]
 
 _KEPT: ContextVar[bool] = ContextVar("kept_in_the_audit_log", default=False)
-# Emptied when the call has ended: what it has started may keep its context for longer.
+# Cleared when the call ends, because tasks that it started may keep the context for longer.
 _REQUEST: ContextVar[list[bytes] | None] = ContextVar("request_of_the_call", default=None)
 
 
 def note_request(raw: bytes) -> None:
-    """Note what the present call asks for, for the entry of one that is refused."""
+    """Keep the current call's request, for the entry in case it is refused."""
     if (noted := _REQUEST.get()) is not None:
         noted.append(raw)
 
@@ -58,7 +60,7 @@ def _noting_request() -> Iterator[None]:
 
 
 class _Call:
-    """One call, as its entries tell of it."""
+    """The data of one call for its audit entries."""
 
     def __init__(self, method: str, number: int, context: Context) -> None:
         self.method, self.number, self.peer = method, number, context.peer()
@@ -69,11 +71,11 @@ class _Call:
         self.revision = 0
         self.parameters: dict[str, str] = {}
         self.begun = False
-        """Whether it was let in, so that it may have changed something."""
+        """Whether the call was admitted, so that it may have changed something."""
         self.began_tight = False
 
     def take_request(self, request: Message) -> None:
-        """Note what a request is about, what it wants done, and whether it writes."""
+        """Note the subjects and parameters of a request, and whether it writes."""
         self.reads = not writes(self.method, request)
         self.parameters = parameters_of(request)
         self.take(request)
@@ -94,7 +96,7 @@ class _Call:
                 self.ids[short] = None
 
     def entry(self, event: str, decision: str = "allowed", code: str = "") -> Entry:
-        """Return an entry of this call as it stands now."""
+        """Return an entry with the current state of this call."""
         caller = present_caller()
         return Entry(
             event=event,
@@ -115,7 +117,7 @@ class _Call:
 
 
 class Auditing:
-    """Tells an audit log of the calls of one server."""
+    """Records the calls of one server in an audit log."""
 
     def __init__(self, log: AuditLog, *, reads: bool) -> None:
         self._log = log
@@ -123,7 +125,7 @@ class Auditing:
         self._numbers = itertools.count(1)
 
     def around(self, wrap: Wrap) -> Wrap:
-        """Return what wraps a method as `wrap` does, and tells the log of its calls."""
+        """Return a wrapper of methods that applies `wrap` and records their calls."""
 
         def audited(method: str, handler: Handler) -> Handler:
             return self._noting_refusals(method, wrap(method, self._recording(method, handler)))
@@ -131,7 +133,7 @@ class Auditing:
         return audited
 
     def keys_changed(self, found: Sequence[KeyDifference], *, at_start: bool = False) -> None:
-        """Keep what became of API keys. Who did it is not known: their file was changed."""
+        """Record changes of API keys. Their author is unknown: the file was changed."""
         for key in found:
             self._log.append(
                 Entry(
@@ -147,11 +149,11 @@ class Auditing:
             )
 
     def keys_found(self, present: Iterable[ApiKey]) -> None:
-        """Keep what became of API keys since the log was last written. Raises CannotOpenLog."""
+        """Record changes of API keys since the log was last written. Raises CannotOpenLog."""
         known = self._log.known_keys()
         self.keys_changed(list(differences_from_told(known.keys, present, first=known.first)), at_start=True)
 
-    # --- inside the guard: calls that are let in ----------------------------------------------
+    # --- inside the guard: admitted calls --------------------------------------------------------
 
     def _recording(self, method: str, handler: Handler) -> Handler:
         if audit_of(method) is Audit.READ and not self._reads:
@@ -185,7 +187,7 @@ class Auditing:
                 self._failed(told, error)
                 raise
             if not told.reads:
-                # Some servicers encode their responses themselves.
+                # Some servicers encode their own responses.
                 encoded = isinstance(response, bytes)
                 told.take(response_type.FromString(response) if encoded else response)
             self._ended(told)
@@ -237,7 +239,7 @@ class Auditing:
         return answer
 
     async def _begin(self, told: _Call) -> None:
-        """Let a call in. Raises StorageFull and Unavailable where it would go unnoticed, and Overloaded."""
+        """Record the start of a call. Raises StorageFull and Unavailable if that fails, and Overloaded."""
         if told.reads:
             return
         if self._log.failing or audit_of(told.method) is Audit.AHEAD:
@@ -257,7 +259,7 @@ class Auditing:
         self._keep(told, entry, spared=not told.begun or self._met_full_disk(told, error))
 
     def _met_full_disk(self, told: _Call, error: BaseException) -> bool:
-        """Whether a write was refused for a disk that was full before it began: so nothing of it was done."""
+        """Whether a write failed because the disk was full before it began, so that it changed nothing."""
         always_tight = told.began_tight and self._log.tight
         return always_tight and isinstance(error, StorageFull) and audit_of(told.method) is Audit.WRITE
 
@@ -271,7 +273,7 @@ class Auditing:
         else:
             self._log.append(entry)
 
-    # --- around the guard: calls that it refuses ----------------------------------------------
+    # --- around the guard: refused calls --------------------------------------------------------
 
     def _noting_refusals(self, method: str, handler: Handler) -> Handler:
         if handler.stream_stream:
@@ -308,7 +310,7 @@ class Auditing:
         if unasked and not may_write(method):
             return
         told = _Call(method, next(self._numbers), context)
-        # Of somebody whom no credential names nothing is believed, nor is it worth the work.
+        # Don't decode unauthenticated requests.
         request = _REQUEST.get()
         if code is not grpc.StatusCode.UNAUTHENTICATED and request:
             with contextlib.suppress(DecodeError):

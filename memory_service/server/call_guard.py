@@ -1,7 +1,7 @@
-"""What happens around every call: admission, errors to statuses, the drain at the end.
+"""Wraps every call: admission, mapping of errors to statuses, drain at shutdown.
 
-Methods are wrapped once, when they are registered. A grpc.aio interceptor would do the same for
-every single call again, which costs a quarter of what the whole call does.
+Methods are wrapped once, at registration. A grpc.aio interceptor would build the handler again for each call,
+which costs a quarter of the whole call.
 """
 
 from __future__ import annotations
@@ -42,16 +42,19 @@ from memory_service.server.request_sizes import RequestSizes
 
 _log = structlog.get_logger(__name__)
 
-# How long nothing has to arrive before a draining server says goodbye.
+# How long no call must arrive before a draining server closes its connections.
 _QUIET_S = 0.2
 _OPEN_BYTES_MAX = 4096
-"""Of a request that needs no credential. Doubled, twice as much is decoded of anyone; names are shorter."""
+"""Largest request without a credential.
+
+Doubled: twice as much is decoded for anonymous callers; names are shorter.
+"""
 _LARGE_BYTES = 64 * 1024
-"""Of a request after which others come first. Doubled, the longest that they wait gets 1 ms longer."""
+"""After decoding a larger request, others come first. Doubled: they wait up to 1 ms longer."""
 _ANSWER_COPIES = 2
-"""An answer is there twice until it is sent, ours and gRPC's. Doubled, half as many unread answers fit."""
+"""A response exists twice until it is sent, here and in gRPC. Doubled: half as many unread responses fit."""
 _REFUSAL_S_MAX = 0.5
-"""Until a call over its rate is refused: its caller may ask again at once. Doubled, it asks half as often."""
+"""Delay of a rate-limit refusal, because some clients retry at once. Doubled: those retry half as often."""
 
 Context = grpc.aio.ServicerContext[Any, Any]
 Handler = Any
@@ -60,35 +63,35 @@ Encoder = Callable[[Any], bytes]
 
 
 class CallGuard:
-    """Wraps methods, and counts the calls that are under way."""
+    """Wraps methods, and tracks running calls."""
 
     def __init__(self, limits: Limits, access: Access | None = None) -> None:
         self._limits = limits
         self.receiving = Receiving(limits.held_bytes_max, limits.message_bytes_max)
-        # None: everybody may do everything.
+        # None: every caller may do everything.
         self._access = access
         self._calls = 0
         self.queue = CallQueue(limits)
-        # None: everybody may make as many calls as they like.
+        # None: no rate limit.
         self._rates = CallRates(limits.calls_per_s_max) if limits.calls_per_s_max else None
-        # Whose each stream is.
+        # The holder of each stream.
         self._streams: dict[asyncio.Task[Any], Holder] = {}
         self._streams_of: Counter[Holder] = Counter()
-        # Those of them whose response gRPC is sending.
+        # Streams whose response gRPC is sending.
         self._sending: set[asyncio.Task[Any]] = set()
         self._draining = False
         self._idle = asyncio.Event()
         self._refused_lately = True
 
     def guarding(self, server: grpc.aio.Server, auditing: Auditing | None = None) -> _Registrar:
-        """Return what to register servicers with, in the place of the server."""
+        """Return a registrar for servicers, to be used in place of the server."""
         return _Registrar(server, auditing.around(self.wrap) if auditing else self.wrap)
 
     def wrap(self, method: str, handler: Handler) -> Handler:
-        """Return the handler of a method with all that is around it.
+        """Return the handler of a method with everything around it.
 
-        To gRPC each is one of streams of bytes: so requests are read, decoded and counted here, and answers
-        encoded and counted.
+        gRPC sees streams of bytes only: requests are read, decoded and counted here, responses encoded and
+        counted.
         """
         decode = _decoder(handler.request_deserializer)
         encode = _encoder(handler.response_serializer)
@@ -107,11 +110,11 @@ class CallGuard:
         return grpc.stream_unary_rpc_method_handler(upload, None, encode)
 
     def open_to_all(self, server: grpc.aio.Server) -> _Registrar:
-        """Return what to register servicers with that need no credential, such as health."""
+        """Return a registrar for servicers that need no credential, such as health."""
         return _Registrar(server, self._bound)
 
     def _bound(self, method: str, handler: Handler) -> Handler:
-        """Return the handler of a method of short requests, which are counted, and no more than that."""
+        """Return the handler of a method of short requests, with counting only."""
         call = handler.unary_unary or handler.unary_stream
 
         async def answer(_requests: Any, context: Context) -> Any:
@@ -123,7 +126,7 @@ class CallGuard:
         return grpc.stream_stream_rpc_method_handler(answer, None, handler.response_serializer)
 
     async def admit(self, context: Context) -> None:
-        """Let in whoever has a valid credential, or end the call: for methods that are not wrapped."""
+        """Admit a caller with a valid credential, or end the call: for methods that are not wrapped."""
         if self._access is None:
             return
         try:
@@ -134,7 +137,7 @@ class CallGuard:
     def _unary(self, method: str, call: Callable[[Any, Context], Awaitable[Any]], codec: _Codec) -> Handler:
         access, rates = self._access, self._rates
         permission = access.permission(method) if access is not None else None
-        # What has been written cannot be refused any more. Its answer is about as large as its request was.
+        # A completed write cannot be refused any more. Its response is about as large as its request.
         answers_anyway = audit_of(method) is not Audit.READ
 
         async def respond(_requests: Any, context: Context) -> Any:
@@ -148,7 +151,7 @@ class CallGuard:
                 await _hold_to_rate(rates, owner_of(raw, present_caller()).holder, context)
             remaining_s = context.time_remaining()
             if remaining_s is not None and remaining_s <= 0:
-                # Nobody waits: an answer would be an error of gRPC, and its log.
+                # The caller is gone: sending would only make gRPC log an error.
                 raise asyncio.CancelledError
             if remaining_s is not None:
                 set_remaining_s(remaining_s)
@@ -157,7 +160,7 @@ class CallGuard:
                 answer = await self._in_turn(
                     raw, remaining_s, lambda: _call(call, codec.decode(raw), raw, context)
                 )
-                # No name for what may have to be dropped: an error keeps what is in its frames.
+                # Don't name the response: an error keeps the local variables of its frames.
                 answer = _counted(held, codec.encode(answer), anyway=answers_anyway)
                 if answer is None:
                     raise held.overloaded()
@@ -174,13 +177,13 @@ class CallGuard:
     async def _read(
         self, method: str, context: Context, held: Receiver, sizes: Callable[[bytes], int]
     ) -> bytes:
-        """Return the request of a call that has one, or end the call."""
+        """Return the request of a call, or end the call."""
         try:
             raw = await self.receiving.read(context, held, sizes)
         except MemoryServiceError as error:
             await _abort(context, expected(error, method))
         if raw is None:
-            # Its caller has gone.
+            # The caller is gone.
             raise asyncio.CancelledError
         note_request(raw)
         return raw
@@ -188,7 +191,7 @@ class CallGuard:
     async def _in_turn(
         self, raw: bytes, remaining_s: float | None, call: Callable[[], Awaitable[Any]]
     ) -> Any:
-        """Return the answer of a call, made once it was let in."""
+        """Run the call when it is admitted, and return its response."""
         place = self.queue.arrive(owner_of(raw, present_caller()), remaining_s)
         try:
             if place.gate is not None:
@@ -196,8 +199,8 @@ class CallGuard:
             PLACE.set(place)
             response = await call()
             if place.gate is not None:
-                # Those that started together are all answered before gRPC sends the first answer:
-                # its code and ours push each other out of the processor's caches.
+                # Finish all calls of a batch before gRPC sends the first response: gRPC's code and ours evict
+                # each other from the processor's caches.
                 await asyncio.sleep(0)
             return response
         finally:
@@ -257,7 +260,7 @@ class CallGuard:
         async def answer(_requests: Any, context: Context) -> Any:
             if access is not None and not access.knows(permission, context):
                 await _enter(access, permission, method, context)
-            # Of which namespace it is, and how large, comes later.
+            # Namespace and size are known later.
             caller = present_caller().name or context.peer()
             task = await self._enter_stream(caller, context)
             PLACE.set(Place(self.queue, Owner(caller, b"")))
@@ -278,7 +281,10 @@ class CallGuard:
         return answer
 
     async def _enter_stream(self, holder: Holder, context: Context) -> asyncio.Task[Any]:
-        """Let a stream in, or end the call. Who has a quarter gets no more while only a quarter is free."""
+        """Admit a stream, or end the call.
+
+        A holder of a quarter of the streams gets no more while only a quarter is free.
+        """
         if self._rates is not None and not self._draining:
             await _hold_to_rate(self._rates, holder, context)
         free = self._limits.concurrent_streams_max - len(self._streams)
@@ -303,20 +309,20 @@ class CallGuard:
             self._access.close_stream(task)
 
     async def _tell_why_cancelled(self, task: asyncio.Task[Any], context: Context) -> None:
-        """End a stream with the reason, where it was the server that cancelled it."""
+        """End a stream with the reason, if the server cancelled it."""
         if self._draining:
             await _abort(context, Unavailable.shutting_down())
         if self._access is not None and self._access.has_ended(task):
             await _abort(context, Unauthenticated())
 
     async def turn_away(self, most_s: float) -> None:
-        """Refuse new calls, end the streams, and return when none has come for a moment, or after `most_s`.
+        """Refuse new calls, end the streams, and return when no call has arrived for a moment.
 
-        Calls that are on their way are still handed to us: each gets an answer that tells to retry, where
-        gRPC would cut it off.
+        It returns after `most_s` at the latest. gRPC still delivers calls on their way: each gets an error
+        that says to retry, rather than a closed connection.
         """
         self._draining = True
-        # One that was cancelled while gRPC sends would end without a reason; it looks for itself afterwards.
+        # If cancelled while gRPC sends, a stream would end without a reason; it checks by itself afterwards.
         for task in self._streams.keys() - self._sending:
             task.cancel()
         until = asyncio.get_running_loop().time() + most_s
@@ -325,7 +331,7 @@ class CallGuard:
             await asyncio.sleep(min(_QUIET_S, left_s))
 
     async def finish(self, most_s: float) -> None:
-        """Return when the calls under way are answered, or after `most_s`; after `turn_away`."""
+        """Return when the running calls are finished, or after `most_s`. Call `turn_away` first."""
         if not self._calls:
             return
         try:
@@ -337,7 +343,7 @@ class CallGuard:
 
 @dataclass(frozen=True, slots=True)
 class _Codec:
-    """How requests of a method are counted and decoded, and its answers encoded."""
+    """Counts and decodes requests of a method, and encodes its responses."""
 
     sizes: Callable[[bytes], int]
     decode: Decoder
@@ -345,14 +351,14 @@ class _Codec:
 
 
 class _Registrar:
-    """Takes what the generated code registers, and hands it on wrapped."""
+    """Wraps the handlers that generated code registers."""
 
     def __init__(self, server: grpc.aio.Server, wrap: Wrap) -> None:
         self._server = server
         self._wrap = wrap
 
     def add_generic_rpc_handlers(self, handlers: object) -> None:
-        """Do nothing: the same methods come once more, by their names."""
+        """Do nothing: the same methods are also registered by name."""
 
     def add_registered_method_handlers(self, service: str, handlers: dict[str, Handler]) -> None:
         """Register the methods of a service."""
@@ -361,7 +367,7 @@ class _Registrar:
 
 
 def _encoder(encode: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
-    """Return an encoder that lets through what a servicer has encoded itself."""
+    """Return an encoder that passes through responses that a servicer has already encoded."""
 
     def encoder(response: Any) -> bytes:
         return response if type(response) is bytes else encode(response)
@@ -370,7 +376,7 @@ def _encoder(encode: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
 
 
 def _decoder(decode: Callable[[bytes], Any]) -> Decoder:
-    """Return a decoder that says what a caller may see of bytes that are no message."""
+    """Return a decoder that replaces parse errors by one that callers may see."""
 
     def decoder(raw: bytes) -> Any:
         try:
@@ -384,7 +390,7 @@ def _decoder(decode: Callable[[bytes], Any]) -> Decoder:
 async def _call(
     call: Callable[[Any, Context], Awaitable[Any]], request: Any, raw: bytes, context: Context
 ) -> Any:
-    """Return the answer to a request; others come first where it took long to decode."""
+    """Return the response to a request; if decoding took long, let others run first."""
     if len(raw) > _LARGE_BYTES:
         await give_way()
     return await call(request, context)
@@ -399,7 +405,7 @@ async def _decoded(raw: AsyncIterator[bytes], decode: Decoder) -> AsyncIterator[
 
 
 async def _hold_to_rate(rates: CallRates, holder: Holder, context: Context) -> None:
-    """Count a call, or end it. What a stream sends afterwards is not counted."""
+    """Apply the rate limit to a call. Later messages of a stream are not counted."""
     wait_s = rates.take(holder, time.monotonic())
     if wait_s > 0:
         remaining_s = context.time_remaining()
@@ -416,14 +422,14 @@ async def _enter(access: Access, permission: Method | None, method: str, context
 
 
 def _open_bytes(raw: bytes) -> int:
-    """Return what a request of a method counts that anyone may call. Raises LimitExceeded."""
+    """Return the counted size of a request that needs no credential. Raises LimitExceeded."""
     if len(raw) > _OPEN_BYTES_MAX:
         raise LimitExceeded("request", "open_request_bytes_max", _OPEN_BYTES_MAX, len(raw))
     return len(raw)
 
 
 def _counted(held: Held, answer: bytes, *, anyway: bool = False) -> bytes | None:
-    """Count an answer until it is sent, and return it; None: there is no room for it."""
+    """Count a response until it is sent, and return it; None: there is no room for it."""
     size = _ANSWER_COPIES * len(answer)
     if anyway:
         held.take_anyway(size)

@@ -1,4 +1,4 @@
-"""What there is to say of a decision as protobuf: who made it, what went wrong, what it cost."""
+"""Metadata of decisions as protobuf: who decided, failures, cost."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _KEY_BYTES_MAX = 512
 
 
 class Decided(Protocol):
-    """A response that tells of a decision; its `failures` and `llm_usage` are those of the proto."""
+    """A response about a decision, with the proto's `failures` and `llm_usage`."""
 
     failures: Any
     llm_usage: Any
 
 
 def to_decided_by(field: str, number: int) -> DecidedBy:
-    """Return who is to decide. Raises InvalidArgument, of `field`, for a number without a meaning."""
+    """Return the requested decider. Raises InvalidArgument for `field` if the number is undefined."""
     try:
         return DecidedBy(number)
     except ValueError as error:
@@ -35,7 +35,7 @@ def from_decided_by(decided_by: DecidedBy) -> overseer_pb2.DecidedBy:
 
 
 def fill_decision(response: Decided, failures: Iterable[Failure], usage: Usage) -> None:
-    """Set `failures` and `llm_usage` of a response; the latter stays unset where no model was asked."""
+    """Set `failures` and `llm_usage` of a response; the latter stays unset if no model was used."""
     for failure in failures:
         fill_failure(response.failures.add(), failure)
     if usage.call_count or usage.cached_count:
@@ -57,12 +57,12 @@ def fill_usage(target: overseer_pb2.LlmUsage, usage: Usage) -> None:
 
 
 def degradations(found: Iterable[Degradation]) -> list[memory_pb2.Degradation]:
-    """Return what could not be done for an answer."""
+    """Return the degradations of a response as protobuf."""
     return [memory_pb2.Degradation(reason=int(d.reason), message=d.message) for d in found]  # type: ignore[arg-type]
 
 
 def fill_explanation(target: memory_pb2.Explanation, shares: Iterable[Contribution]) -> None:
-    """Set how a score came about."""
+    """Set the explanation of a score."""
     target.SetInParent()
     for share in shares:
         target.contributions.add(

@@ -1,4 +1,4 @@
-"""Documents and fragments: protobuf and ours."""
+"""Conversion of documents and fragments from and to protobuf."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memory_service.v1 import knowledge_pb2 as pb
 
 
 def to_document_draft(field: str, document: pb.Document) -> DocumentDraft:
-    """Return the document that a caller asks to be written. Fields that the server sets are not looked at."""
+    """Return the document of a request. Fields that the server sets are ignored."""
     draft = DocumentDraft(
         document.text,
         document.id,
@@ -32,7 +32,7 @@ def to_document_draft(field: str, document: pb.Document) -> DocumentDraft:
 
 
 def to_split(options: pb.SplitOptions, default: Split) -> Split:
-    """Return how a caller wants a text to be split."""
+    """Return how to split a text."""
     return default.changed(
         options.max_characters if options.HasField("max_characters") else None,
         options.overlap_characters if options.HasField("overlap_characters") else None,
@@ -64,7 +64,7 @@ def fill_document(
 
 
 def document_bytes(document: Document) -> int:
-    """Return how many bytes a document takes in an answer without its text."""
+    """Return the size of a document in a response without its text."""
     message = pb.Document()
     fill_document(message, document, with_preview=True)
     return message.ByteSize()

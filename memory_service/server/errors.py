@@ -1,4 +1,4 @@
-"""The one table from our errors to gRPC status codes, with the details that clients read."""
+"""Maps errors to gRPC status codes, with the details that clients read."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from memory_service import errors
 
 DOMAIN = "memory_service.v1"
 _DETAILS_KEY = "grpc-status-details-bin"
-# What gRPC's own retries go by, in milliseconds.
+# The delay for gRPC's own retries, in milliseconds.
 _PUSHBACK_KEY = "grpc-retry-pushback-ms"
 _NEVER = "-1"
 _log = structlog.get_logger(__name__)
 
 Abort = tuple[grpc.StatusCode, str, tuple[tuple[str, str | bytes], ...]]
 
-# The most specific first.
+# Most specific first.
 CODES: tuple[tuple[type[errors.MemoryServiceError], grpc.StatusCode], ...] = (
     (errors.InvalidArgument, grpc.StatusCode.INVALID_ARGUMENT),
     (errors.LimitExceeded, grpc.StatusCode.RESOURCE_EXHAUSTED),
@@ -45,7 +45,7 @@ def code_of(error: errors.MemoryServiceError) -> grpc.StatusCode:
 
 
 def expected(error: Exception, method: str) -> errors.MemoryServiceError:
-    """Return an error that a caller may see; one that nobody foresaw is logged and hidden."""
+    """Return an error that callers may see; an unexpected one is logged and hidden."""
     if isinstance(error, errors.MemoryServiceError):
         return error
     incident = uuid.uuid4().hex
@@ -54,34 +54,34 @@ def expected(error: Exception, method: str) -> errors.MemoryServiceError:
 
 
 class Unforeseen(errors.MemoryServiceError):
-    """A fault of the server; the incident's id stands beside its cause in the log."""
+    """A bug in the server; the log has the incident's id and the cause."""
 
     def __init__(self, incident: str) -> None:
         super().__init__("INTERNAL", f"internal error, incident {incident}", incident=incident)
 
 
 def abort_of(error: errors.MemoryServiceError) -> Abort:
-    """Return code, text and trailing metadata with which a call ends in an error."""
+    """Return the code, text and trailing metadata that end a call with an error."""
     if isinstance(error, errors.Overloaded):
         retry_ms = _whole_ms(error.retry_after_s or 0.0)
         return _refusal(error.problem, error.metadata["limit_name"], int(error.metadata["limit"]), retry_ms)
     code, text, details = _status_of(error)
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
-        # Clients come again with this code. What is too large stays too large, and a full disk full.
+        # Clients retry this code, but a request that is too large stays so, and so does a full disk.
         return code, text, (details, (_PUSHBACK_KEY, _NEVER))
     return code, text, (details,)
 
 
 @functools.lru_cache(maxsize=1024)
 def _refusal(problem: str, limit_name: str, limit: int, retry_ms: int) -> Abort:
-    """Return what is encoded once: a server that has too much to do refuses many calls alike."""
+    """Return the encoded refusal, which is cached: an overloaded server refuses many calls alike."""
     error = errors.Overloaded(limit_name, limit, retry_ms / 1000, problem=problem)
     code, text, details = _status_of(error)
     return code, text, (details, (_PUSHBACK_KEY, str(retry_ms)))
 
 
 def _status_of(error: errors.MemoryServiceError) -> tuple[grpc.StatusCode, str, tuple[str, bytes]]:
-    """Return code, text and the details, an encoded google.rpc.Status, as metadata."""
+    """Return code, text and the details, an encoded google.rpc.Status as metadata."""
     code = code_of(error)
     status = status_pb2.Status(code=code.value[0], message=error.message)
     for detail in _details(error):
@@ -90,7 +90,7 @@ def _status_of(error: errors.MemoryServiceError) -> tuple[grpc.StatusCode, str, 
 
 
 def _whole_ms(seconds: float) -> int:
-    """Return a delay in whole milliseconds; rather too long than too short."""
+    """Return a delay in milliseconds, rounded up."""
     return math.ceil(seconds * 1000)
 
 

@@ -1,7 +1,7 @@
-"""Health on a port of its own.
+"""Health checks on a separate port.
 
-There it waits behind no other calls, be they so many that gRPC ends some, and it is told without TLS and
-without credentials, as probes that speak neither need it. It tells nothing but whether the server serves.
+They do not queue behind other calls, even when gRPC itself sheds calls, and need neither TLS nor credentials,
+which many probes lack. They reveal only whether the server serves.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memory_service.server.transport import listen
 
 CONNECTIONS_MAX = 64
 STREAMS_MAX = 16
-"""Calls of one connection at a time."""
+"""Concurrent calls per connection."""
 MESSAGE_BYTES_MAX = 4 * 1024
 METADATA_BYTES_MAX = 4 * 1024
 _OPTIONS = (
@@ -29,21 +29,21 @@ _OPTIONS = (
     ("grpc.max_metadata_size", METADATA_BYTES_MAX),
     ("grpc.absolute_max_metadata_size", METADATA_BYTES_MAX),
     ("grpc.server_handshake_timeout_ms", 10_000),
-    # gRPC would do it before it looks at the size.
+    # gRPC would decompress before it checks the size.
     ("grpc.per_message_decompression", 0),
 )
 
 
 @dataclass(frozen=True)
 class HealthPort:
-    """A server of health alone, and where it listens."""
+    """A server that serves health checks only, and its address."""
 
     server: grpc.aio.Server
     address: str
 
 
 def health_port(config: Config, health: health_aio.HealthServicer) -> HealthPort | None:
-    """Return the port for health alone, not served yet; None: none is asked for.
+    """Return the bound health port, not serving yet; None: none is configured.
 
     Raises:
         BadConfig: The port is taken.

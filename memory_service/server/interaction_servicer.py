@@ -1,4 +1,4 @@
-"""InteractionService: convert, call, convert."""
+"""InteractionService: convert requests, call the domain, convert results."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def _fill(target: pb.Interaction, interaction: Interaction) -> None:
 
 
 def _fill_item(target: pb.Interaction, item: Item) -> None:
-    """Set all of an interaction but the message that it answers."""
+    """Set all fields of an interaction except the message that it answers."""
     target.id, target.session_id, target.revision = item.id, item.session_id, item.revision
     target.kind = int(item.kind)  # type: ignore[assignment]
     target.content, target.sender, target.in_response_to = text_of(item), sender_of(item), link_of(item)

@@ -1,4 +1,4 @@
-"""Items: protobuf and ours, both directions side by side."""
+"""Conversion of items from and to protobuf."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ _EMBEDDING_VALUES = bytes([pb.Embedding.VALUES_FIELD_NUMBER << 3 | 2])
 def to_vector(embedding: pb.Embedding) -> Vector:
     """Return the vector of an embedding, shape (dimension,)."""
     packed, size = embedding.SerializeToString(), 4 * len(embedding.values)
-    # Encoded, the values are the bytes of the array: to take them takes half as long as one after the other.
+    # The encoded values are the array's bytes: reading them takes half as long as value by value.
     if packed[:-size] == _EMBEDDING_VALUES + _varint(size):
         return np.frombuffer(packed[-size:], "<f4")
-    # None, or fields that this server does not know stand behind them.
+    # There are no values, or fields unknown to this server follow them.
     return np.array(embedding.values, np.float32)
 
 
@@ -148,11 +148,11 @@ def _to_result(field: str, result: pb.ToolCallResult) -> ToolCallResult:
     return ToolCallResult(result.tool_call_id, result.name, value, result.is_error)
 
 
-# --- the other way ----------------------------------------------------------------------------
+# --- to protobuf ------------------------------------------------------------------------------
 
 
 def encoded(item: Item) -> bytes:
-    """Return an item as it is sent, without its embedding. Kept with the item, ready to be sent again."""
+    """Return an encoded item without its embedding. The result is cached with the item."""
     if item.wire is None:
         message = pb.MemoryItem()
         _fill(message, item)
@@ -164,7 +164,7 @@ _ADDED_ITEM = bytes([pb.AddResponse.ITEM_FIELD_NUMBER << 3 | 2])
 
 
 def encoded_item(item: Item) -> bytes:
-    """Return an AddResponse that holds an item, encoded; the rest of the response follows."""
+    """Return an encoded AddResponse with only its item; the caller appends the rest."""
     wire = encoded(item)
     return b"".join((_ADDED_ITEM, _varint(len(wire)), wire))
 
@@ -173,12 +173,12 @@ _EXPORTED_ITEM = bytes([pb.ExportResponse.ITEM_FIELD_NUMBER << 3 | 2])
 
 
 def encoded_export(item: Item, *, include_embedding: bool) -> bytes:
-    """Return an ExportResponse that holds an item with its facet, encoded; the rest of it follows."""
+    """Return an encoded ExportResponse with only an item and its facet; the caller appends the rest."""
     more = pb.MemoryItem()
     fill_facet(more, item)
     if include_embedding and item.embedding is not None:
         more.embedding.values.extend(item.embedding.tolist())
-    # Encoded messages of one type may be appended to each other.
+    # Encoded messages of one type can be concatenated.
     wire = encoded(item) + more.SerializeToString()
     return b"".join((_EXPORTED_ITEM, _varint(len(wire)), wire))
 
@@ -196,10 +196,10 @@ _RESULT_AFTER = bytes([pb.RetrieveResult.AFTER_FIELD_NUMBER << 3 | 2])
 
 
 def encoded_results(page: Page) -> bytes:
-    """Return a RetrieveResponse that holds the results of a page, encoded.
+    """Return an encoded RetrieveResponse with only the results of a page.
 
-    Items are kept encoded, so they need not be decoded to be sent. Encoded messages of one type may
-    be appended to each other: the rest of the response follows.
+    Items are cached in encoded form, so sending them needs no decoding. The caller appends the rest of the
+    response, because encoded messages of one type can be concatenated.
     """
     if page.windows:
         scores = page.scores or [0.0] * len(page.items)
@@ -212,12 +212,12 @@ def encoded_results(page: Page) -> bytes:
 
 
 def encoded_revision(revision: int) -> bytes:
-    """Return a RetrieveResponse that holds a revision alone, encoded."""
+    """Return an encoded RetrieveResponse with only a revision."""
     return _RESPONSE_REVISION + _varint(revision) if revision else b""
 
 
 def _surrounded(item: Item, score: float, window: Window) -> list[bytes]:
-    """Return a result with its neighbours, as it stands in a response."""
+    """Return a result with its neighbours, encoded as part of a response."""
     parts = [b"", *_field(_RESULT_ITEM, item), _RESULT_SCORE, _double(score)]
     for neighbour in window.before:
         parts += _field(_RESULT_BEFORE, neighbour)
@@ -233,7 +233,7 @@ def _field(tag: bytes, item: Item) -> tuple[bytes, bytes, bytes]:
 
 
 def _framed(item: Item) -> bytes:
-    """Return an item as it stands in a response, up to the bytes of its score."""
+    """Return an item encoded as part of a response, up to the bytes of its score."""
     wire = encoded(item)
     head = _RESULT_ITEM + _varint(len(wire))
     size = len(head) + len(wire) + 9
@@ -253,8 +253,8 @@ _SMALL_VARINTS = [bytes([value]) for value in range(128)]
 
 
 def item_bytes(item: Item) -> int:
-    """Return about how many bytes an item takes in an answer."""
-    # 16 for its score, its tag and length.
+    """Return the approximate size of an item in a response."""
+    # 16 bytes for the score, and for tag and length.
     return len(encoded(item)) + 16 + (0 if item.embedding is None else 4 * len(item.embedding) + 8)
 
 
@@ -266,14 +266,14 @@ def fill_item(target: pb.MemoryItem, item: Item, *, include_embedding: bool = Fa
 
 
 def fill_facet(target: pb.MemoryItem, item: Item) -> None:
-    """Set what a service keeps with its item, for an export."""
+    """Set the service's data of an item, for an export."""
     if item.facet is not None:
         kept = _ExportedFacet(item.facet.tags, item.facet.attributes)
         target.facet_json = msgspec.json.encode(kept).decode()
 
 
 def to_facet(field: str, item: pb.MemoryItem) -> Facet | None:
-    """Return what `fill_facet` set; None for a plain item. Raises InvalidArgument."""
+    """Return the data that `fill_facet` set; None for a plain item. Raises InvalidArgument."""
     if item.kind == pb.ITEM_KIND_UNSPECIFIED:
         return None
     try:
@@ -290,7 +290,7 @@ class _ExportedFacet(msgspec.Struct):
 
 
 def fill_stamp(target: pb.MemoryItem, item: Item) -> None:
-    """Set what the server gave an item, and nothing of what the caller sent."""
+    """Set the fields that the server assigned, without those that the caller sent."""
     target.id, target.session_id, target.revision = item.id, item.session_id, item.revision
     fill_time(target.create_time, item.create_us)
     fill_time(target.update_time, item.update_us)

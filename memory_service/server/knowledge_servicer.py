@@ -1,4 +1,4 @@
-"""KnowledgeService: convert, call, convert."""
+"""KnowledgeService: convert requests, call the domain, convert results."""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ from memory_service.server.admission.intake import intake_server
 from memory_service.server.transport import bind
 
 METADATA_BYTES_MAX = 16 * 1024
-"""Metadata of a call as gRPC counts it: names, values and 32 bytes for each pair."""
+"""Metadata of a call as gRPC counts it: names, values and 32 bytes per pair."""
 BOUNDED_BUFFERS = (
-    # gRPC would do it before anything is known of a call, and make a thousand bytes of one.
+    # gRPC would decompress before the call is authenticated, and turn one byte into a thousand.
     ("grpc.per_message_decompression", 0),
-    # Nor does its window grow for messages that were not asked for: 64 KiB of each call.
+    # Keep the window fixed as well: 64 KiB of unrequested data per call.
     ("grpc.http2.bdp_probe", 0),
 )
 
@@ -26,18 +26,18 @@ def _options(config: Config) -> list[tuple[str, int]]:
     idle_s = config.connection_idle_s_max
     return [
         *([("grpc.max_connection_idle_ms", 1000 * idle_s)] if idle_s else []),
-        # Two servers on one port would share its calls without a word.
+        # Two servers on one port would silently share its calls.
         ("grpc.so_reuseport", 0),
         ("grpc.max_receive_message_length", config.limits.message_bytes_max),
         ("grpc.max_send_message_length", config.limits.message_bytes_max),
         *BOUNDED_BUFFERS,
-        # What one connection may have waiting in gRPC, where nobody's turn is looked at.
+        # Calls of one connection that may wait in gRPC, where queueing is not fair.
         ("grpc.max_concurrent_streams", config.connection_calls_max),
-        # What all of them may: from the first on gRPC ends some calls, at random, from the second on all.
+        # Calls of all connections: above the first limit gRPC ends some at random, above the second all.
         ("grpc.server.max_pending_requests", calls_max),
         ("grpc.server.max_pending_requests_hard_limit", 2 * calls_max),
         ("grpc.max_allowed_incoming_connections", config.connections_max),
-        # The first is where gRPC begins to refuse at random, the second where it always does.
+        # gRPC starts to refuse at random above the first, and always refuses above the second.
         ("grpc.max_metadata_size", METADATA_BYTES_MAX),
         ("grpc.absolute_max_metadata_size", METADATA_BYTES_MAX),
         ("grpc.keepalive_time_ms", 60_000),
@@ -50,7 +50,7 @@ def _options(config: Config) -> list[tuple[str, int]]:
 
 @dataclass(frozen=True)
 class Listener:
-    """Where a server listens, not serving yet, and what it is called."""
+    """Where a server listens, before it serves, and its name."""
 
     grpc_server: grpc.aio.Server
     address: str
@@ -58,7 +58,7 @@ class Listener:
 
 
 def listen(config: Config) -> Listener:
-    """Bind the port of a server. Raises BadConfig when that cannot be."""
+    """Bind the port of a server. Raises BadConfig if that fails."""
     server = intake_server(_options(config))
     address = bind(server, config)
     port = "" if is_socket_file(address) else f":{address.rpartition(':')[2]}"

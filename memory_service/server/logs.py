@@ -1,4 +1,4 @@
-"""The log: one JSON object a line on stderr, and never anything of what callers sent or what is stored."""
+"""Logging: one JSON object per line on stderr, never with data from callers or records."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _log = structlog.get_logger(__name__)
 
 
 def _is_of_interest(record: logging.LogRecord) -> bool:
-    # An answer whose caller has gone is no fault; under load there are thousands, each with a traceback.
+    # A response to a disconnected caller is no error; under load there are thousands, each with a traceback.
     return not str(record.msg).startswith("ExecuteBatchError")
 
 
 def configure_logging(level: str) -> None:
-    """Log one JSON object a line to stderr, also of what libraries log and of what nobody caught."""
+    """Log JSON lines to stderr, including records of libraries and uncaught exceptions."""
     logging.getLogger("grpc._cython.cygrpc").addFilter(_is_of_interest)
     structlog.configure(
         processors=[
@@ -41,13 +41,13 @@ def configure_logging(level: str) -> None:
 
 
 def log_of_loop(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log what went wrong in a callback or task: asyncio's own text shows arguments and results."""
+    """Log an error in a callback or task; asyncio's own text shows arguments and results."""
     error = context.get("exception")
     _log.error("loop_error", exc_info=error) if error else _log.error("loop_error")
 
 
 def _without_values(logger: Any, name: str, event: Any) -> Any:
-    """Put the kind and the places of an exception where its text and its values would be."""
+    """Replace an exception by its type and locations, without its text and values."""
     error = event.pop("exc_info", None)
     if error is True:
         error = sys.exc_info()[1]
@@ -60,7 +60,7 @@ def _without_values(logger: Any, name: str, event: Any) -> Any:
 
 
 class _LibraryHandler(logging.Handler):
-    """Takes what libraries log by `logging`: who, where and why, but not their texts."""
+    """Logs records of libraries by logger, location and exception, but without their texts."""
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None

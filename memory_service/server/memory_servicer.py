@@ -1,4 +1,4 @@
-"""MemoryService: convert, call, convert."""
+"""MemoryService: convert requests, call the domain, convert results."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _HEARTBEAT_MAX_S = 3600.0
 
 
 def _to_imported(field: str, item: pb.MemoryItem) -> ItemDraft:
-    """Return a draft with all that was exported."""
+    """Return a draft with everything that was exported."""
     draft = to_draft(field, item)
     draft.facet = to_facet(field, item)
     draft.provenance = to_claimed(field, item)
@@ -83,7 +83,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             request.namespace, request.items, await request_key(request.request_id, request)
         )
         response = pb.BatchAddResponse(revision=added.receipt.revision, degraded=degradations(added.degraded))
-        # What was sent need not come back where it would be more than clients take.
+        # Omit contents that the caller sent if the response would exceed what clients accept.
         whole = sum(await each(lambda item: len(encoded(item)), added.items)) <= self._page_bytes_max
         fill = fill_item if whole else fill_stamp
         await each(lambda item: fill(response.items.add(), item), added.items)
@@ -130,7 +130,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         response: pb.ImportResponse,
     ) -> None:
         self._items.check_batch(len(request.items), len(request.states))
-        # What has expired since it was exported is as good as not there.
+        # Skip anything that has expired since it was exported.
         now = now_us()
         items = [item for item in request.items if not _expired(item, now)]
         entries = [entry for entry in request.states if not _expired(entry, now)]
@@ -238,7 +238,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             request.namespace, request.after_revision, include_embedding=include
         ):
             response = pb.ExportResponse(revision=event.revision)
-            # To read a large item or state takes as long as to encode it.
+            # Reading a large item or state takes as long as encoding it.
             await part.give_way_if_long()
             if event.item is not None:
                 yield encoded_export(event.item, include_embedding=include) + response.SerializeToString()
@@ -346,10 +346,10 @@ def _fill_results(response: pb.RetrieveResponse, page: Page, options: RetrieveOp
 
 
 def _update_fields(request: pb.UpdateRequest) -> frozenset[str]:
-    """Return the fields that an update changes; the kinds of content are one field."""
+    """Return the fields that an update changes; all types of content count as one field."""
     paths = to_paths(request.update_mask, {*UPDATABLE, *_CONTENT_KINDS})
     if paths == ["*"]:
-        # A full replacement has one time of expiry: either of the two fields gives it.
+        # A full replacement sets the expiry once, by either of the two fields.
         return UPDATABLE - ({"expire_time"} if request.item.HasField("ttl") else {"ttl"})
     if not paths:
         paths = [field.name for field, _ in request.item.ListFields() if field.name not in _OUTPUT_ONLY]

@@ -1,8 +1,8 @@
-"""The methods that are served: what each needs, and how the audit log keeps it.
+"""The served methods: the roles each needs, and how the audit log records it.
 
-One that is not here is refused to everybody, and written ahead. A method needs every role of what it does:
-one that gives back what was there before reads, too, and one that may remove what somebody else wrote
-forgets. Nothing in a request takes a need away; it can only add one.
+A method missing here is refused to every caller and audited ahead of its execution. A method needs every role
+of what it does: returning earlier content needs read, and possibly removing data of another writer needs
+forget. Request fields can add a required role, never remove one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memory_service.runtime.caller import EVERYWHERE, Role
 
 
 class Reach(enum.Enum):
-    """What of the server a method touches, and so which namespaces the credential has to be good for."""
+    """What a method accesses, and so which namespaces the credential must cover."""
 
     NAMESPACE = "the one that the field `namespace` names"
     OWN = "none in the request: the answer tells of the caller's own only"
@@ -25,7 +25,7 @@ class Reach(enum.Enum):
 
 
 class Audit(enum.Enum):
-    """What the audit log has of a method."""
+    """How the audit log records a method."""
 
     READ = "it changes nothing: kept with `--audit-reads`, or where it is refused"
     WRITE = "kept with its outcome"
@@ -35,7 +35,7 @@ class Audit(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """What a method needs: all of these roles, for what it reaches, and what a request adds."""
+    """The requirements of a method: all of these roles for its reach, and what a request adds."""
 
     audit: Audit
     roles: frozenset[Role]
@@ -43,7 +43,7 @@ class Method:
     added: Callable[[Any], frozenset[Role]] | None = None
 
     def may_enter(self, roles: frozenset[Role], namespaces: tuple[str, ...]) -> bool:
-        """Whether a credential is good for it, as far as that can be told without the request."""
+        """Whether a credential may call it, as far as can be decided without the request."""
         return self.roles <= roles and (self.reach is not Reach.SERVER or EVERYWHERE in namespaces)
 
 
@@ -53,18 +53,18 @@ _WRITE_MORE = frozenset({Role.WRITE})
 
 
 def _recording_usage(request: Any) -> frozenset[Role]:
-    # A count of uses is stored, and changes what others find.
+    # A use count is stored, and changes results of other callers.
     return _WRITE_MORE if request.options.record_usage else _NOTHING_MORE
 
 
 def _naming_parents(request: Any) -> frozenset[Role]:
-    # The answer tells whether there is such an item, and how far it is trusted.
+    # The response shows whether the parents exist, and their trust.
     items = request.items if hasattr(request, "items") else (request.item,)
     return _READ_MORE if any(item.provenance.parent_ids for item in items) else _NOTHING_MORE
 
 
 def _naming_interactions(request: Any) -> frozenset[Role]:
-    # They are its parents.
+    # The interactions become parents.
     return _READ_MORE if request.interaction_ids else _NOTHING_MORE
 
 
@@ -86,7 +86,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         "Retrieve": Method(Audit.READ, _READ_MORE, added=_recording_usage),
         "Get": _READ,
         "List": _READ,
-        # It answers with the whole item, of which the request may have named one field.
+        # It returns the whole item, of which the request may have set one field.
         "Update": _READ_WRITE,
         "Delete": _FORGET,
         "Reset": _FORGET,
@@ -108,7 +108,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         "DeleteNamespace": _method(Audit.AHEAD, Role.FORGET, Role.ADMIN),
         "UndoWrites": _method(Audit.AHEAD, Role.FORGET, Role.ADMIN),
         "ListQuarantined": _method(Audit.READ, Role.READ, Role.ADMIN),
-        # What is released may end what others wrote; what is deleted is forgotten.
+        # Releasing a write may end data of other writers; deleting one forgets it.
         "ReviewQuarantined": _method(Audit.AHEAD, Role.WRITE, Role.FORGET, Role.ADMIN),
         "Flush": _method(Audit.AHEAD, Role.ADMIN, reach=Reach.SERVER),
         "Backup": _method(Audit.AHEAD, Role.ADMIN, reach=Reach.SERVER),
@@ -116,28 +116,28 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
     },
     "OverseerService": {
         "CheckRelevance": _READ,
-        # It looks at the state that is there, and may save.
+        # It reads the current state, and may save.
         "EvaluateForStorage": _READ_WRITE,
     },
     "InteractionService": {
         "StoreInteraction": _WRITE,
-        # It answers with the message that was answered.
+        # It returns the message that was answered.
         "StoreResponse": _READ_WRITE,
         "StoreReflection": Method(Audit.WRITE, _WRITE_MORE, added=_naming_interactions),
         "RetrieveRelevantContext": _READ,
         "RetrieveLastInteractions": _READ,
     },
     "UserMemoryService": {
-        # It answers with the memory that decided.
+        # It returns the memory that led to the decision.
         "SaveMemory": _READ_WRITE,
         "SearchMemories": _READ,
         "ListMemories": _READ,
         "UpdateMemory": _READ_WRITE,
         "DeleteMemory": _FORGET,
         "GetPreloadedMemories": _READ,
-        # It reads the conversation and writes what it finds there.
+        # It reads the conversation and writes the facts that it finds.
         "ExtractMemories": _method(Audit.WRITE_IN_PARTS, Role.READ, Role.WRITE),
-        # It reads, merges and ends memories that others wrote.
+        # It reads, merges and ends memories of other writers.
         "ConsolidateMemories": _method(Audit.WRITE_IN_PARTS, Role.READ, Role.WRITE, Role.FORGET),
     },
     "KnowledgeService": {
@@ -161,18 +161,18 @@ SERVED: Mapping[str, Method] = {
 
 
 def audit_of(path: str) -> Audit:
-    """Return what the audit log has of a method, also of one that is not served."""
+    """Return how the audit log records a method, even one that is not served."""
     method = SERVED.get(path)
     return Audit.AHEAD if method is None else method.audit
 
 
 def may_write(path: str) -> bool:
-    """Whether some request of a method changes something."""
+    """Whether a method has requests that change data."""
     return audit_of(path) is not Audit.READ or SERVED[path].added is not None
 
 
 def writes(path: str, request: Any) -> bool:
-    """Whether a request changes something: of a method that reads, if it needs to write for it."""
+    """Whether a request changes data; for a method that reads, whether this request needs the write role."""
     if audit_of(path) is not Audit.READ:
         return True
     added = SERVED[path].added

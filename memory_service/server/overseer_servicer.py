@@ -1,4 +1,4 @@
-"""OverseerService: convert, call, convert."""
+"""OverseerService: convert requests, call the domain, convert results."""
 
 from __future__ import annotations
 

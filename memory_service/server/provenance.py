@@ -1,4 +1,4 @@
-"""Provenance: protobuf and ours, both directions side by side."""
+"""Conversion of provenance from and to protobuf."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memory_service.v1 import memory_pb2 as pb
 
 
 def to_sources(field: str, numbers: Sequence[int]) -> frozenset[SourceKind]:
-    """Return the sources that a caller asks for."""
+    """Return the sources in a request."""
     return frozenset(_source(field, number) for number in set(numbers))
 
 
@@ -31,14 +31,14 @@ def _source(field: str, number: int) -> SourceKind:
 
 
 def _parents(field: str, ids: Sequence[str]) -> tuple[str, ...]:
-    """Return the different ones. Raises LimitExceeded before it looks at half a million."""
+    """Return the distinct ids. Raises LimitExceeded before it processes half a million."""
     if len(ids) > Limits.source_ids_max:
         raise LimitExceeded(field, "source_ids_max", Limits.source_ids_max, len(ids))
     return tuple(dict.fromkeys(ids))
 
 
 def to_said(field: str, provenance: pb.Provenance) -> ProvenanceDraft:
-    """Return what a writer says of an item; what the server sets is not looked at."""
+    """Return a writer's claims about an item; fields that the server sets are ignored."""
     return ProvenanceDraft(
         _source(f"{field}.source", provenance.source),
         provenance.source_uri,
@@ -49,7 +49,7 @@ def to_said(field: str, provenance: pb.Provenance) -> ProvenanceDraft:
 
 
 def to_claimed(field: str, item: pb.MemoryItem) -> ProvenanceDraft:
-    """Return what an export says of an item: all of it."""
+    """Return all of an export's claims about an item."""
     if not item.HasField("provenance"):
         return ProvenanceDraft(imported=True)
     message = item.provenance
@@ -69,13 +69,13 @@ def to_claimed(field: str, item: pb.MemoryItem) -> ProvenanceDraft:
 
 
 def fill_provenance(target: pb.Provenance, item: Item) -> None:
-    """Set the provenance of an item. Of one that has none it stays unset."""
+    """Set the provenance of an item. It stays unset if the item has none."""
     if item.provenance is not None:
         fill_known(target, item.provenance, item.source, item.update_us)
 
 
 def fill_known(target: pb.Provenance, known: Provenance, source: SourceKind, update_us: int) -> None:
-    """Set a provenance of a version that was written then and whose content comes from there."""
+    """Set the provenance of a version written at that time with content from that source."""
     target.writer, target.credential_id = known.writer, known.credential_id
     target.source = int(source)  # type: ignore[assignment]
     target.source_uri, target.model, target.trust = known.source_uri, known.model, known.trust

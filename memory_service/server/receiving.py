@@ -1,10 +1,10 @@
-"""Reads what clients send, and counts it in the budget of bytes from then on.
+"""Receives messages, and counts them against the byte budget.
 
-gRPC says neither how large a message will be nor how much of it has come. So one that arrives at once is
-counted when it is whole, and one that takes longer as the largest that there may be, for as long as it is
-awaited: clients that send half a message each cannot take more than the budget. Where there is no room, one
-is refused, and what has come of it is dropped. Nothing is read before the call's credential was verified:
-until then gRPC keeps no more of it than its window of 64 KiB.
+gRPC reports neither the size of an incoming message nor how much of it has arrived. A message that arrives at
+once is therefore counted when complete; a slower one counts as the largest possible for as long as it is
+pending, so that clients that send half a message each cannot exceed the budget. Without room a pending
+message is refused, and its data dropped. Nothing is read before the credential is verified: until then gRPC
+buffers no more than its window of 64 KiB.
 """
 
 from __future__ import annotations
@@ -25,20 +25,25 @@ from memory_service.runtime.caller import present_caller
 from memory_service.server.errors import abort_of
 
 _AT_ONCE_S = 0.05
-"""Counted is what is seen twice so far apart. Doubled, twice as much may have come uncounted."""
-_TURNS = 10
-"""Of a busy loop, in which messages that are there are handed over. Doubled, a look comes a little later."""
-_COPIES = 3
-"""A message is there three times while gRPC hands it over: as it came, in parts, whole. Doubled, half as many
-may be awaited for longer than a moment."""
-_TOGETHER = 64
-"""Messages of a caller that are awaited and not counted. Doubled, twice as many may turn out to be large."""
-_LARGE_BYTES = 1 * MIB
-"""Taking over 16 MiB keeps the loop for 25 ms. Doubled, several of 2 MiB may come one after another."""
-_ARRIVES_WITHIN_S = 60.0
-"""Doubled, a client that stalls keeps its place twice as long while others wait for one."""
+"""Messages are counted if pending in two checks this far apart.
 
-# What gzip begins with, and no message of ours.
+Doubled: twice as much may arrive uncounted.
+"""
+_TURNS = 10
+"""Turns of a busy loop that deliver complete messages first. Doubled: a check comes slightly later."""
+_COPIES = 3
+"""gRPC holds a message three times while delivering it: raw, in parts, whole.
+
+Doubled: half as many slow messages may be pending.
+"""
+_TOGETHER = 64
+"""Pending, uncounted messages per caller. Doubled: twice as many may turn out to be large."""
+_LARGE_BYTES = 1 * MIB
+"""Receiving 16 MiB blocks the loop for 25 ms. Doubled: several of 2 MiB may come one after another."""
+_ARRIVES_WITHIN_S = 60.0
+"""Doubled: a stalled client keeps its slot twice as long while others wait for one."""
+
+# The first bytes of gzip, with which no valid message begins.
 _GZIP = b"\x1f\x8b"
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -46,8 +51,11 @@ Sizes = Callable[[bytes], int]
 
 
 class _Turns:
-    """How many messages of a caller are awaited: one at first, the more small ones it sends the more, and
-    after a large one one again, as TCP opens and closes its window."""
+    """Limits how many messages of a caller may be pending.
+
+    It starts at one, grows with each small message, and returns to one after a large one, as TCP does with
+    its window.
+    """
 
     def __init__(self) -> None:
         self._most = 1
@@ -55,7 +63,7 @@ class _Turns:
         self._waiting = deque[asyncio.Future[None]]()
 
     async def take(self) -> None:
-        """Return when one more may be awaited."""
+        """Return when one more message may be pending."""
         while self._taken >= self._most:
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
@@ -67,7 +75,7 @@ class _Turns:
         self._taken += 1
 
     def give(self, *, large: bool) -> None:
-        """Note that one has come, or is counted."""
+        """Note that a message has arrived, or is counted."""
         self._taken -= 1
         self._most = 1 if large else min(self._most + 1, _TOGETHER)
         self._wake()
@@ -82,7 +90,7 @@ class _Turns:
 
 
 class Receiver(Held):
-    """A call that receives messages, and what it holds."""
+    """A call that receives messages, and the bytes that it holds."""
 
     __slots__ = ("turns",)
 
@@ -92,7 +100,7 @@ class Receiver(Held):
 
 
 class _Awaited:
-    """A message that has not come yet, or not all of it."""
+    """A message that has not arrived completely."""
 
     __slots__ = ("context", "counted", "held", "late", "since", "turns")
 
@@ -102,30 +110,30 @@ class _Awaited:
         self.counted, self.late = 0, False
 
     def give_turn(self, *, large: bool) -> None:
-        """Let the next message of the same caller be awaited. Once more changes nothing."""
+        """Allow the caller's next message. Idempotent."""
         if self.turns is not None:
             self.turns.give(large=large)
             self.turns = None
 
 
 class Receiving:
-    """For one event loop."""
+    """The receiving side of one event loop."""
 
     def __init__(self, bytes_max: int, message_bytes_max: int) -> None:
         self._budget = ByteBudget(bytes_max)
         self._late_bytes = _COPIES * message_bytes_max
-        # Of callers of whom a call is under way.
+        # Callers with running calls.
         self._turns = WeakValueDictionary[str, _Turns]()
-        # The oldest first.
+        # Oldest first.
         self._awaited: dict[_Awaited, None] = {}
         self._looking = False
         self._endings = set[asyncio.Task[None]]()
 
     def hold(self, context: Context, *, apart: str = "") -> Receiver:
-        """Return what a call holds, until it has ended and its answer was sent.
+        """Return the budget of a call, valid until its response was sent.
 
-        It is its caller's; of a caller without a name, its connection's. `apart`: of its calls of this kind
-        alone, which do not wait for those of other kinds.
+        It belongs to the caller, or to the connection if the caller is anonymous. `apart`: it is shared only
+        with calls of the same kind, which do not wait for those of other kinds.
         """
         caller = apart + (present_caller().name or context.peer())
         turns = self._turns.get(caller)
@@ -140,10 +148,9 @@ class Receiving:
         return held
 
     async def read(self, context: Context, held: Receiver, sizes: Sizes = len) -> bytes | None:
-        """Return the next message of a call, counted as `sizes` says; None: there are no more.
+        """Return the next message of a call, counted by `sizes`; None at the end.
 
-        Raises Overloaded where there is no room for it, Unsupported for what is compressed, and what `sizes`
-        raises.
+        Raises Overloaded if there is no room, Unsupported for compressed messages, and the errors of `sizes`.
         """
         await held.turns.take()
         awaited, large = self._begin(context, held), False
@@ -164,7 +171,7 @@ class Receiving:
                 )
             held.take(sizes(raw))
         except MemoryServiceError as error:
-            # The frames of the error would keep the message for as long as it takes to report it.
+            # The traceback would keep the message alive until the error is reported.
             raw, refusal = None, error.with_traceback(None)
         else:
             return raw  # type: ignore[no-any-return]
@@ -180,14 +187,14 @@ class Receiving:
         return awaited
 
     async def messages(self, context: Context, held: Receiver, sizes: Sizes = len) -> AsyncIterator[bytes]:
-        """Yield the messages of a call. Each counts until the next one is asked for."""
+        """Yield the messages of a call. Each counts until the next one is requested."""
         before = held.size
         while (raw := await self.read(context, held, sizes)) is not None:
             yield raw
             held.give(held.size - before)
 
     def _look(self, turns: int = _TURNS) -> None:
-        """Count what has been awaited for longer than a moment, once what has come meanwhile was handled."""
+        """Count messages pending for longer than a moment, after processing what has arrived."""
         loop = asyncio.get_running_loop()
         if turns:
             loop.call_soon(self._look, turns - 1)
@@ -210,13 +217,13 @@ class Receiving:
             awaited.counted = self._late_bytes
             return
         self._end(awaited)
-        # Whoever comes next is to find the place of one that stalls.
+        # A new message takes the slot of one that stalls.
         oldest = next(iter(self._awaited), None)
         if oldest is not None and oldest.since < now - _ARRIVES_WITHIN_S:
             self._end(oldest)
 
     def _end(self, awaited: _Awaited) -> None:
-        # Not by cancelling its task: gRPC would keep what has come, and nobody would free it.
+        # Don't cancel its task: gRPC would keep the received data and never free it.
         del self._awaited[awaited]
         task = asyncio.create_task(_abort(awaited.context, awaited.held.overloaded()))
         self._endings.add(task)
@@ -224,6 +231,6 @@ class Receiving:
 
 
 async def _abort(context: Context, error: Overloaded) -> None:
-    # What it waits for ends with the same error; it may have ended by itself meanwhile.
+    # The pending read fails with the same error, or has ended meanwhile.
     with contextlib.suppress(grpc.aio.AbortError, grpc.aio.UsageError, grpc.aio.InternalError):
         await context.abort(*abort_of(error))

@@ -1,7 +1,7 @@
 """Server reflection, v1 and v1alpha, with the comments of the protos.
 
-grpcio's own serves v1alpha only, and descriptors without comments. The messages of both versions
-are the same on the wire.
+grpcio's implementation serves v1alpha only, and descriptors without comments. Both versions use the same wire
+format.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _VERSIONS = ("grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.Ser
 
 
 STREAMS_MAX = 64
-"""Streams of reflection under way, of all clients."""
+"""Concurrent reflection streams of all clients."""
 
 
 class Reflection:
-    """Answers what services, messages and files there are, to whom `admit` lets in."""
+    """Lists services, messages and files to callers that `admit` accepts."""
 
     def __init__(self, services: Sequence[str], admit: Admit, receiving: Receiving) -> None:
         self._admit, self._receiving = admit, receiving
@@ -46,7 +46,7 @@ class Reflection:
         self._streams = 0
 
     def _register_loaded(self, symbol: str) -> None:
-        """Take a file from what this process has loaded, such as that of the health service."""
+        """Register a file that this process has loaded, such as that of the health service."""
         if symbol in self._symbols:
             return
         pool = descriptor_pool.Default()
@@ -109,7 +109,7 @@ class Reflection:
             case "file_containing_symbol":
                 return self._file(self._symbols.get(request.file_containing_symbol, ""))
             case "all_extension_numbers_of_type":
-                # There are none; an error here would keep grpcurl from decoding error details.
+                # There are no extensions; an error here would keep grpcurl from decoding error details.
                 none = pb.ExtensionNumberResponse(base_type_name=request.all_extension_numbers_of_type)
                 return pb.ServerReflectionResponse(all_extension_numbers_response=none)
         return _not_found()
@@ -129,7 +129,7 @@ class Reflection:
 
 
 def _v1(alpha: FileDescriptorProto) -> FileDescriptorProto:
-    """Return the file of reflection v1, which differs from v1alpha in nothing but the name."""
+    """Return the file of reflection v1, which differs from v1alpha only in its name."""
     text = text_format.MessageToString(alpha).replace("v1alpha", "v1")
     return text_format.Parse(text, FileDescriptorProto())
 

@@ -1,8 +1,8 @@
-"""How large a request is once it is decoded, told by its bytes alone, and whether that is too large.
+"""Estimates a request's decoded size from its bytes, and refuses requests that are too large.
 
-Sixteen MiB may be eight million empty messages that take a second and three GiB to decode, or one name,
-which is a Python string anew each time that it is looked at. So the fields of a large request are counted,
-and their lengths looked at, before it is decoded.
+Sixteen MiB may be eight million empty messages, which take a second and three GiB to decode, or one name,
+which becomes a new Python string on every access. So the fields of a large request are counted, and their
+lengths checked, before it is decoded.
 """
 
 from __future__ import annotations
@@ -17,11 +17,17 @@ from memory_service.limits import Limits
 from memory_service.server.field_counts import PACKED, PLAIN, FieldCounter
 
 _UNCOUNTED_BYTES = 4096
-"""A field takes two bytes at least: so few need no count. Doubled, twice as many are decoded uncounted."""
+"""A field takes at least two bytes, so smaller requests need no count.
+
+Doubled: twice as many are decoded uncounted.
+"""
 _BYTES_PER_BYTE = 4
-"""A request is there as sent, decoded, prepared, and in the queue of writes. Doubled, half as many fit."""
+"""A request exists raw, decoded, prepared, and queued for writing. Doubled: half as many fit."""
 _BYTES_PER_FIELD = 256
-"""What a field takes decoded and as a Python value, about. Doubled, half as many of many fields fit."""
+"""Approximate size of a field, decoded and as a Python value.
+
+Doubled: half as many requests of many fields fit.
+"""
 _JSON = "google/protobuf/struct.proto"
 _PACKABLE = (
     FieldDescriptor.CPPTYPE_INT32,
@@ -34,7 +40,7 @@ _PACKABLE = (
 
 
 class RequestSizes:
-    """For the requests of one method, given by its path on the wire."""
+    """Sizes of requests of one method, by its path on the wire."""
 
     def __init__(self, method: str, limits: Limits) -> None:
         self._limits = limits
@@ -43,7 +49,7 @@ class RequestSizes:
         self._root, self._counter = _counter(self._request.full_name)
 
     def held_bytes(self, raw: bytes) -> int:
-        """Return how many bytes a request takes from now on, about. Raises LimitExceeded."""
+        """Return about how many bytes a request occupies. Raises LimitExceeded."""
         size = _BYTES_PER_BYTE * len(raw)
         if len(raw) <= _UNCOUNTED_BYTES:
             return size
@@ -56,7 +62,7 @@ class RequestSizes:
         return size + _BYTES_PER_FIELD * count
 
     def _name(self, path: tuple[int, ...], entry: int) -> str:
-        """Return a field as errors name it: up to what is no field of ours, or one value of many."""
+        """Return the name of a field for errors, down to the last known field or a list entry."""
         names: list[str] = []
         message: Descriptor | None = self._request
         for number in path:
@@ -74,7 +80,7 @@ class RequestSizes:
 
 @lru_cache(None)
 def _counter(request: str) -> tuple[int, FieldCounter]:
-    """Return the index of a type of requests, and a counter that knows it and all that it is made of."""
+    """Return the index of a request type, and a counter that knows it and all nested types."""
     numbers = {request: 0}
     types: list[list[int]] = []
     maps: list[bool] = []

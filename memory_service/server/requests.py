@@ -1,4 +1,4 @@
-"""What all servicers read off a request: by what it is known again, fields that may be unset, modes."""
+"""Common parts of requests: request ids, optional fields, modes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from memory_service.runtime.yielding import give_way
 
 _MODES = {int(mode): mode for mode in RetrieveMode}
 _LARGE_BYTES = 64 * 1024
-"""Of a request that is digested by itself. Doubled, a piece of the event loop's time gets 1 ms longer."""
+"""A larger request is digested in its own slice. Doubled: slices of the event loop get 1 ms longer."""
 
 
 async def request_key(request_id: str, request: Message) -> RequestKey | None:
-    """Return the id of a request and a digest of its body; None when it has no id.
+    """Return the request id and a digest of the body; None if there is no id.
 
-    Others come before and after, if it is large: the keys of its maps are sorted.
+    Gives way before and after a large request, because the keys of its maps are sorted.
     """
     if not request_id:
         return None
@@ -34,12 +34,12 @@ async def request_key(request_id: str, request: Message) -> RequestKey | None:
 
 
 def optional(message: Message, field: str) -> Any:
-    """Return the value of a field; None: it is unset."""
+    """Return the value of a field; None if it is unset."""
     return getattr(message, field) if message.HasField(field) else None
 
 
 def to_mode(field: str, number: int) -> RetrieveMode:
-    """Return the mode of a search. Raises InvalidArgument, of `field`, for a number without a meaning."""
+    """Return the mode of a search. Raises InvalidArgument for `field` if the number is undefined."""
     mode = _MODES.get(number)
     if mode is None:
         raise InvalidArgument(field, f"has no value {number}")

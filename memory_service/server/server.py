@@ -1,4 +1,4 @@
-"""Building and running a server: what the command line and the tests start is made here."""
+"""Builds and runs a server, for the command line and for tests."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ from memory_service.server.transport import check_transport
 from memory_service.store import Store
 
 _STREAMS_GRACE_S = 0.5
-# For how long a server that ends refuses calls itself, before gRPC does by closing its connections.
+# How long a stopping server refuses calls itself before gRPC closes the connections.
 _REFUSING_S = 0.5
 _log = structlog.get_logger(__name__)
 
 
 def open_store(config: Config) -> Store:
-    """Return the store that is asked for, not yet open."""
+    """Return the configured store, not yet open."""
     history_us = config.history_days * 24 * 3600 * 1_000_000
     room = config.limits.namespace_bytes_max
     if config.store == "memory":
@@ -97,7 +97,7 @@ def _postgres_store(config: Config, history_us: int) -> Store:
 
 @contextlib.contextmanager
 def _own_folder(config: Config) -> Iterator[None]:
-    """Keep the data folder for a server whose records are elsewhere. Raises CannotOpen."""
+    """Lock the data folder of a server whose records are elsewhere. Raises CannotOpen."""
     make_folder(config.data_dir)
     with contextlib.ExitStack() as held:
         try:
@@ -108,7 +108,7 @@ def _own_folder(config: Config) -> Iterator[None]:
 
 
 def _data_key(config: Config) -> DataKey | None:
-    """Return the key that the data folder is encrypted with, if it is."""
+    """Return the encryption key of the data folder, if there is one."""
     try:
         return read_key(config.encryption_key_file)
     except ValueError as error:
@@ -116,7 +116,7 @@ def _data_key(config: Config) -> DataKey | None:
 
 
 def open_embedder(config: Config) -> Embedder | None:
-    """Return the embedder that is asked for."""
+    """Return the configured embedder."""
     if config.embedder == "none":
         return None
     if config.embedder == "local":
@@ -137,7 +137,7 @@ def open_embedder(config: Config) -> Embedder | None:
 
 
 def open_llm(config: Config) -> Llm | None:
-    """Return the language model that is asked for; None: rules decide."""
+    """Return the configured language model; None: rules decide."""
     if config.llm == "none":
         return None
     if not os.environ.get("OPENAI_API_KEY"):
@@ -157,7 +157,7 @@ def open_llm(config: Config) -> Llm | None:
 
 
 def open_reranker(config: Config) -> Reranker | None:
-    """Return the reranker that is asked for; None: results keep the order of their scores."""
+    """Return the configured reranker; None: results keep the order of their scores."""
     if config.reranker == "none":
         return None
     from memory_service.rerankers.fastembed import FastembedReranker
@@ -169,7 +169,7 @@ def open_reranker(config: Config) -> Reranker | None:
 
 
 def open_write_policy(config: Config) -> WritePolicy | None:
-    """Return the write policy that is asked for; None: everything may be written."""
+    """Return the configured write policy; None: everything may be written."""
     try:
         if config.write_policy:
             from memory_service.policies.loading import load_class
@@ -185,9 +185,9 @@ def open_write_policy(config: Config) -> WritePolicy | None:
 
 
 def open_audit_log(config: Config, store: Store, name: str) -> AuditLog | None:
-    """Return the audit log of a server, open; None: none is kept.
+    """Return the open audit log of a server; None: none is kept.
 
-    `store` has room for it where the disk is full.
+    `store` makes room for it if the disk is full.
     """
     if not config.audited:
         return None
@@ -200,7 +200,7 @@ def open_audit_log(config: Config, store: Store, name: str) -> AuditLog | None:
 
 
 async def _page_token_key(config: Config, store: Store) -> bytes:
-    """Return the key of page tokens; kept, so that a token outlives a restart and is good at every server."""
+    """Return the key of page tokens; it is stored, so that they survive restarts and work on every server."""
     if store.capabilities.shared:
         return await store.keep_setting("page tokens", secrets.token_bytes(32))
     if config.store == "memory":
@@ -225,16 +225,16 @@ class Server:
     health_port: HealthPort | None = None
 
     async def start(self) -> None:
-        """Serve."""
+        """Start serving."""
         await self.grpc_server.start()
         if self.health_port is not None:
             await self.health_port.server.start()
 
     async def drain(self, grace_s: float) -> None:
-        """Say goodbye: health turns NOT_SERVING, streams are told to come back, calls under way finish.
+        """Drain: health becomes NOT_SERVING, streams end with a hint to reconnect, running calls finish.
 
-        Connections are told soon that no more calls are taken: who is refused again and again while others
-        finish would have given up when the next server is there.
+        Connections are closed early: a client that is refused repeatedly while others finish could give up
+        before the next server is up.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + grace_s
@@ -242,7 +242,7 @@ class Server:
         await self.guard.turn_away(min(grace_s, _REFUSING_S))
         goodbye = asyncio.create_task(self.grpc_server.stop(grace_s + _STREAMS_GRACE_S))
         await self.guard.finish(until - loop.time())
-        # What is still open, such as somebody's watch on our health, ends here.
+        # End what is still open, such as health watches.
         await self.grpc_server.stop(_STREAMS_GRACE_S)
         await goodbye
         if self.health_port is not None:
@@ -259,7 +259,7 @@ async def build_server(
     audit_log: AuditLog | None = None,
     policy: WritePolicy | None = None,
 ) -> tuple[Server, Services]:
-    """Build a server over an open store. Raises BadConfig when that cannot be."""
+    """Build a server over an open store. Raises BadConfig if that fails."""
     tokens = PageTokens(await _page_token_key(config, store))
     services = Services(config, store, embedder, llm, reranker, tokens, policy, listener.name)
     auditing = Auditing(audit_log, reads=config.audit_reads) if audit_log is not None else None
@@ -279,10 +279,10 @@ async def build_server(
 
 
 async def run(config: Config, announce: Callable[[str, str], None]) -> None:
-    """Serve until SIGTERM or SIGINT, then drain; a second signal ends at once.
+    """Serve until SIGTERM or SIGINT, then drain; a second signal exits at once.
 
-    `announce` is called with the address, and that of health alone, when the server listens. Raises BadConfig
-    and CannotOpen before that.
+    `announce` is called with the address, and that of the health port, when the server listens. Raises
+    BadConfig and CannotOpen before that.
     """
     check_transport(config)
     stop = asyncio.Event()
@@ -299,7 +299,7 @@ async def run(config: Config, announce: Callable[[str, str], None]) -> None:
         await store.open()
         stack.push_async_callback(store.close)
         listener = listen(config)
-        # Behind the store, which keeps a second server out of the folder.
+        # After the store, which keeps a second server out of the folder.
         audit_log = open_audit_log(config, store, listener.name)
         if audit_log is not None:
             stack.push_async_callback(audit_log.close)
@@ -339,7 +339,7 @@ def _on_signals(stop: asyncio.Event) -> None:
 
     def ask_to_stop() -> None:
         if stop.is_set():
-            # Asked twice: no more waiting. Nothing acknowledged depends on an orderly end.
+            # Second signal: exit without waiting. Acknowledged writes do not depend on an orderly shutdown.
             os._exit(130)
         stop.set()
 

@@ -1,4 +1,4 @@
-"""Puts the services together from the domain, and registers them."""
+"""Builds the services on top of the domain, and registers them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Services:
         policy: WritePolicy | None = None,
         name: str = "",
     ) -> None:
-        """`name` is what the server tells of itself."""
+        """`name` is the name that the server reports."""
         self._name = name
         self._config, self._store, self._embedder, self._llm = config, store, embedder, llm
         self._reranker, self._tokens = reranker, tokens
@@ -92,7 +92,7 @@ class Services:
         self.backfill = Backfill(store, self._embedding, config.embedder_pause_s)
 
     def register(self, server: Any) -> None:
-        """Register every service with a server, or with what stands in its place."""
+        """Register every service with a server or a registrar."""
         page_bytes_max = self._config.limits.page_bytes_max
         feed = ChangeFeed(self._store, self._checks)
         memories = MemoryServicer(self._items, self._retrieval, feed, page_bytes_max)

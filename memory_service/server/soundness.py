@@ -1,4 +1,4 @@
-"""Health that follows what the server can do: nobody is sent to one that takes no writes."""
+"""Health that reflects whether the server can write, so that balancers avoid one that cannot."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from memory_service.server.methods import SERVICES
 from memory_service.store import Store
 
 LOOK_EVERY_S = 1.0
-"""How often it is looked at. Writes do not wait for that: they are refused by whom they meet."""
+"""Interval of the checks. Writes do not depend on it: they fail on their own."""
 _log = structlog.get_logger(__name__)
 
 
 async def tell_health(health: health_aio.HealthServicer, *, serving: bool) -> None:
-    """Tell of all services whether they are served."""
+    """Set the health status of all services."""
     status = health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
     for service in ("", *SERVICES):
         await health.set(service, status)
@@ -30,9 +30,9 @@ async def tell_health(health: health_aio.HealthServicer, *, serving: bool) -> No
 async def watching_soundness(
     store: Store, audit_log: AuditLog | None, health: health_aio.HealthServicer
 ) -> AsyncIterator[None]:
-    """Have health be NOT_SERVING while the records cannot be reached, and for good once they are broken.
+    """Set health to NOT_SERVING while the records are unreachable, and for good once they are broken.
 
-    They are, or the audit log is, when no more writes are taken until a restart.
+    Records or audit log are broken if they accept no more writes until a restart.
     """
     task = asyncio.create_task(_watch(store, audit_log, health))
     try:

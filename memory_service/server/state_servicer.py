@@ -1,4 +1,4 @@
-"""StateService: convert, call, convert."""
+"""StateService: convert requests, call the domain, convert results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State entries and changes as protobuf."""
+"""Conversion of state entries and changes to protobuf."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def fill_state(
 
 
 def state_bytes(entry: StateEntry) -> int:
-    """Return how many bytes an entry takes in an answer, with its value."""
+    """Return the size of an entry in a response, with its value."""
     message = state_pb2.StateEntry()
     fill_state(message, entry, value=False)
-    # The value without a message of it, which takes as long again.
+    # Measure the value without building its message, which would take as long again.
     return message.ByteSize() + len(encoded_value(msgspec.json.decode(entry.value_json))) + 16
 
 
@@ -50,7 +50,7 @@ def to_state_write(field: str, entry: state_pb2.StateEntry) -> StateWrite:
 
 
 def change_of(event: Event) -> memory_pb2.WatchResponse:
-    """Return the message of an event."""
+    """Return the message for an event."""
     response = memory_pb2.WatchResponse(revision=event.revision)
     if event.change is None:
         return response

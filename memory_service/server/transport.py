@@ -1,4 +1,4 @@
-"""The port that a server listens on: encrypted or not, and whether it may be open to a network."""
+"""The port of a server: TLS, and whether it may be open to a network."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _log = structlog.get_logger(__name__)
 
 
 def check_transport(config: Config) -> None:
-    """Raise BadConfig where the server would be open to a network, or its certificate cannot be used."""
+    """Raise BadConfig if the server would be open to a network, or its certificate is unusable."""
     if config.tls_certificate is not None:
         _Files.read(config).check()
     if not config.allow_insecure_network and not is_local(config.address):
@@ -34,7 +34,7 @@ def check_transport(config: Config) -> None:
 
 
 def bind(server: grpc.aio.Server, config: Config) -> str:
-    """Have a server listen where it is told to, and return where that is; port 0 has become another.
+    """Bind a server to its configured address, and return the actual one, with the port chosen for port 0.
 
     Raises:
         BadConfig: The port is taken, or the certificate cannot be used.
@@ -44,7 +44,7 @@ def bind(server: grpc.aio.Server, config: Config) -> str:
 
 
 def listen(server: grpc.aio.Server, address: str, credentials: grpc.ServerCredentials | None = None) -> str:
-    """Have a server listen, without credentials unencrypted, and return where. Raises BadConfig as `bind`."""
+    """Bind a server, unencrypted without credentials, and return the address. Raises BadConfig as `bind`."""
     try:
         if credentials is None:
             port = server.add_insecure_port(address)
@@ -57,9 +57,9 @@ def listen(server: grpc.aio.Server, address: str, credentials: grpc.ServerCreden
 
 
 def is_local(address: str) -> bool:
-    """Whether an address can be reached from this machine only: a socket file, or loopback.
+    """Whether an address is reachable from this machine only: a socket file, or loopback.
 
-    A name is local if all that it resolves to is; one that does not resolve is not.
+    A name is local if all its addresses are; one that does not resolve is not.
     """
     if is_socket_file(address):
         return True
@@ -93,8 +93,8 @@ def _refuse_open_network(config: Config) -> None:
 class _Certificate:
     """The certificate of a server, read again for each new connection.
 
-    gRPC asks for it in threads of its own. What is damaged, or not yet written to its end, leaves the one
-    before in place; connections that are open keep theirs.
+    gRPC requests it in its own threads. If the files are damaged or incomplete, the previous certificate
+    stays in use; open connections keep theirs.
     """
 
     def __init__(self, config: Config) -> None:
@@ -104,7 +104,7 @@ class _Certificate:
         self._problem = ""
 
     def credentials(self) -> grpc.ServerCredentials:
-        """Return what gRPC serves with."""
+        """Return the credentials for gRPC."""
         return grpc.dynamic_ssl_server_credentials(
             self._present.for_grpc(),
             self._renewed,  # type: ignore[arg-type]  # gRPC takes None for "as before".
@@ -130,7 +130,7 @@ class _Certificate:
 
 @dataclass(frozen=True)
 class _Files:
-    """What the files of certificates hold at one time, as PEM."""
+    """The contents of the certificate files at one time, as PEM."""
 
     certificate: bytes
     key: bytes
@@ -148,13 +148,13 @@ class _Files:
         )
 
     def check(self) -> datetime:
-        """Return until when the certificate is good.
+        """Return the certificate's expiry.
 
         Raises:
-            BadConfig: Something is no certificate or key, or does not go together; names the option. gRPC
-                itself would say no more than that it cannot listen.
+            BadConfig: A file is no certificate or key, or they do not match; names the option. gRPC itself
+                would only report that it cannot listen.
         """
-        # Loads a library that a server without TLS does not need.
+        # Imported here because a server without TLS does not need it.
         from cryptography import x509
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -194,7 +194,7 @@ def _parsed(option: str, what: str, pem: bytes, parse: Callable[[bytes], Any]) -
     try:
         return parse(pem)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        # The parser's own words could show what is in the file.
+        # The parser's message could quote the file.
         raise BadConfig(f"{option} holds no {what} in PEM") from None
 
 

@@ -1,4 +1,4 @@
-"""Memories: protobuf and ours, both directions side by side."""
+"""Conversion of memories from and to protobuf."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memory_service.server.provenance import fill_known, to_trust
 from memory_service.server.values import fill_struct, fill_time, to_dict, to_labels, to_us, ttl_us
 from memory_service.v1 import user_memory_pb2 as pb
 
-# What a memory takes in an answer beside its texts, labels and metadata.
+# Size of a memory in a response, besides its texts, labels and metadata.
 _OVERHEAD_BYTES = 400
 
 
@@ -23,7 +23,7 @@ _CATEGORIES = frozenset(Category)
 
 
 def to_category(field: str, number: int) -> Category:
-    """Return the category of a number."""
+    """Return the category for a number."""
     try:
         return Category(number)
     except ValueError:
@@ -32,8 +32,8 @@ def to_category(field: str, number: int) -> Category:
 
 
 def to_categories(numbers: Sequence[int]) -> list[Category]:
-    """Return the categories of a list."""
-    # A list may have hundreds of thousands, and they are eight at most.
+    """Return the categories in a list."""
+    # A list may have hundreds of thousands, of which at most eight are distinct.
     different = dict.fromkeys(numbers)
     for number in different:
         if number not in _CATEGORIES:
@@ -42,7 +42,7 @@ def to_categories(numbers: Sequence[int]) -> list[Category]:
 
 
 def to_on_contradiction(number: int) -> OnContradiction:
-    """Return what becomes of a contradiction."""
+    """Return how to handle a contradiction."""
     try:
         return OnContradiction(number or OnContradiction.SUPERSEDE)
     except ValueError:
@@ -50,7 +50,7 @@ def to_on_contradiction(number: int) -> OnContradiction:
 
 
 def to_fact_draft(request: pb.SaveMemoryRequest) -> FactDraft:
-    """Return the fact that is to be saved."""
+    """Return the fact to be saved."""
     source = request.source
     draft = FactDraft(
         request.content.strip(),
@@ -73,7 +73,7 @@ def to_fact_draft(request: pb.SaveMemoryRequest) -> FactDraft:
 
 
 def to_memory(message: pb.UserMemory, fields: frozenset[str]) -> UserMemory:
-    """Return the new values of a memory; what `fields` does not name is not looked at."""
+    """Return the new values of a memory; fields that `fields` does not name are ignored."""
     category = Category.CONTEXT
     if "category" in fields:
         category = to_category("memory.category", message.category)
@@ -98,7 +98,7 @@ def to_memory(message: pb.UserMemory, fields: frozenset[str]) -> UserMemory:
 def to_wanted(
     message: pb.SearchMemoriesRequest | pb.ListMemoriesRequest | pb.GetPreloadedMemoriesRequest,
 ) -> Wanted:
-    """Return which memories are wanted, as far as all three requests can say it."""
+    """Return the filter for memories that all three requests share."""
     wanted = Wanted(to_categories(message.categories), labels=to_labels("labels", message.labels))
     if message.HasField("as_of_time"):
         wanted.as_of_us = to_us("as_of_time", message.as_of_time)
@@ -108,11 +108,11 @@ def to_wanted(
     return wanted
 
 
-# --- the other way ----------------------------------------------------------------------------
+# --- to protobuf ------------------------------------------------------------------------------
 
 
 def memory_bytes(memory: UserMemory) -> int:
-    """Return about how many bytes a memory takes in an answer."""
+    """Return the approximate size of a memory in a response."""
     fact = memory.fact
     texts = (memory.content, fact.original_content, fact.reasoning, fact.source.quote)
     ids = (*fact.supersedes, *fact.source.item_ids, *fact.source.memory_ids)
@@ -123,7 +123,7 @@ def memory_bytes(memory: UserMemory) -> int:
 
 
 class UserMemoryFilling:
-    """Sets protobuf memories; `reading` tells how important they are at present."""
+    """Fills protobuf memories; `reading` computes their current importance."""
 
     def __init__(self, reading: UserMemoryReading) -> None:
         self._reading = reading
@@ -148,7 +148,7 @@ class UserMemoryFilling:
         self._fill_importance(target.importance, memory)
 
     def fill_all(self, targets: Iterable[pb.UserMemory], memories: Sequence[UserMemory]) -> None:
-        """Set several."""
+        """Set several protobuf memories."""
         add = targets.add  # type: ignore[attr-defined]
         for memory in memories:
             self.fill(add(), memory)

@@ -1,4 +1,4 @@
-"""UserMemoryService: convert, call, convert."""
+"""UserMemoryService: convert requests, call the domain, convert results."""
 
 from __future__ import annotations
 
@@ -312,7 +312,7 @@ def _corrected_fields(request: pb.UpdateMemoryRequest) -> frozenset[str]:
     """Return the fields that an update corrects."""
     paths = to_paths(request.update_mask, CORRECTABLE)
     if paths == ["*"]:
-        # A full replacement has one time of expiry: either of the two fields gives it.
+        # A full replacement sets the expiry once, by either of the two fields.
         unset = {"expire_time" if request.memory.HasField("ttl") else "ttl"}
         return CORRECTABLE - unset - (set() if request.memory.HasField("importance") else {"importance"})
     if not paths:

@@ -1,4 +1,4 @@
-"""JSON values, times and durations: protobuf and ours, both directions side by side."""
+"""Conversion of JSON values, times and durations from and to protobuf."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DURATION_SECONDS_MAX = 315_576_000_000
 
 
 def to_json(field: str, value: Value) -> Json:
-    """Return the JSON value of a protobuf one. Raises InvalidArgument."""
+    """Return a protobuf value as JSON. Raises InvalidArgument."""
     try:
         return decoded_value(value.SerializeToString())
     except ValueError as error:
@@ -28,7 +28,7 @@ def to_json(field: str, value: Value) -> Json:
 
 
 def to_dict(field: str, struct: Struct) -> dict[str, Json]:
-    """Return the JSON object of a protobuf one. Raises InvalidArgument."""
+    """Return a protobuf struct as a JSON object. Raises InvalidArgument."""
     try:
         return decoded_struct(struct.SerializeToString())
     except ValueError as error:
@@ -36,14 +36,14 @@ def to_dict(field: str, struct: Struct) -> dict[str, Json]:
 
 
 def to_labels(field: str, labels: Mapping[str, str]) -> dict[str, str]:
-    """Return labels. Raises InvalidArgument: so many as are too many are not converted first."""
+    """Return labels. Raises InvalidArgument, before converting them if there are too many."""
     if len(labels) > Limits.labels_max:
         raise InvalidArgument(field, f"has more than {Limits.labels_max} entries")
     return dict(labels)
 
 
 def to_paths(mask: FieldMask, known: Set[str]) -> list[str]:
-    """Return the different paths of a mask: known ones, or "*" alone. Raises InvalidArgument."""
+    """Return the distinct paths of a mask, all known, or "*" alone. Raises InvalidArgument."""
     paths: dict[str, None] = {}
     for path in mask.paths:
         if path not in known and not (path == "*" and len(mask.paths) == 1):
@@ -64,7 +64,7 @@ def fill_struct(target: Struct, value: dict[str, Json]) -> None:
 
 
 def to_us(field: str, time: Timestamp) -> int:
-    """Return microseconds since the epoch; what is finer is cut off."""
+    """Return microseconds since the epoch, rounded down."""
     if not _SECONDS_MIN <= time.seconds <= _SECONDS_MAX or not 0 <= time.nanos < 1_000_000_000:
         raise InvalidArgument(field, "is not a time between the years 1 and 9999")
     return time.seconds * _SECOND_US + time.nanos // 1000

@@ -1,1 +1,1 @@
-"""Who calls, and what they may do: credentials in front of every method."""
+"""Authentication and authorisation of every call."""

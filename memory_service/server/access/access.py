@@ -1,4 +1,4 @@
-"""Lets a call in: finds its credential, has it verified, and holds it to what it may do."""
+"""Admits calls: extracts the credential, verifies it, and enforces its permissions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memory_service.server.methods import SERVED, Method, Reach
 Context = grpc.aio.ServicerContext[Any, Any]
 
 REFRESH_EVERY_S = 1.0
-"""How often changed keys are looked for, and the credentials of streams verified again."""
+"""Interval of checking for changed keys, and of verifying the credentials of streams again."""
 _KNOWN_MAX = 10_000
 _TOKEN_CHARS_MAX = 8192
 _SCHEME = "bearer "
@@ -38,7 +38,7 @@ class _Stream:
 
 
 class Access:
-    """For one server and one event loop."""
+    """Access control for one server and one event loop."""
 
     def __init__(
         self,
@@ -48,16 +48,16 @@ class Access:
     ) -> None:
         self._authenticators = authenticators
         self._with_certificates = with_certificates
-        # What was verified, by its token; emptied when anything changes that it was verified by.
+        # Verified credentials by token; cleared whenever keys change.
         self._known: dict[str, Verified] = {}
         self._streams: dict[asyncio.Task[Any], _Stream] = {}
-        # What has expired by then stays so, however the machine's clock is set.
+        # Credentials expired by then stay expired, even if the machine's clock is set back.
         self._latest_s = latest_s()
 
     def knows(self, permission: Method | None, context: Context) -> bool:
-        """Let a call in at once whose token was verified before; False: `enter` has to decide.
+        """Admit a call at once if its token was verified before; False: `enter` must decide.
 
-        Nearly every call comes this way, so it is no coroutine, and looks at the machine's clock alone.
+        Nearly every call takes this path, so it is no coroutine and reads only the machine's clock.
         """
         try:
             verified = self._known.get(_token(context))
@@ -74,20 +74,20 @@ class Access:
         return True
 
     def permission(self, method: str) -> Method | None:
-        """Return what a method needs; None: nobody may call it."""
+        """Return the requirements of a method; None: no caller may call it."""
         return SERVED.get(method)
 
     async def enter(self, permission: Method | None, context: Context) -> None:
-        """Note who makes a call of a method, before anything else is done with it.
+        """Identify the caller of a method, before anything else is done with the call.
 
-        Raises Unauthenticated, and PermissionDenied where the credential is not good for the method at all.
+        Raises Unauthenticated, and PermissionDenied if the credential never permits this method.
         """
         caller = await self.identify(context)
         if permission is None or not permission.may_enter(caller.roles, caller.namespaces):
             raise PermissionDenied
 
     async def identify(self, context: Context) -> Caller:
-        """Note who makes a call, and return them. Raises Unauthenticated."""
+        """Identify and return the caller. Raises Unauthenticated."""
         token = _token(context)
         verified = self._known.get(token) if token else None
         if verified is None or verified.expires_s <= self._now_s():
@@ -98,7 +98,7 @@ class Access:
         return verified.caller
 
     def authorising(self, method: str, decode: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
-        """Return a decoder for a method's requests that refuses those which the caller may not make."""
+        """Return a decoder for a method's requests that refuses those that the caller may not make."""
         permission = SERVED.get(method)
         if permission is None:
             return _refuse
@@ -112,10 +112,9 @@ class Access:
         return decoder
 
     def authorising_upload(self, method: str, decode: Callable[[bytes], Any]) -> Callable[[], Any]:
-        """Return what makes such a decoder for an upload.
+        """Return a factory of such decoders, one per upload.
 
-        After the first message one may leave the namespace out, and nothing else: what a message holds is
-        checked in each of them.
+        After the first message the namespace may be omitted, but nothing else: every message is checked.
         """
         permission = SERVED.get(method)
         if permission is None:
@@ -142,7 +141,8 @@ class Access:
             verified = (
                 await authenticator.verify_token(token) if token else authenticator.verify_peer(subject)
             )
-            # Looked at in any case: what has expired by the machine's clock is not to come back with it.
+            # Read in any case, so that credentials expired by the machine's clock do not become valid with it
+            # again.
             now_s = self._now_s()
             if verified is not None and verified.expires_s > now_s:
                 if token:
@@ -161,11 +161,11 @@ class Access:
         self._known[token] = verified
 
     def _subject(self, token: str, context: Context) -> str:
-        """Return whom a certificate names, where that counts: who presents a token is judged by it alone."""
+        """Return the subject of the certificate; "" if there is a token, which alone decides then."""
         return "" if token or not self._with_certificates else certificate_subject(context)
 
     def open_stream(self, task: asyncio.Task[Any], context: Context) -> None:
-        """Have the credential of a stream that was let in verified again and again."""
+        """Start verifying the credential of an admitted stream periodically."""
         token = _token(context)
         self._streams[task] = _Stream(token, self._subject(token, context), present_caller())
 
@@ -174,13 +174,13 @@ class Access:
         self._streams.pop(task, None)
 
     def has_ended(self, task: asyncio.Task[Any]) -> bool:
-        """Whether a stream was cancelled because its credential is not good any more."""
+        """Whether a stream was cancelled because its credential is no longer valid."""
         stream = self._streams.get(task)
         return stream is not None and stream.ended
 
     @contextlib.asynccontextmanager
     async def refreshing(self) -> AsyncIterator[None]:
-        """Follow changes of keys as long as the context lasts."""
+        """Follow changes of keys while the context is open."""
         task = asyncio.create_task(self._refresh())
         try:
             yield
@@ -195,7 +195,7 @@ class Access:
                 try:
                     changed = await authenticator.refresh()
                 except Exception:
-                    # Whatever it was: nothing that was verified before counts, and the next look is due.
+                    # Whatever the error, drop all verified credentials; the next check will try again.
                     _log.exception("refresh_of_credentials_failed")
                     changed = True
                 if changed:
@@ -204,7 +204,7 @@ class Access:
             await asyncio.sleep(REFRESH_EVERY_S)
 
     async def _review_streams(self) -> None:
-        """End the streams whose credentials are not good any more, or not what they were."""
+        """End the streams whose credentials are no longer valid, or have changed."""
         now_s = self._now_s()
         for task, stream in list(self._streams.items()):
             verified = self._known.get(stream.token)
@@ -221,11 +221,11 @@ def _refuse(raw: bytes) -> Any:
 
 
 def _check(permission: Method, request: Any, *, in_namespace: bool) -> None:
-    """Refuse a request that the caller may not make, by what it holds. Runs for every call."""
+    """Refuse a request with contents that the caller is not allowed to send. Runs for every call."""
     caller = present_caller()
     if in_namespace:
         name = request.namespace
-        # A name is found without a look at each pattern.
+        # An exact name needs no pattern matching.
         if name not in caller.namespaces and not caller.may_use(name):
             raise PermissionDenied
     if permission.added is not None and not permission.added(request) <= caller.roles:
@@ -233,7 +233,7 @@ def _check(permission: Method, request: Any, *, in_namespace: bool) -> None:
 
 
 def _token(context: Context) -> str:
-    """Return the bearer token of a call; "" where it has none. Raises Unauthenticated for anything else."""
+    """Return the bearer token of a call; "" if there is none. Raises Unauthenticated for anything else."""
     found: Any = None
     for key, value in context.invocation_metadata() or ():
         if key == "authorization":
@@ -245,7 +245,7 @@ def _token(context: Context) -> str:
     if not isinstance(found, str) or len(found) > _TOKEN_CHARS_MAX or found[:7].lower() != _SCHEME:
         raise Unauthenticated
     token = found[7:].strip()
-    # None at all would be the call of somebody who presents nothing, and may have a certificate.
+    # An empty token is not the same as no token, which leaves the certificate to decide.
     if not token:
         raise Unauthenticated
     return token

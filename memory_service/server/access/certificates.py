@@ -1,8 +1,8 @@
-"""Whom a client certificate names, which gRPC has verified.
+"""The subject of a client certificate that gRPC has verified.
 
-gRPC's own properties of a certificate end at a NUL, and have the first of several common names: what an
-authority has signed for another could pass for a caller. So the certificate itself is read, and one that may
-be read in two ways names nobody.
+gRPC's properties of a certificate end at a NUL, and contain only the first of several common names, so that a
+certificate issued to one subject could pass for another. This module therefore parses the certificate itself,
+and an ambiguous one has no subject.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import structlog
 
-# Loaded by those who present a certificate: a server without TLS does not need it.
+# Imported on first use: a server without TLS does not need it.
 if TYPE_CHECKING:
     from cryptography import x509
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
-# A certificate is a few KB, and reading one takes some 20 us: with twice as many certificates in use, each
+# A certificate has a few KB, and parsing one takes some 20 us. With twice as many certificates in use, each
 # call would cost that much more.
 _KNOWN_CERTIFICATES_MAX = 1024
 _log = structlog.get_logger(__name__)
 
 
 class _Ambiguous(ValueError):
-    """A certificate that could be taken for another's. Its text names no contents."""
+    """A certificate that could be taken for another's. The message quotes nothing from it."""
 
 
 def certificate_subject(context: Context) -> str:
-    """Return the SPIFFE URI of the client certificate, or "CN=" with its common name; "" for nobody."""
+    """Return the SPIFFE URI of the client certificate, or "CN=" with its common name; "" without either."""
     found = context.auth_context()
-    # Only a transport with certificates fills these; without one there is nothing to believe.
+    # Only a transport with certificates sets these; otherwise there is nothing to trust.
     if found.get("transport_security_type") != [b"ssl"]:
         return ""
     pems = list(found.get("x509_pem_cert", ()))
@@ -48,7 +48,7 @@ def _subject_of(pem: bytes) -> str:
     except _Ambiguous as error:
         _log.warning("client_certificate_names_nobody", problem=str(error))
     except (ValueError, x509.DuplicateExtension, x509.InvalidVersion, x509.UnsupportedGeneralNameType):
-        # The parser's own words could show what is in it.
+        # The parser's message could quote the certificate.
         _log.warning("client_certificate_names_nobody", problem="it cannot be read")
     return ""
 
@@ -59,7 +59,7 @@ def _named(certificate: x509.Certificate) -> str:
         return _common_name(certificate)
     if len(uris) > 1:
         raise _Ambiguous("it has other URIs beside its SPIFFE URI")
-    # Also where no key names it, or where it is malformed: its common name is then no second way in.
+    # Even if it is unknown or malformed, the common name is no fallback.
     return uris[0]
 
 

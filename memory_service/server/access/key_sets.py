@@ -1,4 +1,4 @@
-"""JSON Web Key Sets: the public keys that tokens are signed with, from a file or a URL."""
+"""JSON Web Key Sets: the public keys that verify tokens, from a file or a URL."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _BYTES_MAX = 1 << 20
 _RSA_BITS_MIN = 2048
 _FETCH_TIMEOUT_S = 5.0
 _FETCH_EVERY_S = 300.0
-"""How often keys are fetched again, so that one that was withdrawn is no longer taken."""
+"""Interval of fetching keys, after which a withdrawn key is no longer accepted."""
 _FETCH_AGAIN_S = 5.0
-"""The least time from one fetch to the next, however many unknown keys are named."""
+"""Least time between fetches, however many unknown keys tokens name."""
 _KEPT_S = 3600.0
-"""How long keys are taken after the last fetch that succeeded."""
+"""How long keys are used after the last successful fetch."""
 _WAITING_MAX = 100
 _PRIVATE = ("d", "p", "q", "k")
 _log = structlog.get_logger(__name__)
@@ -34,15 +34,15 @@ SigningKeys = Mapping[str, PyJWK]
 
 
 class BadKeySet(ValueError):
-    """What was read is no key set with a key that can be used."""
+    """The input is no key set with a usable key."""
 
 
 def read_key_set(raw: bytes, algorithms: Sequence[str]) -> SigningKeys:
     """Return the keys by their ids. Raises BadKeySet.
 
-    A key has one algorithm, its own, whatever a token says. Left out is what no token may be signed with:
-    symmetric and private keys, short ones, keys for encryption or for other algorithms, keys without an id,
-    and those whose id comes twice.
+    A key has one algorithm, its own, whatever a token says. Unusable keys are skipped: symmetric and private
+    keys, short ones, keys for encryption or other algorithms, keys without an id, and those with a duplicate
+    id.
     """
     try:
         document = json.loads(raw)
@@ -75,19 +75,19 @@ def _usable(entry: Mapping[str, Any], algorithms: Sequence[str]) -> PyJWK | None
 
 
 class KeySource(ABC):
-    """Where keys come from."""
+    """A source of keys."""
 
     @abstractmethod
     async def find(self, kid: str) -> PyJWK | None:
-        """Return a key; None where there is none of this id."""
+        """Return the key with this id, or None."""
 
     @abstractmethod
     async def refresh(self) -> bool:
-        """Look for other keys; True: they have changed since the last time."""
+        """Check for changed keys; True: they have changed since the last check."""
 
 
 class KeysInFile(KeySource):
-    """A file, read again when it changes. While it cannot be read there are no keys."""
+    """A file, read again when it changes. While it is unreadable there are no keys."""
 
     def __init__(self, path: Path, algorithms: Sequence[str]) -> None:
         """Read the file. Raises BadKeySet."""
@@ -106,11 +106,11 @@ class KeysInFile(KeySource):
         return read_key_set(raw, self._algorithms)
 
     async def find(self, kid: str) -> PyJWK | None:
-        """Return a key of the file as it was read last."""
+        """Return a key of the file as last read."""
         return self._keys.get(kid)
 
     async def refresh(self) -> bool:
-        """Read the file again if it was changed, or could not be read before."""
+        """Read the file again if it has changed, or was unreadable."""
         stamp = await asyncio.to_thread(stamp_of, self._path)
         if stamp == self._stamp and self._keys:
             return False
@@ -126,9 +126,9 @@ class KeysInFile(KeySource):
 
 
 class KeysAtUrl(KeySource):
-    """A URL, fetched now and then and when a token names a key that is unknown.
+    """A URL, fetched periodically and when a token names an unknown key.
 
-    An answer that cannot be used leaves the keys that are there, for an hour at most.
+    After an unusable response, the previous keys stay valid for at most an hour.
     """
 
     def __init__(self, url: str, algorithms: Sequence[str]) -> None:
@@ -141,7 +141,7 @@ class KeysAtUrl(KeySource):
         self._waiting = 0
 
     async def find(self, kid: str) -> PyJWK | None:
-        """Return a key, fetching the keys where it is unknown and the last fetch is long enough ago."""
+        """Return a key; if it is unknown, fetch the keys unless the last fetch is too recent."""
         if kid not in self._keys and self._waiting < _WAITING_MAX:
             self._waiting += 1
             try:
@@ -151,7 +151,7 @@ class KeysAtUrl(KeySource):
         return self._keys.get(kid)
 
     async def refresh(self) -> bool:
-        """Fetch the keys where they are old, without waiting for the answer."""
+        """Fetch the keys if they are old, without waiting for the response."""
         now_s = time.monotonic()
         if self._fetching is None and now_s - self._tried_s > (
             _FETCH_EVERY_S if self._keys else _FETCH_AGAIN_S
@@ -167,7 +167,7 @@ class KeysAtUrl(KeySource):
         if self._fetching is None and time.monotonic() - self._tried_s > pause_s:
             self._begin()
         if self._fetching is not None:
-            # Others wait for it, too: one that goes away does not take it along.
+            # Other callers wait for the same fetch, and one that disconnects must not cancel it.
             await asyncio.shield(self._fetching)
 
     def _begin(self) -> None:
@@ -182,7 +182,7 @@ class KeysAtUrl(KeySource):
             self._fetched_s = time.monotonic()
             self._take(keys, raw)
         except (httpx.HTTPError, httpx.InvalidURL, BadKeySet, TimeoutError, OSError) as error:
-            # Its text may hold what a proxy or a resolver said: enough is what kind it was.
+            # The message may quote a proxy or a resolver; the type is enough.
             problem = str(error) if isinstance(error, BadKeySet) else type(error).__name__
             _log.warning("jwt_keys_not_fetched", problem=problem)
         finally:
@@ -196,7 +196,7 @@ class KeysAtUrl(KeySource):
 
     async def _download(self) -> bytes:
         raw = bytearray()
-        # No redirects: the keys come from where the operator said.
+        # No redirects: the keys come only from the configured URL.
         async with (
             httpx.AsyncClient(timeout=_FETCH_TIMEOUT_S, follow_redirects=False) as client,
             client.stream("GET", self._url, headers={"Accept": "application/json"}) as response,

@@ -1,4 +1,4 @@
-"""API keys, and certificates that are named beside them, which are read again when they change."""
+"""API keys and the certificate names stored with them, read again when they change."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _log = structlog.get_logger(__name__)
 
 
 class ToldOfKeys(Protocol):
-    """Is told which keys there are, once, and from then on what becomes of them."""
+    """Observer of the keys: first of all of them, then of their changes."""
 
     def keys_found(self, present: Iterable[ApiKey]) -> None:
-        """Take the keys of the first reading."""
+        """Receive the keys of the first reading."""
 
     def keys_changed(self, found: Sequence[KeyDifference]) -> None:
-        """Take what is other than at the reading before."""
+        """Receive the changes since the previous reading."""
 
 
 class Keys(Authenticator):
-    """Verifies tokens, certificates, or both. While the keys are damaged, everybody is refused.
+    """Verifies tokens, certificates, or both. While the keys are damaged, every caller is refused.
 
-    While they are in a database that is away, those that were read last count: nobody can change them there
-    either. `told` is told of them each time that they are read.
+    If their database is down, the keys read last stay valid: they cannot be changed there either. `told` is
+    notified on every reading.
     """
 
     def __init__(
@@ -42,33 +42,33 @@ class Keys(Authenticator):
         self._tokens, self._certificates = tokens, certificates
         self._told = told
         self._stamp = store.stamp()
-        # What was read last, also while nothing can be read.
+        # The keys read last, even while reading fails.
         self._last = store.read()
         self._ring: KeyRing | None = self._last
         if told is not None:
             told.keys_found(self._last.keys)
 
     async def verify_token(self, token: str) -> Verified | None:
-        """Return whom a key names."""
+        """Return the caller of an API key."""
         if not self._tokens or self._ring is None:
             return None
         return _verified(self._ring.verify(token))
 
     def verify_peer(self, subject: str) -> Verified | None:
-        """Return whom a certificate names."""
+        """Return the caller of a certificate."""
         if not self._certificates or self._ring is None:
             return None
         return _verified(self._ring.of_certificate(subject))
 
     async def refresh(self) -> bool:
-        """Read the keys again if they were changed, or could not be read before."""
+        """Read the keys again if they have changed, or were unreadable."""
         try:
             return await self._look()
         except Unavailable:
             return False
 
     async def _look(self) -> bool:
-        # In a thread: a file may be on a disk that is slow to answer.
+        # In a thread, because the disk may be slow.
         stamp = await asyncio.to_thread(self._store.stamp)
         if stamp == self._stamp and self._ring is not None:
             return False
@@ -76,7 +76,7 @@ class Keys(Authenticator):
         try:
             ring, found = await asyncio.to_thread(self._read)
             self._last = self._ring = ring
-            # In the turn of the loop from which it counts: so before any call by what is new.
+            # In the same turn of the loop as the change takes effect, so before any call with a new key.
             if self._told is not None:
                 self._told.keys_changed(found)
             _log.info("api_keys_read", place=self._store.place)

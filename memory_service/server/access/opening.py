@@ -1,4 +1,4 @@
-"""Puts together what a server's settings ask for."""
+"""Builds the configured access control."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from memory_service.server.access.access import Access
 from memory_service.server.access.authenticator import Authenticator
 from memory_service.server.access.keys import Keys, ToldOfKeys
 
-# PyJWT and httpx are loaded by those who ask for them: `_tokens` imports what needs them.
+# PyJWT and httpx are loaded only if configured: `_tokens` imports what needs them.
 if TYPE_CHECKING:
     from memory_service.server.access.tokens import Tokens
 
 
 def open_access(config: Config, told_of_keys: ToldOfKeys | None = None) -> Access | None:
-    """Return what lets calls in; None: everybody may do everything. Raises BadConfig.
+    """Return the access control; None: every caller may do everything. Raises BadConfig.
 
-    `told_of_keys` is told which API keys there are, and what becomes of them.
+    `told_of_keys` is notified of the API keys and their changes.
     """
     authenticators: list[Authenticator] = []
     if {"keys", "mtls"} & set(config.auth):

@@ -19,18 +19,18 @@ _REQUIRED = ["exp", "iss", "aud", "sub"]
 class Tokens(Authenticator):
     """Verifies tokens of one issuer for one audience.
 
-    The header of a token says which key it was signed with and nothing else that counts: the algorithm is the
-    key's own, and keys that a header brings along are not looked at.
+    Only the key id of a token's header counts: the algorithm is that of the key, and keys embedded in a
+    header are ignored.
     """
 
     def __init__(self, keys: KeySource, issuer: str, audience: str, lifetime_s_max: int = 0) -> None:
-        """`lifetime_s_max` 0: tokens may be good for any time, and need not tell since when."""
+        """`lifetime_s_max` 0: tokens may have any lifetime, and need no `iat`."""
         self._keys, self._issuer, self._audience = keys, issuer, audience
         self._lifetime_s_max = lifetime_s_max
         self._required = [*_REQUIRED, "iat"] if lifetime_s_max else _REQUIRED
 
     async def verify_token(self, token: str) -> Verified | None:
-        """Return whom a token names; None for one that is forged, for others, too old or malformed."""
+        """Return the caller of a token; None if it is forged, for another audience, expired or malformed."""
         if token.count(".") != 2:
             return None
         try:
@@ -60,7 +60,7 @@ class Tokens(Authenticator):
             return None
 
     async def refresh(self) -> bool:
-        """Look for other keys."""
+        """Check for changed keys."""
         return await self._keys.refresh()
 
 

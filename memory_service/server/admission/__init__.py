@@ -1,1 +1,1 @@
-"""All that decides when a call runs, but for the budget of bytes."""
+"""Decides when a call runs, except for the byte budget."""

@@ -1,17 +1,17 @@
-"""Decides when a call runs: a bounded, fair queue, from which calls are started in batches.
+"""Decides when a call runs: a bounded, fair queue, from which calls start in batches.
 
 **Batches.** A call that runs right after another one finds its code in the processor's caches; between two
-batches gRPC's code takes its place there. So the next batch starts when each call of the last one has ended,
+batches gRPC's code replaces it there. So the next batch starts when each call of the last one has ended,
 waits for something else (`aside`), or has turned out to be long (`give_way`). Of the long calls of one owner
-the first goes on, a slice in a turn of the event loop; short calls come first, for some turns.
+the first continues, one slice per turn of the event loop; short calls come first, for some turns.
 
-**Turns.** Callers take turns, and so do the namespaces of each. A caller, or where callers have no names a
-namespace, leaves a part of the places to others.
+**Turns.** Callers take turns, and so do the namespaces of each. A caller, or a namespace if callers are
+anonymous, leaves some of the places to others.
 
-**Shedding.** A call is refused, and told when to try again, once it has waited for most of its time: it could
-not be answered before its deadline. It is not refused sooner, as calls that wait cost less than callers that
-try again at once. In a full queue the owner with most loses its newest call to one with fewer; else the call
-that comes is refused.
+**Shedding.** A call that has waited for most of its time is refused with a retry delay, because it could not
+be answered before its deadline. It is not refused sooner, because calls that wait cost less than callers that
+retry at once. In a full queue the owner with the most calls loses its newest one to an owner with fewer;
+otherwise the new call is refused.
 """
 
 from __future__ import annotations
@@ -28,33 +28,46 @@ from memory_service.runtime.caller import Holder, Owner
 from memory_service.runtime.fair_queue import FairQueue
 
 _BATCH_CALLS_MAX = 16
-"""Doubled, a call costs a little less, and one that comes next waits for twice as many."""
+"""Doubled: a call costs slightly less, and the next call waits for twice as many."""
 _BATCH_S = 0.004
-"""CPU time that a batch is meant to take. Doubled, health and calls that come next wait up to 4 ms longer."""
+"""Target CPU time of a batch. Doubled: health checks and the next calls wait up to 4 ms longer."""
 _GATHER_TURNS = 5
-"""Turns of the event loop in which calls gather to a batch. Doubled, more of those that come at the same time
-start together, and each call starts some 50 us later."""
+"""Turns of the event loop in which calls gather into a batch.
+
+Doubled: more concurrent calls start together, and each call starts some 50 us later.
+"""
 _LONG_CALLS_MAX = 8
-"""Of one holder. Doubled, twice as many are under way, and each of them takes twice as long."""
+"""Per holder. Doubled: twice as many run, and each takes twice as long."""
 _SHORT_TURNS = 10
-"""For which short calls come before the next slice of a long one. Doubled, that takes twice as long."""
+"""Turns in which short calls come before the next slice of a long one.
+
+Doubled: long calls take twice as long.
+"""
 _TICK_S = 0.02
-"""How often overdue calls are looked for; one that runs for longer waits for something without saying so.
-Doubled, such a call keeps others for 40 ms."""
+"""Interval of checking for overdue calls; a call that runs for longer waits without saying so.
+
+Doubled: such a call blocks others for 40 ms.
+"""
 _RESERVED_SHARE = 0.25
-"""Of the places, which one holder leaves to others. Doubled, half of them stay empty beside a lone caller."""
+"""Share of the places that one holder leaves to others.
+
+Doubled: half of them stay empty beside a lone caller.
+"""
 _WAIT_SHARE = 0.75
-"""Of the time to a call's deadline, for which it may wait. Doubled, calls start that are too late."""
+"""Share of the time to its deadline that a call may wait. Doubled: calls start that are too late."""
 _SMOOTHING = 0.3
-"""Weight of the last batch in what a call takes. Doubled, the size of batches follows chance more."""
+"""Weight of the last batch in the cost estimate of a call. Doubled: batch sizes fluctuate more."""
 _FIRST_CALL_S = 0.0001
-"""What a call takes until it is known. Doubled, the first batch has half as many calls."""
+"""Initial cost estimate of a call. Doubled: the first batch has half as many calls."""
 
 _State = enum.Enum("_State", "OUTSIDE WAITING RUNNING LONG ASIDE")
 
 
 class Place:
-    """The place of a call, which awaits its `gate` before it starts. Outside the queue, that of a stream."""
+    """The place of a call, which awaits its `gate` before it starts.
+
+    For streams, a place outside the queue.
+    """
 
     __slots__ = ("_asides", "_queue", "gate", "owner", "since", "state", "until")
 
@@ -62,64 +75,64 @@ class Place:
         self._queue, self._asides, self.owner = queue, 0, owner
         self.gate: asyncio.Future[None] | None = None
         self.state = _State.OUTSIDE
-        # When it came, or began to run, and until when it may wait, by `time.perf_counter`.
+        # When the call arrived or began to run, and how long it may wait, by `time.perf_counter`.
         self.since = time.perf_counter()
         self.until = math.inf if remaining_s is None else self.since + remaining_s * _WAIT_SHARE
 
     def step_aside(self) -> None:
-        """Leave the place to others."""
+        """Free the place for others."""
         self._asides += 1
         self._queue.change(self, _State.ASIDE)
 
     def come_back(self) -> None:
-        """Run again, once the last of several waits of one call is over."""
+        """Run again, after the last of several concurrent waits of one call."""
         self._asides -= 1
         if not self._asides:
             self._queue.change(self, _State.RUNNING)
 
     async def give_way(self) -> None:
-        """Return when it is the turn of this call among the long ones."""
+        """Return when this long call may continue."""
         was_long = self.state is _State.LONG
         self._queue.change(self, _State.LONG)
         await self._queue.next_slice(self.owner, goes_on=was_long)
 
 
 class CallQueue:
-    """For one event loop."""
+    """The queue of one event loop."""
 
     def __init__(self, limits: Limits) -> None:
         self.batch_calls = 0
-        """Calls of the last batch."""
+        """Number of calls in the last batch."""
         self.shed = Counter[str]()
-        """Calls that were refused, by reason."""
+        """Refused calls, by reason."""
         self._free, self._waiting_max = limits.concurrent_calls_max, limits.waiting_calls_max
         self._reserve = int(self._free * _RESERVED_SHARE)
         self.waiting = FairQueue[bytes, Place]()
-        """Calls that wait for their start."""
+        """Calls that wait to start."""
         self._slices = FairQueue[bytes, asyncio.Future[None]]()
         self.running = set[Place]()
         """Calls that neither wait for anything nor are long."""
         self._started_of, self._long_of = Counter[Holder](), Counter[Holder]()
         self._is_planned = self._is_slicing = self._ticks = False
-        # What a call takes of the processor.
+        # CPU time of a call, estimated.
         self._cpu_s, self._cpu_began, self._is_measured = _FIRST_CALL_S, 0.0, True
 
     @property
     def oldest_wait_s(self) -> float:
-        """For how long the first of the calls has waited that wait for their start."""
+        """The longest time that any call in the queue has waited to start."""
         now = time.perf_counter()
         return max((now - place.since for place in self.waiting), default=0.0)
 
     def arrive(self, owner: Owner, remaining_s: float | None) -> Place:
-        """Return the place of a call, whose gate it has to await; raises Overloaded.
+        """Return the place of a call, which must await its gate; raises Overloaded.
 
-        A call that is alone, and follows one that was alone, does not wait.
+        A lone call that follows another lone call does not wait.
         """
         place = Place(self, owner, remaining_s)
         if not self._started_of and not self.waiting and self.batch_calls <= 1:
             self._start(place)
             return place
-        # Those for which there is a place already do not count.
+        # Calls that already have a place do not count.
         if len(self.waiting) >= self._waiting_max + self._free:
             if (pushed_out := self.waiting.push_out_for(owner)) is None:
                 raise self._refusal("queue full")
@@ -139,7 +152,7 @@ class CallQueue:
         self.change(place, _State.OUTSIDE)
 
     def change(self, place: Place, state: _State) -> None:
-        """Note that a call is in another state from now on, if it is in the queue."""
+        """Note a call's new state, if it is in the queue."""
         if place.state is state or place.state is _State.OUTSIDE:
             return
         if place.state is _State.LONG:
@@ -158,7 +171,7 @@ class CallQueue:
         self._plan()
 
     async def next_slice(self, owner: Owner, *, goes_on: bool) -> None:
-        """Wait until a long call may go on: it comes before others of its owner if it `goes_on`."""
+        """Wait until a long call may continue: before others of its owner if it `goes_on`."""
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[None] = loop.create_future()
         self._slices.put(owner, turn, first=goes_on)
@@ -186,11 +199,11 @@ class CallQueue:
         self.change(place, _State.OUTSIDE)
         if place.gate is not None and not place.gate.done():
             place.gate.set_exception(self._refusal(reason))
-            # A caller that goes away in this very moment does not ask for it.
+            # A caller that disconnects at this moment does not retrieve the exception.
             place.gate.exception()
 
     def _plan(self) -> None:
-        """Start the next batch soon, if no call runs."""
+        """Schedule the next batch if no call runs."""
         if not self.waiting:
             return
         if not self.running and not self._is_planned:
@@ -201,7 +214,7 @@ class CallQueue:
             asyncio.get_running_loop().call_later(_TICK_S, self._tick)
 
     def _tick(self) -> None:
-        """Start others beside calls that run for too long, and refuse those that have waited for too long."""
+        """Start calls beside those that run for too long, and refuse calls that have waited for too long."""
         self._ticks, now = False, time.perf_counter()
         for place in [place for place in self.running if place.since <= now - _TICK_S]:
             self.change(place, _State.ASIDE)

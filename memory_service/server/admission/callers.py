@@ -1,4 +1,4 @@
-"""Whose a call is, how many calls a second each caller makes, and which of them are too many."""
+"""The owner of a call, and rate limits per caller."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from dataclasses import dataclass
 from memory_service.runtime.caller import Caller, Holder, Owner
 
 _LOOKED_AT = 2
-"""Buckets for each call: one more than it may add, so idle ones go. Doubled, a call costs a little more."""
+"""Buckets checked per call: one more than a call can add, so that idle ones are removed.
+
+Doubled: a call costs slightly more.
+"""
 _WAIT_MAX_S = 1.0
-"""Doubled, of many refused calls more have a time of their own, and callers wait for up to 2 s."""
-# As a varint: the only length of a namespace that takes two bytes.
+"""Doubled: more of many refused calls get distinct retry times, and callers wait for up to 2 s."""
+# 128 as a varint: the only valid length of a namespace that takes two bytes.
 _LENGTH_128 = b"\x80\x01"
 
 
 def owner_of(raw: bytes, caller: Caller) -> Owner:
-    """Return whose a request is, by its first bytes: one that may be refused is not worth decoding.
+    """Return the owner of a request by its first bytes, without decoding it: it may be refused.
 
-    The namespace is the first field of every request that has one. A client that writes its fields in
-    another order waits in the queue of all those of its caller that do.
+    The namespace is the first field of every request that has one. Requests of a client that writes fields in
+    another order share one queue per caller.
     """
     if len(raw) < 2 or raw[0] != 0x0A:
         return Owner(caller.name, b"")
@@ -33,24 +36,24 @@ class _Bucket:
     tokens: float
     called_s: float
     due_s: float
-    """When the last of those that were refused may come again."""
+    """When the last refused call may be retried."""
 
 
 class CallRates:
-    """A bucket of tokens for each holder: `per_s` of them come a second, and so many have room in it."""
+    """A token bucket per holder: `per_s` tokens are added per second, and as many fit."""
 
     def __init__(self, per_s: int) -> None:
         self.per_s = per_s
-        # Who called last is at the end.
+        # Latest caller last.
         self._buckets: dict[Holder, _Bucket] = {}
 
     def __len__(self) -> int:
         return len(self._buckets)
 
     def take(self, holder: Holder, now_s: float) -> float:
-        """Take a token for a call. Return 0, or in how many seconds there is one for it, at most 1.
+        """Take a token for a call. Return 0, or the seconds until there is one for it, at most 1.
 
-        Of several that are refused each is given a time of its own: they do not all come again for one token.
+        Several refused calls get different times, so that they do not all retry for one token.
         """
         bucket = self._buckets.pop(holder, None) or _Bucket(self.per_s, now_s, now_s)
         self._buckets[holder] = bucket
@@ -65,7 +68,7 @@ class CallRates:
         return bucket.due_s - now_s
 
     def _forget_full(self, now_s: float) -> None:
-        """Forget who has not called for so long that their buckets are full, and nobody's time is ahead."""
+        """Remove callers whose buckets are full again and that have no reserved retry times."""
         for holder, bucket in list(itertools.islice(self._buckets.items(), _LOOKED_AT)):
             if bucket.called_s <= now_s - max(1.0, _WAIT_MAX_S):
                 del self._buckets[holder]

@@ -1,8 +1,8 @@
-"""How calls come in from gRPC: many at a time, and none behind unread wake-ups.
+"""Receives calls from gRPC: many at a time, and not delayed by unread wake-ups.
 
-Both parts use private functions of grpcio, and do without where those are not there: the server is that of
-`grpc.aio.server()` then, and the event loop that of uvloop. Beside 320 callers health takes five times as
-long without either of them, and a call costs a fifth more without both.
+Both parts use private functions of grpcio and fall back to public ones if those are missing: to the server of
+`grpc.aio.server()`, and the event loop of uvloop. Under load from 320 callers, health checks take five times
+as long without either part, and a call costs a fifth more without both.
 """
 
 from __future__ import annotations
@@ -19,16 +19,20 @@ from grpc._cython import cygrpc
 from grpc.aio import AbortError
 
 _ASKED_FOR = 128
-"""Calls that gRPC is asked for. Doubled, more of a crowd come in at a time, and are refused or wait here."""
+"""Calls requested from gRPC at a time.
+
+Doubled: more calls of a burst arrive at once, to be queued or refused here.
+"""
 _WAKE_UPS_MAX = 4096
-"""Wake-ups that are read at a time. Doubled, nothing changes: gRPC's socket holds some hundreds."""
+"""Wake-ups read at a time. Doubled: no effect, because gRPC's socket holds some hundreds."""
 _log = structlog.get_logger(__name__)
 
 
 def intake_server(options: Sequence[tuple[str, Any]]) -> grpc.aio.Server:
-    """Return a server like that of `grpc.aio.server()`, but that it asks for many calls at once.
+    """Return a server like that of `grpc.aio.server()` that requests many calls at once.
 
-    gRPC's own asks for one call and, when that has come, for the next. Meanwhile the others wait, health too.
+    gRPC's own requests one call, and the next one when that has arrived. Meanwhile all others wait, including
+    health checks.
     """
     try:
         return cast("grpc.aio.Server", _many_at_a_time(options))
@@ -38,7 +42,7 @@ def intake_server(options: Sequence[tuple[str, Any]]) -> grpc.aio.Server:
 
 
 def _many_at_a_time(options: Sequence[tuple[str, Any]]) -> Any:
-    """Return such a server. Raises ImportError, AttributeError or TypeError where grpcio lacks something."""
+    """Return such a server. Raises ImportError, AttributeError or TypeError if grpcio lacks something."""
     from grpc.aio._server import Server
 
     handle, schedule = cygrpc._handle_rpc, cygrpc._schedule_rpc_coro
@@ -64,7 +68,7 @@ def _many_at_a_time(options: Sequence[tuple[str, Any]]) -> Any:
                 try:
                     call = await self._ask()
                 except Exception:
-                    # So gRPC answers when it stops.
+                    # gRPC responds this way when it stops.
                     if self._is_running():
                         raise
                     return
@@ -75,7 +79,7 @@ def _many_at_a_time(options: Sequence[tuple[str, Any]]) -> Any:
 
 
 async def _answered(answer: Awaitable[None]) -> None:
-    """Answer a call, and cut the cycle of gRPC's call, which keeps its error, which keeps the call."""
+    """Answer a call, and break the reference cycle between gRPC's call and its error."""
     try:
         await answer
     except AbortError as error:
@@ -84,14 +88,14 @@ async def _answered(answer: Awaitable[None]) -> None:
 
 
 class EventLoop(uvloop.Loop):
-    """uvloop's, but that gRPC's wake-ups are all read when its events are handled.
+    """uvloop's event loop, except that it reads all of gRPC's wake-ups when it handles its events.
 
-    gRPC's poller thread writes a byte into a socket for each of its events; the loop handles all the events
-    that there are, but reads one byte. When some 280 are unread the poller waits in its write.
+    gRPC's poller thread writes a byte to a socket for each event; the loop handles all pending events, but
+    reads one byte. With some 280 unread bytes the poller blocks in its write.
     """
 
     def add_reader(self, fd: Any, callback: Callable[..., Any], *args: Any) -> None:  # type: ignore[override]
-        """Call back when there is something to read."""
+        """Call back when the descriptor is readable."""
         of_grpc = getattr(getattr(callback, "func", None), "__name__", "") == "_handle_events"
         if of_grpc and isinstance(fd, socket.socket):
             callback, args = _after_the_last_wake_up, (fd, callback)
@@ -99,9 +103,9 @@ class EventLoop(uvloop.Loop):
 
 
 def _after_the_last_wake_up(wake_ups: socket.socket, handle_events: Callable[[], None]) -> None:
-    """Handle gRPC's events after all their wake-ups were read, but one, which gRPC reads itself.
+    """Handle gRPC's events after reading all their wake-ups except one, which gRPC reads itself.
 
-    Not before: an event comes before its wake-up, and one whose wake-up is read has to be handled.
+    Not before: an event precedes its wake-up, and an event whose wake-up was read must be handled.
     """
     unread = len(wake_ups.recv(_WAKE_UPS_MAX, socket.MSG_PEEK))
     if unread > 1:
