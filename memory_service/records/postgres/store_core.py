@@ -1,4 +1,4 @@
-"""What the parts of the store share: the database, the queue of writes, what is known of namespaces."""
+"""What the parts of the store share: the database, the write queue and the known namespaces."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class StoreCore:
         namespace_bytes_max: int = 0,
         queued_writes_max: int = 10_000,
     ) -> None:
-        """`dsn` is what libpq takes; `namespace_bytes_max` 0: no limit."""
+        """`dsn` is a libpq connection string; with `namespace_bytes_max` 0 there is no limit."""
         self._database = Database(dsn, schema, prepared)
         self._history_us = history_us
         self._keeps_history = history_us > 0
@@ -56,18 +56,18 @@ class StoreCore:
         return await self._database.fetch(statement, values)
 
     async def _fetch_of(self, statement: str, namespace: str, *values: Any) -> list[Row]:
-        """Return the rows of a statement whose first values are the place and the name of a namespace."""
+        """Return the rows of a statement whose first values are a namespace's part and name."""
         return await self._fetch(statement, (part_of(namespace), text_in(namespace), *values))
 
     async def _info(self, namespace: str) -> NamespaceInfo | None:
-        """Return a namespace as it is now."""
+        """Return the present state of a namespace."""
         rows = await self._fetch_of(INFO, namespace)
         info = namespace_of(rows[0]) if rows else None
         self._remember(namespace, info)
         return info
 
     def _remember(self, namespace: str, info: NamespaceInfo | None) -> None:
-        """Keep what was seen last of a namespace; None: it is not there."""
+        """Remember the last seen state of a namespace; None if it does not exist."""
         if info is None:
             self._known.pop(namespace, None)
             return
@@ -81,7 +81,7 @@ class StoreCore:
             self._known.pop(namespace, None)
 
     async def _write(self, namespace: str, by: Caller, needs: Needs, apply: Callable[[Page], T]) -> T:
-        """Make a write in a group with others."""
+        """Make a write, grouped with others."""
         return await self._queue.write((by.name, namespace), needs, apply)
 
     async def _write_alone(
@@ -92,11 +92,11 @@ class StoreCore:
         apply: Callable[[Page], T],
         needs: Needs | None = None,
     ) -> T:
-        """Make a write in a transaction of its own."""
+        """Make a write in a separate transaction."""
         return await self._queue.write((by.name, namespace), needs or Needs(), apply, prepare=prepare)
 
     def _publish(self, pages: Iterable[Page]) -> None:
-        """Make known what was committed."""
+        """Publish what was committed."""
         for page in pages:
             if not page.touched or page.book is None:
                 continue
@@ -105,4 +105,4 @@ class StoreCore:
             self._signal.fire(page.name)
 
     def _committed(self, page: Page) -> None:
-        """Note what this process committed. A store tells its views."""
+        """Note a commit by this process. Stores with views override this to notify them."""
