@@ -36,7 +36,7 @@ from memory_service.views.snapshots import Snapshots
 T = TypeVar("T")
 
 _MARKS_MIN = 64
-"""From so many on, marks of evicted views are forgotten. Doubled, twice as many are kept for nothing."""
+"""Above this, marks of evicted views are dropped. Doubled: twice as many useless ones are kept."""
 
 
 class PostgresStore(PostgresRecords, Store):

@@ -1,4 +1,4 @@
-"""The contract of a language model."""
+"""The language model contract."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOBODY = Owner("", b"")
 
 
 class LlmFailed(Exception):
-    """The model gave no answer that can be used. `usage` tells what was spent on it."""
+    """The model gave no usable answer. `usage` is what the attempt spent."""
 
     def __init__(self, reason: FailureReason, message: str, usage: Usage | None = None) -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class LlmFailed(Exception):
 
 
 class Llm(ABC):
-    """Answers questions in a form that is asked for. No model at all is None, not one that does nothing."""
+    """Answers questions in a requested form. For no model, use None instead of one that does nothing."""
 
     name: str
     """Provider and model, as in "openai:gpt-4o-mini"."""
@@ -45,19 +45,19 @@ class Llm(ABC):
     ) -> tuple[T, Usage]:
         """Return the answer to a question, validated against `answer_type`.
 
-        `owner` is whose question it is: its caller, and the namespace that it is about. No caller MUST notice
-        in an answer, a failure or a time what another one asks, spends, or does to the model by a question.
+        `owner` is the caller that asks and the namespace the question is about. The answers, failures and
+        timing that one caller sees MUST NOT depend on what another caller asks, spends, or does to the model.
 
-        `instructions` are the server's own words. `data` are texts of users and tools by name: they
-        MUST reach the model delimited and named as data, so that a text in them that looks like an
-        instruction or like a delimiter is neither. What comes back MUST be an `answer_type` whole and
-        valid: prose around it, code fences and nesting MUST NOT matter; a cut-off or invalid answer
-        MUST be asked for once more (one repair), and MUST NOT be returned as an empty one.
+        `instructions` are the server's own words. `data` holds texts of users and tools by name: they MUST
+        reach the model delimited and named as data, so that text in them that looks like an instruction or a
+        delimiter has no effect. The result MUST be a complete and valid `answer_type`: surrounding prose,
+        code fences and nesting MUST NOT matter; a truncated or invalid answer MUST be requested once more
+        (one repair), and MUST NOT be returned as an empty one.
 
-        Raises LlmFailed with LLM_UNAVAILABLE, LLM_TIMEOUT, LLM_INVALID_ANSWER, LLM_PAUSED (it failed
-        too often of late) or LLM_BUDGET_EXCEEDED (too long a question, or too many tokens of late).
-        It MUST return or raise within its timeout, retries and repair included. The same question of the
-        same owner MAY be answered from a cache; it may be repeated.
+        Raises LlmFailed with LLM_UNAVAILABLE, LLM_TIMEOUT, LLM_INVALID_ANSWER, LLM_PAUSED (too many recent
+        failures) or LLM_BUDGET_EXCEEDED (question too long, or too many tokens recently). It MUST return or
+        raise within its timeout, including retries and repair. The same question of the same owner MAY be
+        answered from a cache; the call may be repeated.
         """
 
     async def close(self) -> None:

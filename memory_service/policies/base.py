@@ -1,4 +1,4 @@
-"""The contract of a write policy."""
+"""The write policy contract."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from memory_service.data_model import UNATTRIBUTED, ItemKind, Json, Provenance, 
 
 
 class CannotLoadPolicy(RuntimeError):
-    """A write policy cannot be loaded; tells where it stands and why, for who runs the server."""
+    """A write policy cannot be loaded; the message gives the operator its location and the reason."""
 
 
 class Action(enum.StrEnum):
-    """What becomes of a write."""
+    """What happens to a write."""
 
     ALLOW = "allow"
     QUARANTINE = "quarantine"
@@ -24,7 +24,7 @@ class Action(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a policy says of something to be written. `reason` is told to the writer and to reviewers."""
+    """A policy's decision on a proposed write. The writer and reviewers see `reason`."""
 
     action: Action
     reason: str = ""
@@ -35,43 +35,45 @@ ALLOWED = Verdict(Action.ALLOW)
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Something that is to be written: an item, or the value of a state.
+    """A proposed write: an item, or the value of a state.
 
-    `provenance` is what the server will keep: its writer is who was authenticated, its trust what applies.
-    `source` is where the content comes from, as the writer or the content tells.
+    `provenance` is what the server will keep: the authenticated writer and the trust that applies. `source`
+    is where the content comes from, as stated by the writer or the content.
     """
 
     namespace: str
     text: str
-    """All that the content says: texts, keys and values of data, calls of tools, names; of a state its
-    key, value and description."""
+    """Everything the content says: texts, keys and values of data, tool calls, names; for a state its key,
+    value and description.
+    """
     kind: ItemKind | None = None
-    """None: a state."""
+    """None for a state."""
     role: Role | None = None
-    """Who speaks; None: it is no chat message."""
+    """The speaker; None if it is not a chat message."""
     session_id: str = ""
     labels: dict[str, str] = field(default_factory=dict)
     metadata: dict[str, Json] | None = None
     provenance: Provenance = UNATTRIBUTED
     source: SourceKind = SourceKind.UNSPECIFIED
     names: tuple[str, ...] = ()
-    """All other texts that come with it: ids, the session's too, types of files, models. Not ids that the
-    server has made."""
+    """All accompanying texts: ids, including the session's, file types, models. Ids made by the server are
+    left out.
+    """
 
 
 class WritePolicy(ABC):
-    """Says what may be written. No policy at all is None, not one that allows everything."""
+    """Decides what may be written. For no policy, use None instead of one that allows everything."""
 
     @abstractmethod
     async def judge(self, proposals: Sequence[Proposal]) -> Sequence[Verdict]:
         """Return a verdict on each proposal of a write, in order.
 
-        It MUST return as many verdicts as there are proposals, and MUST NOT change the proposals. A verdict
-        MUST depend on nothing of a call but its proposals: a repeated request is judged again. It MUST NOT
-        hold up the event loop, where all other calls wait, too: what takes long is awaited. A reason MUST NOT
-        quote what is written, as it is logged and sent. What raises refuses the write, as an internal error.
+        It MUST return as many verdicts as there are proposals and MUST NOT change the proposals. A verdict
+        MUST depend only on the proposals of the call: a repeated request is judged again. It MUST NOT block
+        the event loop, which all other calls share: await anything slow. A reason MUST NOT quote the content,
+        as reasons are logged and sent. An exception rejects the write as an internal error.
         """
 
     async def close(self) -> None:
-        """Release what it holds."""
+        """Release its resources."""
         return

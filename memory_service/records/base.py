@@ -1,29 +1,29 @@
-"""The contract of records: what must be kept, in which order, and what is atomic.
+"""The records contract: what must be kept, in which order, and what is atomic.
 
-Records are the truth; views, by which items are found (`memory_service/reading.py`), are derived from them.
-They know nothing of requests, limits or embedders. Every MUST below has a case in `tests/contract/`, which
-every store runs; nothing here asks for more than one SQL transaction or one SQL query can give, so that a
-store over a database server can keep the same promises.
+Records are the source of truth; the views that find items (`memory_service/reading.py`) are derived from
+them. Records know nothing of requests, limits or embedders. Every MUST below has a case in `tests/contract/`,
+which every store runs. Nothing here needs more than one SQL transaction or one SQL query, so a store on a
+database server can keep the same promises.
 
 For all methods:
 
-- A write that returns MUST be durable (where the store is), MUST be seen by every read that begins
-  afterwards, and MUST be applied whole or not at all, also when it raises or is cancelled.
-- A write that is cancelled may still be applied: then before any that its caller begins at the same server
-  afterwards. Of other servers that is not promised.
-- Every change MUST raise the namespace's revision; revisions of a namespace are unique, and one
-  change MUST NOT become visible before another of a smaller revision.
-- A write with a `request` that was applied before, with the same digest, MUST change nothing and
-  return the first receipt with `replayed` set; with another digest it MUST raise
-  FailedPrecondition. The request is remembered in the same transaction as its effect, with the receipt as
-  `request.complete` left it. Where the receipt has an `answer`, its `whole` MUST be forgotten in the step
-  in which anything of what it tells of, by its `items` and `states`, is: with the item or state, with the
-  version that is not kept, with an undo. The rest of the receipt stays.
-- `by` is who acts: what is deleted MUST be noted as deleted by them, and where writes wait, those of callers
+- A write that returns MUST be durable (where the store is), MUST be visible to every read that begins
+  afterwards, and MUST be applied as a whole or not at all, even if it raises or is cancelled.
+- A cancelled write may still be applied, but then before any write that its caller begins afterwards at the
+  same server. Across servers this order is not guaranteed.
+- Every change MUST raise the namespace's revision. Revisions of a namespace are unique, and a change MUST NOT
+  become visible before another one with a lower revision.
+- A write whose `request` was applied before with the same digest MUST change nothing and return the first
+  receipt with `replayed` set; with a different digest it MUST raise FailedPrecondition. The request is
+  recorded in the same transaction as its effect, with the receipt as `request.complete` left it. If the
+  receipt has an `answer`, its `whole` MUST be forgotten in the same step as any item or state listed in its
+  `items` and `states`: when that item or state is removed, when a version of it is not kept, or by an undo.
+  The rest of the receipt stays.
+- `by` is the caller that acts: deletions MUST be recorded as theirs, and queued writes of different callers
   take turns.
-- Reads of a namespace that does not exist see an empty one. A namespace begins with its first write.
-- Unavailable("STORAGE_UNAVAILABLE") and StorageFull may be raised by every method. After the first
-  it is not known whether a write was applied: repeat it with the same request. Reads may be repeated.
+- Reading a namespace that does not exist is like reading an empty one. The first write creates a namespace.
+- Every method may raise Unavailable("STORAGE_UNAVAILABLE") and StorageFull. After the first, a write may or
+  may not have been applied: repeat it with the same request. Reads may be repeated.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.clock import now_us
 
 HISTORY_US = 30 * 24 * 3600 * 1_000_000
-"""How long a store keeps what was replaced where it is not told."""
+"""How long a store keeps replaced versions by default."""
 
 
 class ModelMismatch(FailedPrecondition):
-    """A vector's model is not the one that the namespace's vectors come from."""
+    """A vector's model differs from the model of the namespace's vectors."""
 
     def __init__(self, model: str) -> None:
         super().__init__("EMBEDDER_REQUIRED", f"the vectors of the namespace come from {model!r}")
@@ -67,26 +67,26 @@ class ModelMismatch(FailedPrecondition):
 class CannotOpen(RuntimeError):
     """The records cannot be opened: in use by another server, of a newer format, or damaged.
 
-    Its text is for who runs the server.
+    The message is for the operator.
     """
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a store does beyond the contract. Tests skip by these, never by a store's class."""
+    """What a store supports beyond the contract. Tests skip by these, never by a store's class."""
 
     durable: bool
     """Acknowledged writes outlive the process."""
     backup: bool
-    """`backup` is offered."""
+    """`backup` is supported."""
     shared: bool
-    """Several processes use the same records at once. Of others a second one cannot open them."""
+    """Several processes may use the same records at once. Otherwise a second process cannot open them."""
     files: bool
-    """It keeps files, a database `records.db` among them, in a folder of its own."""
+    """The store keeps files, among them a database `records.db`, in its own folder."""
 
 
 class ItemStore(ABC):
-    """Items: written, read by their ids, removed."""
+    """Items: write, read by id, remove."""
 
     @abstractmethod
     async def add_items(
@@ -102,48 +102,46 @@ class ItemStore(ABC):
         unchanged: Since | None = None,
         by: Caller = ANYBODY,
     ) -> Receipt:
-        """Remove the items of the ids in `removals`, then add items, and then states, in order, all
-        or none, each at a revision of its own. Ids that do not exist are passed over; the receipt
-        has `removed_count`. An id MUST NOT be both in `removals` and in `writes`.
+        """Remove the items named in `removals`, then add items, then states, in order and atomically, each at
+        its own revision. Unknown ids in `removals` are skipped; the receipt has `removed_count`. An id MUST
+        NOT be both in `removals` and in `writes`.
 
-        The items become the store's: a caller MUST NOT change them afterwards, but for `wire` and
-        `framed`, and may find them without their embedding.
+        The store takes ownership of the items: callers MUST NOT change them afterwards, except `wire` and
+        `framed`, and may find their embedding removed.
 
-        The receipt MUST hold a stamp for each item that was written, in order. An item whose id
-        exists and is not expired at its update_us: FAIL MUST raise AlreadyExists, SKIP MUST leave it
-        and count it in `skipped_count`, REPLACE MUST replace it at its position. Ids that repeat
-        within `writes` count as existing from the second on. Before that MUST raise Conflict.revision
-        where a write has an `expected_revision` that is not its item's, 0 for one that does not
-        exist or is expired. So with a state whose key exists: FAIL
-        MUST raise Conflict, SKIP MUST leave it and count it in `skipped_state_count`, REPLACE MUST
-        save over it.
+        The receipt MUST hold a stamp for each item written, in order. If an item's id exists and has not
+        expired at its update_us: FAIL MUST raise AlreadyExists, SKIP MUST leave the existing item and count
+        it in `skipped_count`, REPLACE MUST replace it at its position. An id repeated within `writes` counts
+        as existing from its second occurrence. Before any of this, MUST raise Conflict.revision if a write's
+        `expected_revision` is not its item's revision, which is 0 if the item does not exist or has expired.
+        The same applies to a state whose key exists: FAIL MUST raise Conflict, SKIP MUST leave it and count
+        it in `skipped_state_count`, REPLACE MUST save over it.
 
         The first vector of a namespace sets its dimension and model. A vector of another embedder's model
-        MUST raise ModelMismatch, whatever its dimension, any other of another dimension
-        InvalidArgument.dimension("item.embedding", ...); a CLIENT_MODEL vector of the right dimension is
-        taken under any model.
+        MUST raise ModelMismatch, whatever its dimension; any other vector of a different dimension MUST raise
+        InvalidArgument.dimension("item.embedding", ...). A CLIENT_MODEL vector of the right dimension is
+        accepted under any model.
 
-        An item without a vector whose write names a model is *pending* from then on if that is the
-        namespace's model; in a namespace without one it sets the model, and the dimension if it is
-        known. Of another model, it is an item without a vector and MUST NOT raise.
+        An item without a vector whose write names the namespace's model becomes *pending*; in a namespace
+        without a model it sets the model, and the dimension if known. If the write names another model, the
+        item is stored without a vector and MUST NOT raise.
 
-        With `unchanged`, MUST raise Conflict, and change nothing, when an item of its ids, or of its kinds,
-        was added, changed or removed since its revision, or the namespace was reset, or is at a smaller
-        revision, 0 where there is none. An item has the kind that it has now; one that is gone counts for
-        every kind, or with `removals` of False for none. Nothing else counts. A `request` that was applied
-        before MUST be answered all the same.
+        With `unchanged`, MUST raise Conflict and change nothing if, since its revision, an item of its ids or
+        kinds was added, changed or removed, or the namespace was reset, or if the namespace is at a lower
+        revision (0 if it does not exist). An item counts by its present kind; a removed item counts for every
+        kind, or for none if `removals` is False. Nothing else counts. A `request` that was applied before
+        MUST be answered regardless.
 
-        `released` is the id of the held write that this is: it MUST be held no more once this is written,
-        in the same step, and MUST stay held when this raises. MUST raise NotFound.quarantined when there is
-        none.
+        `released` is the id of the held write that this write releases: it MUST be removed from quarantine in
+        the same step, and MUST stay held if this raises. MUST raise NotFound.quarantined if there is none.
         """
 
     @abstractmethod
     async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
-        """Return the receipt of a request that was applied; None when there was none of its id.
+        """Return the receipt of an applied request; None if no request with its id was applied.
 
-        It MUST be `replayed`. MUST raise FailedPrecondition.request_id_reused when its body was
-        another one.
+        The receipt MUST be `replayed`. MUST raise FailedPrecondition.request_id_reused if the request had a
+        different body.
         """
 
     @abstractmethod
@@ -156,10 +154,10 @@ class ItemStore(ABC):
         request: RequestKey | None = None,
         by: Caller = ANYBODY,
     ) -> Receipt:
-        """Replace the item of the same id at a new revision; its position MUST stay.
+        """Replace the item with the same id at a new revision; its position MUST stay.
 
-        MUST raise NotFound when there is none or it is expired at write.item.update_us, and
-        Conflict when `expected_revision` is given and is not its revision. Vectors as in `add_items`.
+        MUST raise NotFound if the item does not exist or has expired at write.item.update_us, and Conflict if
+        `expected_revision` is given and is not its revision. Vectors are handled as in `add_items`.
         """
 
     @abstractmethod
@@ -173,40 +171,41 @@ class ItemStore(ABC):
         request: RequestKey | None = None,
         by: Caller = ANYBODY,
     ) -> Receipt:
-        """Remove an item from records and indexes. MUST raise NotFound and Conflict as above."""
+        """Remove an item from records and indexes. MUST raise NotFound and Conflict as in `replace_item`."""
 
     @abstractmethod
     async def get_items(
         self, namespace: str, ids: Sequence[str], *, with_embedding: bool = False
     ) -> dict[str, Item]:
-        """Return the items of these ids, expired ones too; ids that do not exist are left out."""
+        """Return the items with these ids, including expired ones; unknown ids are left out."""
 
     @abstractmethod
     async def get_versions(
         self, namespace: str, versions: Sequence[tuple[str, int]]
     ) -> dict[tuple[str, int], Item]:
-        """Return these versions of items, each by its id and revision: as they are, or as they are kept since
-        they were replaced. Without embeddings; what there is not is left out."""
+        """Return these versions of items, each given by id and revision, whether current or kept after being
+        replaced. Without embeddings; versions that do not exist are left out.
+        """
 
     @abstractmethod
     async def record_uses(self, namespace: str, positions: Sequence[int], *, by: Caller = ANYBODY) -> None:
-        """Count the items at these positions as used, once for each time that a position is given.
+        """Count the items at these positions as used, once per occurrence of a position.
 
-        It MUST be as durable as any write when this returns, and MUST be seen by searches that begin
-        afterwards. It is no change: it MUST NOT raise the revision, nor appear among the changes. Where
-        there is no item, or no namespace, nothing is counted. The count of an item MUST stay when the
-        item is replaced, go with it when it is removed, and be part of backups. It is not idempotent:
-        what is repeated counts twice.
+        It MUST be as durable as any write when this returns, and MUST be visible to searches that begin
+        afterwards. It is not a change: it MUST NOT raise the revision or appear among the changes. Positions
+        without an item, and missing namespaces, are ignored. The count of an item MUST survive replacement of
+        the item, go when the item is removed, and be part of backups. Not idempotent: a repeated call counts
+        twice.
         """
 
 
 class PendingStore(ABC):
     """Vectors that are still to come.
 
-    An item is pending when its text waits to be embedded by the namespace's model: because it was
-    written so (`add_items`), or because its vector was given up (`begin_reembedding`). It MUST be found
-    as if it had no vector. A write of the item with a vector, and its removal, end the wait; one with
-    `keep_vector` does not.
+    An item is pending while its text waits to be embedded by the namespace's model, because it was written so
+    (`add_items`) or because its vector was given up (`begin_reembedding`). It MUST be found as if it had no
+    vector. Writing the item with a vector, or removing it, ends the wait; a write with `keep_vector` does
+    not.
     """
 
     @abstractmethod
@@ -221,36 +220,35 @@ class PendingStore(ABC):
     ) -> NamespaceInfo:
         """Move a namespace to another model: give up all its vectors, make all its items pending.
 
-        From then on no search and no read MUST see a vector of the old model. It MUST NOT write each
-        item, for which others would have to wait. It is no change: the revision of the namespace and of
-        its items MUST stay, and the change log. A namespace that is of this model and dimension MUST be
-        left alone. MUST raise NotFound when there is no namespace,
-        and ModelMismatch where its model is CLIENT_MODEL, unless `replace_client_vectors`. Returns what
-        the namespace is afterwards.
+        From then on no search and no read MUST see a vector of the old model. It MUST NOT rewrite each item,
+        since other writes would have to wait. It is not a change: the revisions of the namespace and its
+        items, and the change log, MUST stay. A namespace that already has this model and dimension MUST be
+        left alone. MUST raise NotFound if the namespace does not exist, and ModelMismatch if its model is
+        CLIENT_MODEL, unless `replace_client_vectors`. Returns the namespace's state afterwards.
         """
 
     @abstractmethod
     async def namespaces_with_pending(self, after: str, limit: int, *, model: str = "") -> list[str]:
         """Return the names of up to `limit` namespaces above `after` that have pending items, by name.
 
-        `model`: only of those that wait for vectors of this one; "" of all.
+        With `model`, only namespaces that wait for vectors of this model; "" for all.
         """
 
     @abstractmethod
     async def pending_items(self, namespace: str, after_position: int, limit: int) -> list[Item]:
-        """Return up to `limit` pending items of a position above `after_position`, ascending, without
-        their embeddings, expired ones too."""
+        """Return up to `limit` pending items with a position above `after_position`, ascending, without
+        embeddings and including expired ones.
+        """
 
     @abstractmethod
     async def fill_vectors(self, namespace: str, uid: int, model: str, fills: Sequence[VectorFill]) -> int:
-        """Give pending items their vectors; return how many items are no longer pending by this.
+        """Give pending items their vectors; return how many items stopped being pending.
 
-        A fill MUST be passed over where the item is not there, is not pending, or is not at that
-        revision; all of them, where the namespace is not the one of this `uid` any more. A vector of
-        None ends the wait without a vector. Durable like any write, and found at once, but a fill is no
-        change: the revision of the namespace and of the item MUST stay, and the change log. MUST raise
-        ModelMismatch when the namespace is of another model, and InvalidArgument.dimension("vector",
-        ...) for a vector of another dimension than the others.
+        A fill MUST be skipped if its item is missing, not pending, or not at that revision; all fills, if the
+        namespace no longer has this `uid`. A vector of None ends the wait without a vector. Durable like any
+        write, and found at once, but not a change: the revisions of the namespace and the item, and the
+        change log, MUST stay. MUST raise ModelMismatch if the namespace has another model, and
+        InvalidArgument.dimension("vector", ...) for a vector whose dimension differs from the others.
         """
 
 
@@ -263,23 +261,24 @@ class StateStore(ABC):
     ) -> Receipt:
         """Save a value. The receipt has `version`, `description` and the times.
 
-        MUST raise Conflict when `expected_version` is given and is not the current version; a key
-        that does not exist, or is expired at write.now_us, is at version 0. Versions of a key MUST
-        NOT repeat within the life of a namespace, also after deletion.
+        MUST raise Conflict if `expected_version` is given and is not the current version; a key that does not
+        exist, or has expired at write.now_us, is at version 0. Versions of a key MUST NOT repeat during the
+        life of a namespace, even after deletion.
         """
 
     @abstractmethod
     async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
-        """Return the entries of these keys, expired ones too; keys that do not exist are left out."""
+        """Return the entries of these keys, including expired ones; unknown keys are left out."""
 
     @abstractmethod
     async def scan_states(
         self, namespace: str, after_key: str, limit: int, *, now_us: int, value_chars: int | None = None
     ) -> list[StateEntry]:
-        """Return up to `limit` entries with a key above `after_key`, ordered by the UTF-8 bytes of
-        the key, without those expired at `now_us`.
+        """Return up to `limit` entries with a key above `after_key`, ordered by the UTF-8 bytes of the key,
+        without those expired at `now_us`.
 
-        `value_chars`: of each value no more than so many characters; its `size_bytes` is of all of it.
+        `value_chars` truncates each value to this many characters; `size_bytes` is still that of the whole
+        value.
         """
 
     @abstractmethod
@@ -293,7 +292,7 @@ class StateStore(ABC):
         request: RequestKey | None = None,
         by: Caller = ANYBODY,
     ) -> Receipt:
-        """Remove a key. MUST raise NotFound when there is none and Conflict as in `save_state`."""
+        """Remove a key. MUST raise NotFound if it does not exist, and Conflict as in `save_state`."""
 
     @abstractmethod
     async def clear_states(
@@ -303,49 +302,50 @@ class StateStore(ABC):
 
 
 class QuarantineStore(ABC):
-    """Writes that are held for a review: kept as durably as others, and part of nothing else.
+    """Writes held for review: kept as durably as other writes, but separate from everything else.
 
-    What is held MUST NOT be found, counted, logged or sent by any other method, MUST be part of backups, and
-    MUST go with a reset and with its namespace. Holding and letting go is no change.
+    No other method MUST find, count, log or send a held write. Held writes MUST be part of backups, and MUST
+    be removed by a reset and with their namespace. Holding and releasing are not changes.
     """
 
     @abstractmethod
     async def hold(
         self, namespace: str, held: Sequence[HeldWrite], *, by: Caller = ANYBODY
     ) -> list[HeldWrite]:
-        """Hold writes, all or none, and return them. In the place of one whose request one that is held
-        came with, MUST return that one and hold nothing. MUST raise FailedPrecondition.request_id_reused
-        where its digest is another."""
+        """Hold writes, all or none, and return them. If a held write with the same request exists, MUST
+        return that one instead and hold nothing. MUST raise FailedPrecondition.request_id_reused if its
+        digest differs.
+        """
 
     @abstractmethod
     async def held_writes(self, namespace: str, after: str, limit: int, *, now_us: int) -> list[HeldWrite]:
-        """Return up to `limit` held writes of an id above `after`, by id, but for expired ones."""
+        """Return up to `limit` unexpired held writes with an id above `after`, by id."""
 
     @abstractmethod
     async def held_write(self, namespace: str, held_id: str) -> HeldWrite | None:
-        """Return a held write, an expired one too; None when there is none."""
+        """Return a held write, even an expired one; None if there is none."""
 
     @abstractmethod
     async def count_held(self, namespace: str, whose: WritesBy | None = None) -> int:
-        """Return how many writes are held, or how many of them are of `whose`."""
+        """Return how many writes are held, or how many of them belong to `whose`."""
 
     @abstractmethod
     async def drop_held(self, namespace: str, held_id: str, *, by: Caller = ANYBODY) -> None:
-        """Forget a held write. MUST raise NotFound.quarantined when there is none."""
+        """Drop a held write. MUST raise NotFound.quarantined if there is none."""
 
     @abstractmethod
     async def drop_held_by(self, namespace: str, whose: WritesBy, *, by: Caller = ANYBODY) -> int:
-        """Forget the held writes of somebody; return how many there were."""
+        """Drop all held writes of a writer; return how many there were."""
 
 
 class UndoStore(ABC):
-    """What somebody wrote, taken back.
+    """Undo everything that one writer wrote.
 
-    A version that another takes the place of, of an item or a state, MUST be kept for the time that the
-    store was given, and no longer; with an item or state all its versions MUST go, with a reset or a deleted
-    namespace those of everything. With a time of 0 none MUST be kept. It MUST be noted who, by the
-    `by` of the write, deletes something, and for how long likewise; and who lets expire what was
-    to last longer, as `NamespaceStore.remove_expired` says.
+    When a version of an item or state is replaced, it MUST be kept for the store's history time and no
+    longer; with a time of 0, none MUST be kept. Removing an item or state MUST remove all its versions, and a
+    reset or deleted namespace those of everything in it. The caller that deletes something, by the `by` of
+    the write, MUST be recorded for the same time, and so MUST the writer that shortened an item's life, as
+    `NamespaceStore.remove_expired` describes.
     """
 
     @abstractmethod
@@ -361,15 +361,15 @@ class UndoStore(ABC):
     ) -> UndoStep:
         """Undo what `whose` did to up to `limit` items above a position, all or none, each as one change.
 
-        Of an item whose present version is one of `whose`: it MUST be removed if they added it; else it
-        MUST get back the newest version that is none of theirs, at a new revision, with its times and
-        provenance, found by its words and vector; if it had one of another model, it is pending. If that
-        version has expired, the item MUST be removed; so MUST a document, whose fragments of then are gone,
-        and be told of as unrestorable. Where no such version is kept, the item MUST stay, and be told of.
-        An item that another has written over MUST stay, and be told of where its content is still one of
-        theirs. All versions of `whose` MUST be forgotten, so that no other undo brings them back. With
-        `dry_run` it MUST tell the same and change nothing. What was undone is not found again: a repeated
-        undo goes on where an interrupted one ended.
+        If an item's present version belongs to `whose`, it MUST be removed if they added it. Otherwise it
+        MUST get back the newest version by another writer, at a new revision, with that version's times and
+        provenance, and be found by its words and vector; it becomes pending if that vector was of another
+        model. If that version has expired, the item MUST be removed; a document, whose fragments of that
+        version are gone, MUST also be removed and reported as unrestorable. If no such version is kept, the
+        item MUST stay and be reported. An item overwritten by another writer MUST stay, and be reported if
+        its content still equals one of theirs. All versions of `whose` MUST be forgotten, so that no other
+        undo restores them. With `dry_run`, MUST report the same and change nothing. Undone items are not
+        found again: a repeated undo resumes where an interrupted one ended.
         """
 
     @abstractmethod
@@ -383,31 +383,33 @@ class UndoStore(ABC):
         dry_run: bool,
         by: Caller = ANYBODY,
     ) -> UndoStep:
-        """Undo what `whose` did to up to `limit` states above a key. As for items; a value that comes back is
-        saved as a new version."""
+        """Undo what `whose` did to up to `limit` states above a key. As for items; a restored value is saved
+        as a new version.
+        """
 
     @abstractmethod
     async def count_removals(self, namespace: str, whose: WritesBy) -> int:
-        """Return how many items and states `whose` deleted, a cleared namespace as one, and how many of those
-        that expired they cut short; see `NamespaceStore.remove_expired`."""
+        """Return how many items and states `whose` deleted (a cleared namespace counts as one), and how many
+        of the expired ones they cut short; see `NamespaceStore.remove_expired`.
+        """
 
 
 class ChangeLog(ABC):
-    """What happened in a namespace, in order."""
+    """The ordered history of a namespace."""
 
     @abstractmethod
     async def read_changes(self, namespace: str, after_revision: int, limit: int) -> list[Change]:
-        """Return the changes above `after_revision`, ascending, at most `limit`.
+        """Return at most `limit` changes above `after_revision`, ascending.
 
-        MUST hold every change since the last reset, whose RESET is the first.
+        MUST hold every change since the last reset, of which RESET is the first.
         """
 
     @abstractmethod
     async def wait_for_change(self, namespace: str, after_revision: int) -> None:
         """Return when the namespace's revision is above `after_revision`, or when it was deleted.
 
-        While nothing changes it MUST cost no more than one query now and then that all who wait share,
-        however many they are. It MUST be cancellable.
+        While nothing changes, it MUST cost no more than one occasional query, shared by all waiters, however
+        many they are. It MUST be cancellable.
         """
 
 
@@ -416,9 +418,9 @@ class NamespaceStore(ABC):
 
     @abstractmethod
     async def namespace(self, namespace: str, *, fresh: bool = True) -> NamespaceInfo | None:
-        """Return what a namespace holds; None when nothing was ever written to it.
+        """Return what a namespace holds; None if nothing was ever written to it.
 
-        Unless `fresh`, the answer may be as old as what this process last saw of it, by a read or a write.
+        Unless `fresh`, the answer may be as old as this process's last read or write of the namespace.
         """
 
     @abstractmethod
@@ -429,8 +431,9 @@ class NamespaceStore(ABC):
     async def record_request(
         self, namespace: str, receipt: Receipt, request: RequestKey, *, by: Caller = ANYBODY
     ) -> Receipt:
-        """Keep the receipt of a request that writes nothing of its own, with the namespace's revision in it;
-        or return the one there is. It is no change."""
+        """Keep the receipt of a request that writes nothing itself, with the namespace's revision in it; or
+        return the receipt already kept. It is not a change.
+        """
 
     @abstractmethod
     async def reset(
@@ -438,105 +441,109 @@ class NamespaceStore(ABC):
     ) -> Receipt:
         """Remove items, states and history as one change, which MUST be the first of the new history.
 
-        The revision goes on; dimension and model are forgotten. The receipt has both counts.
+        Revisions continue; dimension and model are forgotten. The receipt has both counts.
         """
 
     @abstractmethod
     async def delete_namespace(self, namespace: str, *, by: Caller = ANYBODY) -> Receipt:
-        """Remove everything of a namespace, its revision and requests too. MUST raise NotFound."""
+        """Remove a namespace completely, including its revision and requests. MUST raise NotFound."""
 
     @abstractmethod
     async def remove_expired(self, now_us: int, forget_requests_before_us: int, limit: int) -> int:
-        """Remove up to `limit` expired items and states, with a change for each, held writes that have
-        expired, and requests that are older than `forget_requests_before_us`. Returns how many items and
-        states were removed.
+        """Remove up to `limit` expired items and states, with a change for each, expired held writes, and
+        requests older than `forget_requests_before_us`. Returns how many items and states were removed.
 
-        Where a version that is kept of an item or state that goes so had no expiry, or a later one, it MUST
-        be noted who cut it short, without what it was: who wrote the first of the versions that lead up to
-        the present one and have its expiry, as of when they wrote that, as `WritesBy.has` takes the time.
-        So it MUST where a write meets what has expired and takes its place. Of others, none MUST be noted.
+        If a kept version of such an item or state had no expiry, or a later one, MUST record who cut it
+        short, without its content: the writer of the first of the versions that lead up to the present one
+        and share its expiry, at the time of that write as `WritesBy.has` takes it. The same MUST happen when
+        a write takes the place of something that has expired. In all other cases nothing MUST be recorded.
         """
 
 
 class Claims:
-    """Which of the processes that share records does what one is enough for.
+    """Decides which of the processes that share records does a task that only one needs to do.
 
-    A claim saves work, and guards nothing: who is held up may go on after its time, beside the next one.
+    A claim only saves work; it guards nothing: a delayed holder may continue after its time, in parallel with
+    the next one.
     """
 
     async def claim(self, task: str, seconds: float) -> int | None:
-        """Have a task for so many seconds from now; return the time, in microseconds. None: another has it.
+        """Claim a task for this many seconds from now; return the time in microseconds, or None if another
+        process holds the claim.
 
-        Who has it may claim it again, and then has it for so long from then on. One that is not claimed
-        again MUST be free when its time is over, and all of a process when its records are closed. The time
-        is by a clock that all who share the records go by; where one process has them, it has every task.
+        The holder may renew its claim, which then lasts this long from that moment. A claim that is not
+        renewed MUST become free when its time is over, and all claims of a process when its records are
+        closed. All processes use the same clock; if only one process has the records, it holds every task.
         """
         return now_us()
 
     async def give_up(self, task: str) -> None:
-        """Let others have a task at once; one of another stays with it."""
+        """Release a task at once; a claim held by another process stays."""
         return
 
 
 class Records(
     ItemStore, PendingStore, StateStore, QuarantineStore, UndoStore, ChangeLog, NamespaceStore, Claims
 ):
-    """All of it, with a life: open, use, close."""
+    """The whole store, with a life cycle: open, use, close."""
 
     capabilities: Capabilities
 
     @abstractmethod
     async def open(self) -> None:
-        """Make ready, recovering from whatever way the last process ended. Raises CannotOpen."""
+        """Prepare for use, recovering from however the last process ended. Raises CannotOpen."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Finish what was begun and release everything. Waiters on changes are woken."""
+        """Finish what is under way and release everything. Waiters on changes are woken."""
 
     @abstractmethod
     async def flush(self) -> None:
-        """Bring the files into the form that opens the quickest. Nothing acknowledged depends on it."""
+        """Bring the files into the form that opens fastest. No acknowledged write depends on it."""
 
     @abstractmethod
     async def backup(self, name: str, progress: Callable[[int, int], None]) -> BackupReport:
         """Write a consistent copy of all records under `name`, a plain file name, while serving.
 
-        Calls progress(done_bytes, total_bytes) now and then. MUST raise InvalidArgument when the
-        name is taken and Unsupported when `capabilities.backup` is False.
+        Calls progress(done_bytes, total_bytes) now and then. MUST raise InvalidArgument if the name is taken,
+        and Unsupported if `capabilities.backup` is False.
         """
 
     async def keep_setting(self, name: str, value: bytes) -> bytes:
-        """Keep a value of the servers' own, such as a key, if none has this name; return what is kept.
+        """Keep an internal value of the servers, such as a key, unless one with this name exists; return the
+        kept value.
 
-        It is for all servers that share the records: of several at once each MUST get the same, and what was
-        returned MUST NOT change. MUST raise Unsupported when `capabilities.shared` is False.
+        All servers that share the records see it: concurrent callers MUST all get the same value, and a
+        returned value MUST NOT change later. MUST raise Unsupported if `capabilities.shared` is False.
         """
         raise Unsupported("shared settings", "the records are of one server, which keeps its settings itself")
 
     async def is_reachable(self) -> bool:
-        """Whether what has the records answers and takes writes at present, found out within a few seconds.
+        """Return whether the storage answers and accepts writes at present, within a few seconds.
 
-        False is not for good: it MUST be True again once that is over, without a restart.
+        False is temporary: it MUST become True again after recovery, without a restart.
         """
         return True
 
     def is_sound(self) -> bool:
-        """Whether it takes writes; False: no more until a restart, for its files failed or are gone."""
+        """Whether the store accepts writes. False: none until a restart, because its files failed or are
+        gone.
+        """
         return True
 
     @property
     def tight(self) -> bool:
-        """Whether the disk is so full that only what makes the records no larger is written."""
+        """Whether the disk is so full that only writes that do not enlarge the records are accepted."""
         return False
 
     async def make_room(self, folder: Path) -> None:
-        """Give up what is held back of a full disk, where a folder is on that disk. Raises Unavailable."""
+        """Release the space reserved for a full disk, if `folder` is on that disk. Raises Unavailable."""
         return
 
 
 @dataclass(frozen=True)
 class BackupReport:
-    """What a backup wrote."""
+    """The result of a backup."""
 
     name: str
     size_bytes: int

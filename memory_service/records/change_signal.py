@@ -1,4 +1,4 @@
-"""Waking those who wait for a namespace to change."""
+"""Wakes calls that wait for a namespace to change."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 
 class ChangeSignal:
-    """Tells waiters of a namespace that something changed. For use on one event loop."""
+    """Notifies waiters of a namespace of changes. For use on one event loop."""
 
     def __init__(self) -> None:
         self._waiters: dict[str, set[asyncio.Future[None]]] = {}
         self._closed = False
 
     async def wait_until(self, namespace: str, happened: Callable[[], bool]) -> None:
-        """Return when `happened` is true, which is asked now and at each `fire`, or at the close."""
+        """Return when `happened` is true, which is checked now, at each `fire`, and at the close."""
         while not self._closed and not happened():
             await self._wait(namespace)
 
@@ -30,13 +30,13 @@ class ChangeSignal:
                 del self._waiters[namespace]
 
     def fire(self, namespace: str) -> None:
-        """Wake all who wait for this namespace."""
+        """Wake all waiters of this namespace."""
         for waiter in self._waiters.get(namespace, ()):
             if not waiter.done():
                 waiter.set_result(None)
 
     def close(self) -> None:
-        """Wake everybody for good."""
+        """Wake all waiters for good."""
         self._closed = True
         for namespace in list(self._waiters):
             self.fire(namespace)

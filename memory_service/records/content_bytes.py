@@ -1,8 +1,8 @@
-"""How many bytes callers have put into a namespace, and the rule of how many there may be.
+"""The bytes that callers have stored in a namespace, and the limit on them.
 
-Counted is what callers send, as it is stored: of items their ids, sessions, labels, metadata, contents and
-where they come from, of states their keys, values and descriptions. Not counted is what the store makes of
-it, such as vectors and words, nor what was replaced and waits for an undo, nor what is in quarantine.
+Counted as stored: for items their ids, sessions, labels, metadata, contents and sources; for states their
+keys, values and descriptions. Not counted are derived data such as vectors and words, replaced versions kept
+for undo, and writes in quarantine.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ _json = msgspec.json.Encoder().encode
 
 
 def check_room(held: int, limit: int) -> None:
-    """Refuse to put more into a namespace that is full. Raises LimitExceeded.
+    """Reject a write that adds to a full namespace. Raises LimitExceeded.
 
-    What comes is not measured: the last write that is let in may lead over the limit, and no other one does.
+    The size of the write itself is not checked: the last accepted write may exceed the limit, later ones are
+    rejected.
     """
     if held >= limit:
         raise LimitExceeded("namespace", "namespace_bytes_max", limit, held)
 
 
 def item_bytes(item: Item) -> int:
-    """Return how many bytes of an item are counted."""
+    """Return the counted bytes of an item."""
     optional = (item.labels or None, item.metadata, item.facet, item.provenance)
     return (
         len(item.id.encode())
@@ -40,16 +41,16 @@ def item_bytes(item: Item) -> int:
 
 
 def state_bytes(entry: StateEntry) -> int:
-    """Return how many bytes of a state are counted."""
+    """Return the counted bytes of a state."""
     provenance = b"" if entry.provenance is None else _json(entry.provenance)
     texts = len(entry.key.encode()) + len(entry.description.encode())
     return texts + len(entry.value_json) + len(provenance)
 
 
 class Measured(dict[str, T]):
-    """A dictionary that knows how many bytes its values have; `measure` None: it does not count them.
+    """A dictionary that tracks the total bytes of its values; with `measure` None it does not count.
 
-    Values come and go by assignment, `del` and `take` alone: those are counted.
+    Change it only through assignment, `del` and `take`, which keep the count right.
     """
 
     def __init__(self, measure: Callable[[T], int] | None) -> None:

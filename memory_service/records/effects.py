@@ -1,4 +1,4 @@
-"""What a commit changes in the view of its namespace."""
+"""The changes that a commit makes to the view of its namespace."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from memory_service.indexes.view import Entry, NamespaceView
 
 @dataclass(slots=True)
 class Effect:
-    """What a commit did to items. They are named by their positions.
+    """What a commit did to items, which are named by their positions.
 
-    `revision` is the namespace's after it; None: what it did can be put into a view of any revision, once
-    more, too. `vector_epoch` and `dimension` are those of the namespace after it.
+    `revision` is the namespace's revision after the commit; None means the effect can be applied to a view of
+    any revision, and more than once. `vector_epoch` and `dimension` are those of the namespace afterwards.
     """
 
     added: list[Entry] = field(default_factory=list)
     replaced: list[tuple[Entry, bool]] = field(default_factory=list)
-    """And whether it keeps the vector that it has."""
+    """With whether the item keeps its present vector."""
     removed: list[int] = field(default_factory=list)
     filled: list[tuple[int, Vector | None, int]] = field(default_factory=list)
-    """Items that waited for a vector; the vector, None: it gets none; its key."""
+    """Items that were pending: position, vector (None if it gets none), key of the vector."""
     moved: bool = False
-    """All vectors were given up, those of the namespace of `uid`."""
+    """All vectors of the namespace with this `uid` were given up."""
     uid: int = 0
     use_counts: dict[int, int] = field(default_factory=dict)
     revision: int | None = None
@@ -31,9 +31,10 @@ class Effect:
     dimension: int = 0
 
     def apply(self, view: NamespaceView) -> bool:
-        """Put it into a view, unless that was read after the commit; return whether it was put."""
+        """Apply this to a view unless the view was read after the commit; return whether it was applied."""
         if self.revision is not None:
-            # They raise no revision: a view of this one may lack them. To have them twice does no harm.
+            # These do not raise the revision, so a view at this revision may lack them. Applying them twice
+            # is harmless.
             maybe = self.moved or bool(self.filled)
             if self.revision < view.revision or (self.revision == view.revision and not maybe):
                 return False
@@ -49,7 +50,7 @@ class Effect:
             if vector is not None and view.vector_epoch == self.vector_epoch:
                 view.fill_vector(position, vector, key)
         view.remove(self.removed)
-        # Before others are added, which would have to be indexed for it, all in one piece.
+        # Before others are added, as those would then be indexed in one piece first.
         added = {entry.position for entry in self.added} if self.replaced else set()
         for entry, keep_vector in self.replaced:
             if entry.position not in added:

@@ -1,4 +1,4 @@
-"""One server at a time works on a data folder."""
+"""Ensures that one server at a time uses a data folder."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pathlib import Path
 
 from memory_service.records.base import CannotOpen
 
-# File systems that lock no folders, such as NFS, which wants what is locked open for writing.
+# File systems that cannot lock folders, such as NFS, where a locked file must be open for writing.
 _LOCKS_NO_FOLDERS = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP)
 
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Keep the data directory for this process. Raises CannotOpen while another has it.
+    """Lock the data directory for this process. Raises CannotOpen while another process holds it.
 
-    The folder itself is locked: such a lock cannot be removed, and goes along where the folder is renamed.
-    The file LOCK in it is for file systems that lock no folders, and for earlier releases.
+    The folder itself is locked: that lock cannot be deleted and follows the folder when it is renamed. The
+    LOCK file inside is for file systems that cannot lock folders, and for earlier releases.
     """
     with ExitStack() as held:
         _lock(held, folder, folder, os.O_RDONLY | os.O_DIRECTORY, _LOCKS_NO_FOLDERS)

@@ -8,16 +8,16 @@ import msgspec
 
 from memory_service.data_model import Item, TextPart
 
-# What an item takes beside its encoded form, measured on chat messages.
+# Memory per item beyond its encoded form, measured on chat messages.
 _OVERHEAD_BYTES = 1200
 
 
 class ItemCache:
-    """Items by key, up to a number of bytes. Items here are shared and must not be changed.
+    """A cache of items by key, limited in bytes. The items are shared and must not be changed.
 
-    There are two generations. What is put or used is in the young one; when that has half of the
-    bytes, the old one is forgotten and the young one grows old. So what was not used for long goes,
-    as by least recent use, and yet most hits write nothing.
+    It has two generations. Items that are put or used go to the young one; when that reaches half of the
+    bytes, the old one is dropped and the young one becomes old. This evicts what has long been unused, much
+    like LRU, but most hits write nothing.
     """
 
     def __init__(self, bytes_max: int) -> None:
@@ -27,7 +27,7 @@ class ItemCache:
         self._young_bytes = 0
 
     def get_all(self, keys: Sequence[int]) -> list[Item | None]:
-        """Return items, as used just now; None for those that are not kept."""
+        """Return items, marking them as used; None for items that are not cached."""
         found = list(map(self._young.get, keys))
         if not all(found) and self._old:
             for at, key in enumerate(keys):
@@ -37,40 +37,40 @@ class ItemCache:
         return found
 
     def put(self, key: int, item: Item) -> None:
-        """Keep an item."""
+        """Cache an item."""
         self._old.pop(key, None)
-        # Its content, and its encoded form that the API adds.
+        # Its content, plus the encoded form that the API adds.
         nbytes = 2 * _content_bytes(item) + _OVERHEAD_BYTES
         if nbytes > self._generation_bytes_max // 4:
             self._young.pop(key, None)
             return
         self._young[key] = item
-        # What is replaced or discarded stays counted: the generation ends a little sooner.
+        # Replaced and discarded items stay counted: the generation just ends a little sooner.
         self._young_bytes += nbytes
         if self._young_bytes > self._generation_bytes_max:
             self._old, self._young = self._young, {}
             self._young_bytes = 0
 
     def put_written(self, key: int, item: Item) -> None:
-        """Keep an item that was just committed, without its vector."""
+        """Cache an item that was just committed, without its vector."""
         item.embedded = item.embedded or item.embedding is not None
         item.embedding = None
         self.put(key, item)
 
     def discard(self, key: int) -> None:
-        """Forget an item that was changed or removed."""
+        """Remove an item that was changed or removed."""
         self._young.pop(key, None)
         self._old.pop(key, None)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
         self._young.clear()
         self._old.clear()
         self._young_bytes = 0
 
 
 def _content_bytes(item: Item) -> int:
-    """Return about how much an item's content takes."""
+    """Return the approximate size of an item's content."""
     content = item.content
     if isinstance(content, TextPart):
         return len(content.text) + 64 * len(item.labels)

@@ -1,7 +1,7 @@
-"""Between records and views: how views read records, and how they learn of commits.
+"""The interface between records and views: how views read rows and learn of commits.
 
-An item is named by its position. A vector is named by its *key*, an integer above 0 that no other vector of
-the namespace ever has; views keep it, compare it, and know no more of it.
+An item is named by its position. A vector is named by its *key*, a positive integer that is never reused
+within the namespace; views store and compare keys and attach no other meaning to them.
 """
 
 from __future__ import annotations
@@ -25,48 +25,48 @@ Positions = NDArray[np.int64]
 
 @dataclass(slots=True)
 class RowBatch:
-    """Some items as columns. Each has a value for each of them, in the same order."""
+    """Items as columns, which all have the same length and order."""
 
     positions: Positions
     sessions: Sequence[str]
     create_us: NDArray[np.int64]
     expire_us: NDArray[np.int64]
-    """NEVER_US where it does not expire."""
+    """NEVER_US if the item does not expire."""
     labels: dict[int, dict[LabelKey, str]]
-    """Of those that have some, by place: labels and tags as `index_labels` puts them together."""
+    """Only rows that have some, by place: labels and tags as combined by `index_labels`."""
     kinds: NDArray[np.int8]
     vector_keys: NDArray[np.int64]
-    """0: it has no vector, or waits for one."""
+    """0 if there is no vector, or it is pending."""
     terms: Sequence[bytes]
-    """As `pack_terms` packs them."""
+    """As packed by `pack_terms`."""
     importances: NDArray[np.float64]
-    """UNSET_IMPORTANCE where none was given."""
+    """UNSET_IMPORTANCE if none was given."""
     use_counts: NDArray[np.int32]
 
 
 class Rows(ABC):
-    """The rows of a namespace at the revision that `info` has, whatever is written meanwhile.
+    """The rows of a namespace at the revision in `info`, unaffected by concurrent writes.
 
-    For one thread, and until the work that was given it ends. What yields batches reads while it is gone
-    through, some thousand rows at a time: a million of them as objects take ten times the room of a view.
-    Everything raises Unavailable where the records cannot be read.
+    For one thread, and only until the work it was passed to ends. Methods that yield batches read as they are
+    iterated, some thousand rows at a time: a million rows as objects would take ten times the memory of a
+    view. All methods raise Unavailable if the records cannot be read.
     """
 
     info: NamespaceInfo
 
     @abstractmethod
     def above(self, position: int) -> Iterator[RowBatch]:
-        """Yield the items at positions above this one, ascending; above 0 are all."""
+        """Yield the items at positions above this one, ascending; 0 yields all."""
 
     @abstractmethod
     def of_ids(self, ids: Collection[str], up_to: int) -> Iterator[RowBatch]:
-        """Yield those of these items that there are at positions not above `up_to`, in any order."""
+        """Yield those of these items that exist at positions up to `up_to`, in any order."""
 
     @abstractmethod
     def changes(self, since: int) -> list[tuple[int, str]]:
-        """Return type and subject of each change above this revision, as the change log has them.
+        """Return type and subject of each change above this revision, as in the change log.
 
-        There are fewer than revisions where some are not kept any more.
+        There are fewer changes than revisions if some are no longer kept.
         """
 
     @abstractmethod
@@ -75,39 +75,40 @@ class Rows(ABC):
 
     @abstractmethod
     def uses(self) -> tuple[Positions, NDArray[np.int64]]:
-        """Return the positions of the items that were used, in any order, and how often each was."""
+        """Return the positions of the items that were used, in any order, and their use counts."""
 
     @abstractmethod
     def vector_keys(self, positions: Sequence[int]) -> NDArray[np.int64]:
-        """Return the keys of the vectors of these items, 0 for one that has none, or is not there."""
+        """Return the keys of the vectors of these items; 0 if an item has none or does not exist."""
 
     @abstractmethod
     def vectors(self, positions: Sequence[int]) -> Iterator[NDArray[np.float32]]:
-        """Yield the vectors of these items, as they were written, in batches of shape (n, info.dimension).
+        """Yield the vectors of these items as they were written, in batches of shape (n, info.dimension).
 
-        The positions ascend, and each item has a vector; the vectors come in their order.
+        Positions must be ascending and each item must have a vector; the vectors are yielded in the same
+        order.
         """
 
     @abstractmethod
     def values(self, fields: Sequence[Field]) -> Iterator[tuple[Positions, list[list[Value]]]]:
         """Yield positions of items, ascending, and for each field their values.
 
-        A value is what `value_columns.reader` gets out of the item.
+        A value is what `value_columns.reader` reads from the item.
         """
 
     @abstractmethod
     def manifest(self) -> str | None:
-        """Return the manifest that was last recorded for this namespace and is still true of its vectors."""
+        """Return the last manifest recorded for this namespace, if it still matches its vectors."""
 
 
 class Follower:
-    """What keeps something up to date with the records; here it keeps nothing.
+    """Keeps something up to date with the records; this base class does nothing.
 
-    Called on the event loop, in the order of commits, when what was committed becomes visible to reads.
+    Called on the event loop, in commit order, when a commit becomes visible to reads.
     """
 
     def begin(self, info: NamespaceInfo, *, emptied: bool) -> None:
-        """Note that a namespace has begun, or was emptied."""
+        """Note that a namespace was created or emptied."""
 
     def end(self, namespace: str, uid: int) -> None:
         """Note that a namespace was deleted."""
@@ -116,12 +117,12 @@ class Follower:
         """Note what a commit did to items."""
 
     async def absorb(self, namespace: str) -> None:
-        """Do what the last, large commit has left to do, in parts: short calls of others come between."""
+        """Finish what the last large commit left to do, in small steps between which short calls run."""
 
     async def save_again(self, uids: set[int]) -> set[int]:
-        """Write anew the files that may have something of what was deleted in these namespaces.
+        """Rewrite the files that may contain data deleted from these namespaces.
 
-        Returns of which they were written; those of the others are to be removed.
+        Returns the namespaces whose files were rewritten; the files of the others are to be removed.
         """
         return set()
 
@@ -130,47 +131,46 @@ class Follower:
 
 
 class RowSource(ABC):
-    """Where views read what they are made of. For the event loop."""
+    """The source from which views are built. For the event loop."""
 
     records_format: ClassVar[int]
-    """Of the rows. Snapshots of rows of another format are not used."""
+    """Of the rows. Snapshots built from rows of another format are not used."""
 
     @abstractmethod
     async def read_rows(self, namespace: str, work: Callable[[Rows], T]) -> T | None:
-        """Return what the work returns, which is done in another thread; None: there is no such namespace.
+        """Run `work` in another thread and return its result; None if the namespace does not exist.
 
-        The rows reflect all that was acknowledged when this was called. Whatever of them was published late
-        is published when this returns, so that nobody reads something older then. Raises what the work
-        raises, and Unavailable.
+        The rows reflect every write acknowledged before this call. Any of them that had not been published is
+        published before this returns, so that no later read sees older data. Raises what `work` raises, and
+        Unavailable.
         """
 
     @abstractmethod
     async def keep_manifest(self, uid: int, manifest: str) -> bool:
-        """Keep the manifest of a snapshot in the place of the one before; False: its namespace is gone.
+        """Replace the manifest of a snapshot; return False if its namespace is gone.
 
-        It is lost when the namespace is emptied, or its vectors are given up. Raises Unavailable and
+        The manifest is lost when the namespace is emptied or its vectors are given up. Raises Unavailable and
         StorageFull.
         """
 
 
 class FollowedSource(RowSource):
-    """One that also tells what is committed, and gives items."""
+    """A row source that also reports commits and loads items."""
 
     @abstractmethod
     def follow(self, follower: Follower) -> None:
-        """Tell a follower of each commit from now on; in the place of the one before."""
+        """Report each commit to a follower from now on, in place of the previous follower."""
 
     @abstractmethod
     async def load_items(
         self, info: NamespaceInfo, positions: Sequence[int], *, with_embedding: bool
     ) -> list[Item | None]:
-        """Return the items at these positions, in their order; None where there is none any more, or the
-        namespace is not the one of `info` any more.
+        """Return the items at these positions, in order; None for items that no longer exist, or if the
+        namespace is no longer the one of `info`.
 
-        As new as the last commit that was published. Items are shared: callers must not change them, but for
-        `wire`.
+        As new as the last published commit. Items are shared: callers must not change them, except `wire`.
         """
 
     @abstractmethod
     async def manifests(self) -> list[str]:
-        """Return the manifests that are kept of all namespaces."""
+        """Return the manifests kept for all namespaces."""

@@ -1,4 +1,4 @@
-"""The contract of a reranker."""
+"""The reranker contract."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from collections.abc import Sequence
 
 
 class CannotLoad(RuntimeError):
-    """The reranker cannot be loaded; tells why, for who runs the server."""
+    """The reranker cannot be loaded; the message gives the operator the reason."""
 
 
 class RerankerFailed(Exception):
-    """The reranker gave no scores that can be used."""
+    """The reranker returned no usable scores."""
 
 
 class Reranker(ABC):
-    """Tells how well texts answer a query. No reranker at all is None, not one that does nothing."""
+    """Scores how well texts answer a query. For no reranker, use None instead of one that does nothing."""
 
     name: str
     """Provider and model, as in "fastembed:Xenova/ms-marco-MiniLM-L-6-v2"."""
 
     @abstractmethod
     async def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return the score of each text, in order: a log-odds, 0 for one that may answer or may not.
+        """Return the score of each text, in order, as log-odds: 0 means as likely as not to answer the query.
 
-        A score MUST be finite, and MUST NOT depend on the other texts but for rounding. Texts that are
-        longer than the model takes are cut. It MUST NOT hold up the event loop, and MUST NOT score for
-        more calls at once than the machine has cores; when it is cancelled it MUST soon stop working.
-        Raises RerankerFailed when there are no scores; the call may be repeated.
+        A score MUST be finite and MUST NOT depend on the other texts, except for rounding. Texts longer than
+        the model's limit are cut. It MUST NOT block the event loop, MUST NOT score for more calls at once
+        than the machine has cores, and MUST stop working soon after cancellation. Raises RerankerFailed when
+        there are no scores; the call may be repeated.
         """
 
     async def close(self) -> None:
-        """Release what it holds."""
+        """Release its resources."""
         return

@@ -1,7 +1,7 @@
-"""Connections that do not answer: those that are dead are told apart from statements that take long.
+"""Distinguishes dead connections from slow statements.
 
-A network that drops what is sent on a connection tells neither end, and who waits for an answer would wait
-for hours. So whenever one takes a while, the database is asked over a new connection whether it is at work.
+If a network silently drops packets, neither end notices, and a caller would wait for hours. So when an answer
+takes a while, the database is asked over a new connection whether it is still working on the statement.
 """
 
 from __future__ import annotations
@@ -23,24 +23,29 @@ Row = tuple[Any, ...]
 
 _LOOK_EVERY_S = 0.1
 _OVERDUE_S = 0.4
-"""Other calls have to go on within a second. Half of it asks about statements that only take long more often,
-which is one connection a time; with twice as much that second is over."""
+"""Other calls must proceed within a second. Halved, statements that are merely slow are checked more often,
+each time over a new connection; doubled, the second is exceeded.
+"""
 _LOOK_AGAIN_S = 0.15
-"""With half of it a network that lost a packet is taken for dead, twice as much is missing in that second."""
+"""Halved, a network that lost one packet counts as dead; doubled, the extra time is missing from that second.
+"""
 _PATIENCE = 4
-"""So many times as long as the question took the database may take to begin with a statement. With half of it
-a machine that stalls loses connections, with twice as much a slow one finds those that are dead later."""
+"""The database may take this many times as long to begin a statement as the question took. Halved, a stalling
+machine loses connections; doubled, dead connections to a slow one are found later.
+"""
 _TCP_INFO = slice(120, 136)  # tcpi_bytes_acked and tcpi_bytes_received
 _ASKING_S = 1.0
-"""The connection for the question may meet a network that drops it. With half of it a busy database does not
-take it in time, with twice as much what is dead is found later."""
+"""The network may drop the connection for the question, too. Halved, a busy database does not accept it in
+time; doubled, dead connections are found later.
+"""
 _ANSWER_S = _ASKING_S + _PATIENCE * _ASKING_S
 _UNREACHABLE_S = 5.0
-"""A database that cannot even be asked may answer for so long. With half of it a short outage of the network
-fails more calls, with twice as much callers learn of a long one later."""
+"""How long a database that cannot be asked may take to answer. Halved, a short network outage fails more
+calls; doubled, callers learn of a long outage later.
+"""
 _UNTOLD_S = 60.0
-"""Behind a pooler it cannot be asked about; half of it may end statements that are at work."""
-# Between the statements of a pipeline it is "active", and waits for its client.
+"""For connections through a pooler, which cannot be checked; halved, it may end statements still at work."""
+# Between statements of a pipeline the state is "active" while the backend waits for its client.
 _IDLES = "(state LIKE 'idle%%' OR wait_event_type = 'Client')"
 _BUSY = f"SELECT pid FROM pg_stat_activity WHERE pid = ANY(%s) AND NOT coalesce({_IDLES}, false)"
 _END = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY(%s) AND {_IDLES}"
@@ -48,25 +53,25 @@ _log = structlog.get_logger(__name__)
 
 
 class Awaited:
-    """The connections on which an answer is waited for, since when. For any thread."""
+    """The connections that wait for an answer, and since when. Thread-safe."""
 
     def __init__(self) -> None:
         self.since: dict[Any, float] = {}
         self.given_up_s = 0.0
-        """When one was given up. What was connected before may be dead, too."""
+        """When a connection was last given up. Connections made before that may be dead as well."""
 
     def overdue(self, after_s: float) -> list[Any]:
-        """Return the connections whose answer has been waited for longer than this."""
+        """Return the connections that have waited for an answer for longer than this."""
         before = time.monotonic() - after_s
         return [connection for connection, since in list(self.since.items()) if since < before]
 
 
 class WatchedAsync(AsyncConnection[Row]):
-    """Notes when it waits for an answer."""
+    """Records when it waits for an answer."""
 
     awaited: Awaited | None = None
     backend: int = 0
-    """The process of the database, 0 if a pooler is between."""
+    """The backend's process id, 0 behind a pooler."""
     made_s: float = 0.0
 
     async def wait(self, *arguments: Any, **named: Any) -> Any:
@@ -97,47 +102,47 @@ class WatchedSync(Connection[Row]):
 
 
 def is_usable(connection: WatchedAsync | WatchedSync) -> bool:
-    """Whether nothing tells that a connection that idled is dead; the database is not asked."""
+    """Return whether nothing indicates that an idle connection is dead; does not ask the database."""
     if connection.closed or (connection.awaited and connection.awaited.given_up_s >= connection.made_s):
         return False
-    # Of one that idles nothing comes but its end.
+    # On an idle connection only its end can arrive.
     ended = select.poll()
     ended.register(connection.pgconn.socket, select.POLLIN)
     return not ended.poll(0)
 
 
 def break_off(connection: psycopg.AsyncConnection[Any] | psycopg.Connection[Any]) -> None:
-    """Let who waits for an answer on a connection learn that it is lost.
+    """Make the waiting caller see the connection as lost.
 
-    Unlike a cancelled wait this asks the database for nothing, least of all to cancel a COMMIT.
+    Unlike a cancelled wait, this sends nothing to the database, in particular no request to cancel a COMMIT.
     """
     with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.pgconn.socket)) as other:
         other.shutdown(socket.SHUT_RDWR)
 
 
 def _moved(connection: psycopg.AsyncConnection[Any] | psycopg.Connection[Any]) -> bytes:
-    """Return how many bytes have arrived at either end: much that is sent takes its time."""
+    """Return how many bytes have arrived at either end, since sending a lot takes time."""
     with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.pgconn.socket)) as other:
         return other.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.stop)[_TCP_INFO]
-    return b""  # By a socket of this machine.
+    return b""  # A Unix socket.
 
 
 class Answers:
-    """Looks after what is awaited, and breaks off what is dead. For the event loop."""
+    """Watches the awaited answers and breaks off dead connections. For the event loop."""
 
     def __init__(self, connect: Callable[[], Awaitable[AsyncConnection[Row]]]) -> None:
-        """`connect` makes a connection that is not looked after."""
+        """`connect` makes a connection that is not watched."""
         self._connect = connect
         self._task: asyncio.Task[None] | None = None
         self.awaited = Awaited()
 
     def begin(self) -> None:
-        """Look from now on, if it is not done yet."""
+        """Start watching, unless already started."""
         if self._task is None:
             self._task = asyncio.create_task(self._look())
 
     async def close(self) -> None:
-        """Look no more."""
+        """Stop watching."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -159,22 +164,22 @@ class Answers:
             connection = await self._connect()
         unanswered = asyncio.get_running_loop().call_later(_ANSWER_S, break_off, connection)
         try:
-            # An answer may be on its way at the first look. Who has none at the second gets none. A database
-            # that was slow to take the question may be as slow to begin with what it is asked.
+            # An answer may be on its way at the first look; a connection without one at the second gets none.
+            # A database that was slow to accept the question may be equally slow to begin a statement.
             idle = await self._idle(connection, self.awaited.overdue(_OVERDUE_S))
             if idle:
                 await asyncio.sleep(max(_LOOK_AGAIN_S, _PATIENCE * (time.monotonic() - began)))
                 again = await self._idle(connection, idle)
                 dead = [each for each, seen in again.items() if idle[each] == seen]
                 self._give_up(dead)
-                # What the dead one has locked others wait for.
+                # Other transactions wait for the locks of the dead one.
                 await connection.execute(_END, ([each.backend for each in dead],))
         finally:
             unanswered.cancel()
             await connection.close()
 
     async def _idle(self, connection: AsyncConnection[Row], overdue: Iterable[Any]) -> dict[Any, Any]:
-        """Return those that the database is not at work for, each with what shows whether it gets on."""
+        """Return the connections that the database is not working for, each with a progress indicator."""
         since = self.awaited.since
         asked = {each: (since.get(each), _moved(each)) for each in overdue if each.backend and each in since}
         cursor = await connection.execute(_BUSY, ([each.backend for each in asked],))

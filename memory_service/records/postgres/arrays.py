@@ -1,7 +1,7 @@
-"""Columns of rows as arrays, in the binary format of PostgreSQL.
+"""Columns of rows as arrays, in PostgreSQL's binary format.
 
-What psycopg makes of a list takes a third of the time of a write, and the type of its numbers goes by their
-size: each mixture of types would be a statement of its own to prepare.
+psycopg's own conversion of lists takes a third of the time of a write and picks the number type by size, so
+that each mixture of types would need a separate prepared statement.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NULL = _LENGTH(-1)
 
 @dataclass(frozen=True)
 class _Kind:
-    """Elements of a type: its number, how one is encoded with its length, and the class of the arrays."""
+    """An element type: its OID, its encoder (with length), and the class of its arrays."""
 
     oid: int
     encode: Callable[[Any], bytes]
@@ -62,7 +62,7 @@ _KINDS = {
 
 
 def array_of(name: str, values: Collection[Any]) -> bytes:
-    """Return values of a type, or None, as what psycopg sends as an array of that type."""
+    """Return values of a type, or None, in the form that psycopg sends as an array of that type."""
     kind = _KINDS[name]
     encode = kind.encode
     parts = [_NULL if value is None else encode(value) for value in values]

@@ -1,8 +1,8 @@
-"""Whole namespaces brought in from elsewhere: piece by piece, unseen until all of them are there.
+"""Imports whole namespaces in pieces, invisible until all of them are there.
 
-What is brought in lies under uids that no namespace has yet, so that no server finds, counts or tells of it.
-A table `migration` has the rows of the namespaces until then, and how much of each is there: after a kill the
-next one goes on from it. At the end all namespaces appear in one transaction.
+Rows are stored under uids that no namespace has yet, so no server finds, counts or reports them. Until the
+end, a table `migration` holds the namespaces' rows and how much of each has been loaded, so that a killed
+migration can resume. Finally all namespaces appear in one transaction.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from memory_service.runtime.log_causes import cause_of
 
 _OWNER = "migration"
 _SWEEP = "sweep"
-# Longer than a piece takes. Servers do not sweep for so long after a migration was killed.
+# Longer than one piece takes. After a killed migration, servers do not sweep for this long.
 _CLAIM_S = 60.0
 _NAMESPACES_AT_ONCE = 500
 _TABLE = """CREATE TABLE IF NOT EXISTS $.migration (
     source_uid bigint PRIMARY KEY, part int NOT NULL, uid bigint NOT NULL, name text COLLATE "C" NOT NULL,
     row text NOT NULL, done text NOT NULL)"""
-# In the order of keys, which is that in which another store tells them, too.
+# In key order, which is also the order in which the other store yields them.
 _ORDERS = {
     "items": "position",
     "uses": "position",
@@ -62,7 +62,7 @@ _APPEAR = (
 
 
 class Arriving(msgspec.Struct):
-    """A namespace that is brought in: where its rows are, and how many of each table are there."""
+    """A namespace being loaded: where its rows are, and how many rows of each table are there."""
 
     source_uid: int
     part: int
@@ -73,10 +73,10 @@ class Arriving(msgspec.Struct):
 
 
 class Target:
-    """Takes rows of namespaces. Its methods raise Unavailable and StorageFull."""
+    """Stores rows of namespaces. Its methods raise Unavailable and StorageFull."""
 
     def __init__(self, connection: Sync, reader: Sync, database: Database) -> None:
-        """What is read comes row by row by `reader`, while the other one goes on."""
+        """`reader` streams rows one by one while the other connection continues."""
         self._connection = connection
         self._reader = reader
         self._database = database
@@ -87,7 +87,7 @@ class Target:
             return self._connection.execute(self._database.sql(statement), values)
 
     def begun(self, source: str) -> bool:
-        """Whether bringing in this source was begun before, and not finished. Raises CannotOpen."""
+        """Return whether a migration from this source was begun and not finished. Raises CannotOpen."""
         row = self._execute("SELECT value FROM $.settings WHERE name = 'migration'").fetchone()
         if row is not None and bytes(row[0]).decode() != source:
             raise CannotOpen(
@@ -97,12 +97,12 @@ class Target:
         return row is not None
 
     def finished(self, source: str) -> bool:
-        """Whether all of this source was brought in before."""
+        """Return whether a migration from this source has been completed."""
         name = f"migrated {source}"
         return self._execute("SELECT 1 FROM $.settings WHERE name = %s", (name,)).fetchone() is not None
 
     def begin(self, source: str, rows: Iterator[dict[str, int | str]]) -> None:
-        """Note which namespaces are to come. Raises CannotOpen where one of a name is there."""
+        """Record which namespaces are to be loaded. Raises CannotOpen if one of their names exists."""
         with translated(), self._connection.transaction():
             self._execute(_TABLE)
             self._execute("TRUNCATE $.migration")
@@ -130,7 +130,7 @@ class Target:
             )
 
     def arriving(self) -> Iterator[Arriving]:
-        """Yield the namespaces that are to come, the oldest first."""
+        """Yield the namespaces to be loaded, oldest first."""
         last = 0
         statement = "SELECT * FROM $.migration WHERE source_uid > %s ORDER BY source_uid LIMIT %s"
         while rows := self._execute(statement, (last, _NAMESPACES_AT_ONCE)).fetchall():
@@ -139,7 +139,7 @@ class Target:
                 yield Arriving(last, part, uid, text_of(name), kept, msgspec.json.decode(done))
 
     def put(self, of: Arriving, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Write a piece of a table, and how much is there with it. Raises CannotOpen where servers work."""
+        """Write a piece of a table with the new progress. Raises CannotOpen if servers are at work."""
         types = self._types_of(table)
         every = ("part", "uid", *columns)
         of.done[table] = of.done.get(table, 0) + len(rows)
@@ -167,14 +167,14 @@ class Target:
         return self._types[table]
 
     def rows(self, of: Arriving, table: str, columns: Sequence[str]) -> Generator[Row]:
-        """Yield the rows of a table that are there, in the order of their keys."""
+        """Yield the loaded rows of a table in key order."""
         statement = f"SELECT {', '.join(columns)} FROM $.{table} WHERE part = %s AND uid = %s"
         statement += f" ORDER BY {_ORDERS[table]}"
         with translated(), self._reader.cursor() as cursor:
             yield from cursor.stream(self._database.sql(statement), (of.part, of.uid), binary=True)
 
     def forget(self, of: Arriving) -> None:
-        """Remove what is there of a namespace that is to come."""
+        """Remove what was loaded of a namespace."""
         of.done = {}
         with translated(), self._connection.transaction():
             for table in OF_NAMESPACES:
@@ -182,7 +182,7 @@ class Target:
             self._execute("UPDATE $.migration SET done = '{}' WHERE source_uid = %s", (of.source_uid,))
 
     def give_up(self) -> None:
-        """Forget a migration that was begun, and all that it brought in."""
+        """Abandon an unfinished migration and remove all that it loaded."""
         found = self._execute("SELECT to_regclass(%s)", (f'"{self._database.schema}".migration',)).fetchone()
         if found != (None,):
             for of in self.arriving():
@@ -192,8 +192,9 @@ class Target:
             self._execute("DELETE FROM $.settings WHERE name = 'migration'")
 
     def appear(self, source: str, settings: Mapping[str, bytes]) -> set[str]:
-        """Let all namespaces be there, for good, and settings; return the names of those that were not there,
-        in whose place none is put."""
+        """Make all namespaces and settings visible, for good. Return the names of the settings that were
+        written; existing ones are not overwritten.
+        """
         put = set()
         with translated(), self._connection.transaction():
             self._execute("SET LOCAL synchronous_commit = on")
@@ -219,25 +220,25 @@ class Target:
         return put
 
     def analyse(self) -> None:
-        """Have the database look at what its tables hold, by which it plans."""
+        """Run ANALYZE, so that the planner has statistics."""
         for table in (*OF_NAMESPACES, "namespaces"):
             self._execute(f"ANALYZE $.{table}")
 
     def keep_sweepers_away(self) -> None:
-        """Keep servers from pruning what they cannot know of. Raises CannotOpen where one is at work."""
+        """Keep servers from pruning the unfinished rows. Raises CannotOpen if one is at work."""
         if not claim_sync(self._connection, self._database, _SWEEP, _OWNER, _CLAIM_S):
             raise CannotOpen("a server works on this schema: stop it, and start it when all is there")
 
 
 def _row_in(row: dict[str, int | str]) -> str:
-    """Return the row of a namespace as it is noted: JSON that PostgreSQL reads, too."""
+    """Return a namespace's row as it is recorded: JSON that PostgreSQL can also read."""
     kept = {name: text_in(value) if isinstance(value, str) else value for name, value in row.items()}
     return msgspec.json.encode(kept).decode()
 
 
 @contextmanager
 def open_target(dsn: str, schema: str) -> Iterator[Target]:
-    """Open a schema for one migration at a time; its tables are made. Raises CannotOpen."""
+    """Open a schema for one migration at a time and create its tables. Raises CannotOpen."""
     database = Database(dsn, schema)
     try:
         asyncio.run(prepare_database(database))
@@ -251,6 +252,6 @@ def open_target(dsn: str, schema: str) -> Iterator[Target]:
             ).fetchone()
             if lock != (True,):
                 raise CannotOpen("another migration into this schema is under way")
-            # What a crash of the database loses goes with the note of it: both are written again.
+            # If the database crashes, the progress is lost along with the rows: both are written again.
             connection.execute("SET synchronous_commit = off")
         yield Target(connection, reader, database)

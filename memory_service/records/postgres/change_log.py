@@ -1,4 +1,4 @@
-"""Changes of a namespace in their order, and those who wait for one."""
+"""The ordered changes of a namespace, and calls that wait for one."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from memory_service.runtime.log_causes import cause_of
 
 _log = structlog.get_logger(__name__)
 
-# What others wrote is told half of it later, on average. Doubled: later; halved: twice as many queries.
+# Changes by other servers are noticed after half of this on average. Doubled: later; halved: twice the
+# queries.
 _LOOK_EVERY_S = 0.1
-# A connection that says nothing any more is given up. Doubled: those who watch hear as much later that the
-# database is away, or back; halved: a database that is only busy may lose its connections.
+# A connection silent for this long is given up. Doubled: watchers learn later that the database is down or
+# back up; halved: a busy database may lose its connections.
 _LOOK_DEADLINE_S = 5.0
 _CHANGES = (
     "SELECT c.type, c.revision, c.subject "
@@ -32,11 +33,11 @@ _WATCHED = f"SELECT {columns_of('n', NAMESPACE_COLUMNS)} FROM $.namespaces n WHE
 
 
 class PostgresChangeLog(StoreCore, ChangeLog):
-    """Who waits shares one query a tenth of a second; what this process writes wakes them at once."""
+    """Waiters share one query every tenth of a second; this process's own writes wake them at once."""
 
     _watched: Counter[str]
     _looked: dict[str, NamespaceInfo | None]
-    """What the last look left known of those that were waited for."""
+    """The awaited namespaces as they were known after the last look."""
     _looking: asyncio.Task[None] | None = None
 
     async def read_changes(self, namespace: str, after_revision: int, limit: int) -> list[Change]:
@@ -44,7 +45,7 @@ class PostgresChangeLog(StoreCore, ChangeLog):
         return [Change(ChangeType(kind), revision, text_of(subject)) for kind, revision, subject in rows]
 
     async def wait_for_change(self, namespace: str, after_revision: int) -> None:
-        # As of the call: one that is deleted while it is looked at has been there.
+        # As of the call: a namespace deleted during the lookup did exist.
         before = self._known.get(namespace) or await self._info(namespace)
 
         def happened() -> bool:
@@ -67,7 +68,7 @@ class PostgresChangeLog(StoreCore, ChangeLog):
         return self._known.get(namespace)
 
     async def _look(self) -> None:
-        """Ask for all namespaces that somebody waits for, as long as anybody does."""
+        """Query all awaited namespaces, for as long as there are waiters."""
         failing = False
         try:
             while names := await self._watched_now():
@@ -83,7 +84,7 @@ class PostgresChangeLog(StoreCore, ChangeLog):
             self._looking = None
 
     async def _watched_now(self) -> list[str]:
-        """Return the names that somebody waits for when it is time to look again."""
+        """Return the awaited names when the next look is due."""
         await asyncio.sleep(_LOOK_EVERY_S)
         return list(self._watched)
 
@@ -92,10 +93,10 @@ class PostgresChangeLog(StoreCore, ChangeLog):
         rows = await self._fetch(_WATCHED, ([text_in(name) for name in names],))
         found = {info.name: info for info in map(namespace_of, rows)}
         for name in names:
-            # What was committed or found out here meanwhile is newer than what was read.
+            # Anything committed or found here in the meantime is newer than the rows just read.
             if self._known.get(name) is before[name]:
                 self._remember(name, found.get(name))
-        # Also what was found out here by others since the last look: they wake nobody.
+        # Includes what others found here since the last look, which wakes no waiters.
         now = {name: self._known.get(name) for name in names}
         for name, info in now.items():
             if name not in self._looked or info != self._looked[name]:

@@ -1,7 +1,7 @@
-"""How new a namespace is: one question for all calls that wait.
+"""Checks how new a namespace is, with one question for all waiting calls.
 
-A call joins only a question that is sent after it came. One that has no answer for a while does not hold up
-the next, which goes by another connection.
+A call joins only a question sent after the call began. A question that goes unanswered for a while does not
+block the next one, which uses another connection.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ from memory_service.runtime.yielding import aside
 
 _STATEMENT = f"SELECT n.seq, n.stamp, {columns_of('n', NAMESPACE_COLUMNS)} {OF_NAMES}"
 _GATHERED_TURNS = 6
-"""Of the loop: of 32 calls nine are asked for together. With half as many turns there are five, and each call
-costs the database twice as much; with twice as many a lone call comes later."""
+"""Turns of the event loop: of 32 calls, nine share a question. With half as many turns five do, and each call
+costs the database twice as much; with twice as many, a single call is delayed.
+"""
 _OVERDUE_S = 0.5
-"""Then the next check uses another connection. Doubled, a check that hangs delays other calls twice as long;
-halved, a slow database gets two checks at a time more often."""
+"""After this the next check uses another connection. Doubled: a check that hangs delays other calls twice as
+long; halved: a slow database gets concurrent checks more often."""
 _UNANSWERED_MAX = 4
-"""Doubled, a database that hangs holds twice as many connections."""
+"""Doubled: a database that hangs holds twice as many connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a check found; `number` counts the checks. info None: there is no such namespace."""
+    """The result of a check; `number` counts the checks. `info` is None if the namespace does not exist."""
 
     number: int
     info: NamespaceInfo | None = None
@@ -45,7 +46,7 @@ class Checked:
 
 
 class Checks:
-    """Asks, with connections of its own. For the event loop."""
+    """Runs checks on its own connections. For the event loop."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.beside()
@@ -54,7 +55,7 @@ class Checks:
         self.number = 0
 
     async def check(self, namespace: str) -> Checked:
-        """Return how new a namespace is, as of some time after this was called. Raises Unavailable."""
+        """Return how new a namespace is at some time after this call. Raises Unavailable."""
         answer = self._waiting.get(namespace)
         if answer is None:
             answer = self._waiting[namespace] = asyncio.get_running_loop().create_future()
@@ -73,7 +74,7 @@ class Checks:
         self._begin()
 
     async def _ask(self) -> None:
-        # The calls that begin together, one after another, are asked for together.
+        # Calls that begin shortly after one another share a question.
         for _ in range(_GATHERED_TURNS):
             await asyncio.sleep(0)
         asked, self._waiting = self._waiting, {}
@@ -102,7 +103,7 @@ class Checks:
         return {checked.info.name: checked for checked in found if checked.info is not None}
 
     async def close(self) -> None:
-        """Wait for what was asked, and close the connections."""
+        """Wait for pending questions and close the connections."""
         while self._tasks:
             await asyncio.wait(self._tasks)
         await self._database.close()

@@ -20,13 +20,13 @@ _CLAIM = (
 
 
 def claim_sync(connection: Sync, database: Database, task: str, owner: str, seconds: float) -> bool:
-    """Have a task as `Claims.claim` gives it, by a connection and under a name of one's own."""
+    """Claim a task as `Claims.claim` does, on a given connection and under a given name."""
     values = (task, owner, seconds)
     return connection.execute(database.sql(_CLAIM), values).fetchone() is not None
 
 
 class PostgresClaims(StoreCore, Claims):
-    """A row for each task that somebody has. Its owner tells who reads the table where that one runs."""
+    """One row per claimed task. The owner's name shows readers of the table where the task runs."""
 
     _owner: str
 

@@ -1,4 +1,4 @@
-"""The values of fields that a predicate asks for, out of the rows."""
+"""Reads the values of fields used by a predicate from the rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memory_service.records.postgres.rows import item_of
 def values(
     batches: Iterator[list[Row]], fields: Sequence[Field], no_vector_key: int
 ) -> Iterator[tuple[NDArray[np.int64], list[list[Value]]]]:
-    """Yield positions, and for each field its values; see `Rows.values`. The rows are of ITEM_COLUMNS."""
+    """Yield positions and, for each field, its values; see `Rows.values`. The rows have ITEM_COLUMNS."""
     readers = [reader(wanted) for wanted in fields]
     for rows in batches:
         items = [item_of(row, no_vector_key) for row in rows]

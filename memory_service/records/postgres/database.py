@@ -1,4 +1,4 @@
-"""Connections to the database, and their errors in the words of the domain."""
+"""Connections to the database, with its errors translated to those of the domain."""
 
 from __future__ import annotations
 
@@ -25,28 +25,29 @@ Sync = WatchedSync
 # Deadlock, serialization failure, lock not available.
 _REPEATABLE = ("40P01", "40001", "55P03")
 _READERS_MAX = 8
-"""Reads on the event loop at a time. Doubled, a server holds eight more connections; halved, reads that are
-not of cached items wait for each other."""
+"""Concurrent reads on the event loop. Doubled: a server holds eight more connections; halved: reads of items
+that are not cached queue behind each other."""
 _PREPARE_THRESHOLD = 2
-"""A statement is prepared when it is made so often on a connection. Doubled, it is parsed more often before;
-halved, statements that are made once are prepared, too."""
+"""Executions of a statement on a connection before it is prepared. Doubled: it is parsed more often; halved:
+statements that run once are prepared, too."""
 _AGAIN_S = 4.0
-"""A read whose connection was lost later is not made again: its caller has waited long enough."""
+"""A read whose connection is lost later than this is not retried: its caller has waited long enough."""
 _CONNECT_S = 5
-"""Doubled, callers wait twice as long for a database that does not answer; halved, a busy one is refused."""
+"""Doubled: callers wait twice as long for an unreachable database; halved: a busy one counts as unreachable."""
 BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-# Rows are found by keys, of which there are few: what a planner without statistics takes for a small table
-# may have a million rows by the time at which a plan is used that was prepared. A pooler may leave these out:
-# what is not prepared is planned for the tables as they are.
-# And to plan a check anew for each list of names takes longer than to make it.
+# Rows are found by keys with few matches: a table that looks small to a planner without statistics may have a
+# million rows by the time a prepared plan is used. A pooler may drop these options: statements that are not
+# prepared are planned for the tables as they are. Planning a check again for each list of names would take
+# longer than running it.
 _OPTIONS = (
     "-c enable_hashjoin=off -c enable_mergejoin=off -c enable_seqscan=off -c jit=off"
     " -c plan_cache_mode=force_generic_plan"
 )
-# A server whose machine stops, or hangs, in the middle of a transaction holds locks until then. Half of it
-# may end transactions of a server that is very busy, with twice as much others wait for longer.
+# A server whose machine stops or hangs within a transaction holds its locks until then. Halved, it may end
+# transactions of a very busy server; doubled, others wait longer.
 _ASYNC_OPTIONS = _OPTIONS + " -c idle_in_transaction_session_timeout=10s"
-# What the operator may say otherwise. Without it a network that drops everything is noticed after hours.
+# Defaults that the operator can override. Without them, a network that drops everything is noticed after
+# hours.
 _DEFAULTS = {
     "connect_timeout": _CONNECT_S,
     "keepalives_idle": 10,
@@ -59,7 +60,7 @@ _DEFAULTS = {
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raise Unavailable or StorageFull for what the database raises."""
+    """Raise Unavailable or StorageFull in place of the database's errors."""
     try:
         yield
     except DiskFull as error:
@@ -69,25 +70,26 @@ def translated() -> Iterator[None]:
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether an error may be of the connection, and not of a statement."""
+    """Return whether an error may come from the connection rather than from a statement."""
     return isinstance(error, OperationalError | InterfaceError) and not is_refusal(error)
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether the database answered that a statement failed, and goes on with the connection."""
+    """Return whether the database rejected a statement and keeps the connection usable."""
     return isinstance(error, psycopg.Error) and error.diag.severity_nonlocalized == "ERROR"
 
 
 def may_be_repeated(error: BaseException) -> bool:
-    """Whether the database has rolled a transaction back that would succeed if made again."""
+    """Return whether the database rolled back a transaction that would succeed if repeated."""
     return isinstance(error, DatabaseError) and getattr(error, "sqlstate", None) in _REPEATABLE
 
 
 @dataclass
 class Database:
-    """Where the records are: a database and a schema in it.
+    """The location of the records: a database and a schema in it.
 
-    `dsn` is what libpq takes, "" for the environment alone; it may hold a password and is never logged.
+    `dsn` is any libpq connection string, "" for environment variables only; it may hold a password and is
+    never logged.
     """
 
     dsn: str
@@ -104,14 +106,14 @@ class Database:
         self._answers = Answers(self._connect)
 
     def beside(self) -> Database:
-        """Return the same with connections of its own; it is closed first."""
+        """Return a copy with its own connections, which must be closed before this one."""
         other = Database(self.dsn, self.schema)
         other._answers = self._answers
         other._is_beside = True
         return other
 
     def sql(self, text: str) -> bytes:
-        """Return a statement in which `$.` stands for the schema."""
+        """Return a statement in which `$.` is replaced by the schema."""
         found = self._statements.get(text)
         if found is None:
             found = self._statements[text] = text.replace("$.", f'"{self.schema}".').encode()
@@ -134,7 +136,7 @@ class Database:
         return connection
 
     async def connect_unwatched(self) -> Async:
-        """Return one whose answers may take as long as they like. Raises psycopg's errors."""
+        """Return a connection whose answers may take any time. Raises psycopg's errors."""
         return await self._connect()
 
     async def _connect(self) -> WatchedAsync:
@@ -145,7 +147,7 @@ class Database:
         return await WatchedAsync.connect(self.dsn, autocommit=True, **self._settings(_ASYNC_OPTIONS))
 
     def _leave_options_out(self, error: OperationalError) -> None:
-        """Send no more options, if it is a pooler that takes none. Raises the error otherwise."""
+        """Send no options from now on if a pooler rejected them. Raises the error otherwise."""
         if not self._sends_options or "unsupported startup parameter: options" not in str(error):
             raise error
         self._sends_options = False
@@ -173,7 +175,8 @@ class Database:
     def _settings(self, options: str) -> dict[str, Any]:
         told = conninfo_to_dict(self.dsn)
         settings: dict[str, Any] = {name: value for name, value in _DEFAULTS.items() if name not in told}
-        # Of several hosts, or behind one name, the one that takes writes: another tells what was.
+        # Of several hosts, or addresses of one name, use the one that accepts writes: others may have old
+        # data.
         return {
             **settings,
             **({"options": options} if self._sends_options else {}),
@@ -183,7 +186,7 @@ class Database:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Async]:
-        """Give a connection that nobody else uses meanwhile; one that fails is closed."""
+        """Lend a connection for exclusive use; a connection that fails is closed."""
         async with self._free:
             with translated():
                 idled = await self._idled()
@@ -191,13 +194,13 @@ class Database:
                 try:
                     yield connection
                 except BaseException:
-                    # What is under way on it is of no use to others.
+                    # Unfinished work on it is of no use to others.
                     await close(connection)
                     raise
             await self._keep(connection)
 
     async def _keep(self, connection: Async) -> None:
-        # Who was under way at the end gives its connection back behind it.
+        # A read that was under way during `close` returns its connection afterwards.
         if self._closed:
             await close(connection)
         else:
@@ -212,7 +215,7 @@ class Database:
         return None
 
     async def fetch(self, statement: str, values: Any = ()) -> list[Row]:
-        """Return the rows of one statement, which is made again where the connection was lost."""
+        """Return the rows of one statement, repeated if the connection was lost."""
 
         async def read() -> list[Row]:
             async with self.reading() as connection:
@@ -222,7 +225,7 @@ class Database:
         return await self.repeated(read)
 
     async def repeated(self, read: Callable[[], Awaitable[T]]) -> T:
-        """Return what is read, once more with a new connection where one was lost. Raises Unavailable."""
+        """Return the result of `read`, repeated on a new connection if one was lost. Raises Unavailable."""
         loop = asyncio.get_running_loop()
         again_until = loop.time() + _AGAIN_S
         try:
@@ -239,7 +242,7 @@ class Database:
 
     @contextmanager
     def reading_sync(self) -> Iterator[Sync]:
-        """The same for a thread, in a transaction that sees one state."""
+        """The same for a thread, in a transaction that sees one snapshot."""
         with translated():
             connection = self._begun_sync()
             try:
@@ -276,7 +279,7 @@ class Database:
         return None
 
     async def close(self) -> None:
-        """Close every connection that idles, and those in use once they are given back."""
+        """Close all idle connections now, and those in use when they are returned."""
         self._closed = True
         if not self._is_beside:
             await self._answers.close()
@@ -286,6 +289,6 @@ class Database:
 
 
 async def close(connection: Async) -> None:
-    """Close a connection, whatever its state."""
+    """Close a connection in any state."""
     with suppress(psycopg.Error, OSError):
         await connection.close()

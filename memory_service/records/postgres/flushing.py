@@ -1,4 +1,4 @@
-"""Writing what a group has decided, a statement for each table, all in one round trip."""
+"""Writes the result of a group, one statement per table, in a single round trip."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SET_BOOK = ", ".join(f"{name} = w.{name}" for name in BOOK_COLUMNS if name != "
 
 
 def unnested(columns: Sequence[str], rows: Sequence[Row]) -> tuple[str, list[bytes]]:
-    """Return what selects rows as `w`, and the values for it."""
+    """Return the SQL that selects rows as `w`, and its values."""
     kinds = [_TYPES.get(name, "bigint") for name in columns]
     values = [array_of(kind, column) for kind, column in zip(kinds, zip(*rows, strict=True), strict=True)]
     places = ", ".join(f"%s::{kind}[]" for kind in kinds)
@@ -44,14 +44,14 @@ def unnested(columns: Sequence[str], rows: Sequence[Row]) -> tuple[str, list[byt
 
 
 class Flush:
-    """Sends statements on a connection that is in a pipeline."""
+    """Sends statements on a connection in pipeline mode."""
 
     def __init__(self, connection: Async, database: Database) -> None:
         self._connection = connection
         self._database = database
 
     async def do(self, statement: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        """Execute a statement with `{w}` in the place of the rows, if there are any."""
+        """Execute a statement with `{w}` replaced by the rows; do nothing without rows."""
         if listed := list(rows):
             source, values = unnested(columns, listed)
             await self._connection.execute(self._database.sql(statement.replace("{w}", source)), values)
@@ -63,7 +63,7 @@ class Flush:
 
 
 async def flush(connection: Async, database: Database, pages: Iterable[Page]) -> None:
-    """Send what pages have to write. The connection is in a pipeline."""
+    """Send everything that the pages have to write. The connection must be in pipeline mode."""
     written = [page for page in pages if page.touched and not page.deleted]
     out = Flush(connection, database)
     for page in written:
@@ -219,7 +219,7 @@ async def _log(out: Flush, pages: Sequence[Page]) -> None:
         ],
     )
     now = now_us()
-    # Positions as texts of arrays: arrays of arrays have to be as long as each other.
+    # Positions as texts of arrays, because nested arrays must have equal lengths.
     await out.do(
         "INSERT INTO $.journal (part, uid, seq, stamp, flags, positions, time_us)"
         " SELECT part, uid, seq, stamp, flags, value::bigint[], time_us FROM {w}",

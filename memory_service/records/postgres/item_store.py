@@ -41,7 +41,7 @@ def _requests(request: RequestKey | None) -> list[str]:
 
 
 class PostgresItemStore(StoreCore, ItemStore):
-    """Each answer is read when it is asked for."""
+    """Each query reads the database when called."""
 
     async def add_items(
         self,

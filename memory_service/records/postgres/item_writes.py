@@ -1,4 +1,4 @@
-"""What writes of items do to a page. Each checks everything before it changes anything."""
+"""Applies writes of items to a page. Each function checks everything before changing anything."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from memory_service.runtime.clock import now_us
 
 
 def check_bytes(page: Page, limit: int) -> None:
-    """Refuse to put more into a namespace that is full. Raises LimitExceeded."""
+    """Reject a write that adds to a full namespace. Raises LimitExceeded."""
     if limit and page.book is not None:
         check_room(page.book.bytes, limit)
 
@@ -87,7 +87,7 @@ def _check_since(page: Page, unchanged: Since) -> None:
 
 
 def _remove_all(page: Page, item_ids: Sequence[str], by: Caller, keeps_history: bool) -> int:
-    """Remove those of these items that there are; return how many there were."""
+    """Remove those of these items that exist; return how many."""
     found = [
         (item_id, stored)
         for item_id in dict.fromkeys(item_ids)
@@ -100,7 +100,7 @@ def _remove_all(page: Page, item_ids: Sequence[str], by: Caller, keeps_history: 
 
 
 def let_go(page: Page, held_id: str) -> None:
-    """Hold a write no more."""
+    """Release a held write."""
     page.held.pop(held_id, None)
     page.pending.held.pop(held_id, None)
     page.pending.let_go.add(held_id)
@@ -125,7 +125,7 @@ def _put(page: Page, write: ItemWrite, terms: bytes, waits: bool, keeps_history:
 
 
 def give_way(page: Page, write: ItemWrite, stored: StoredItem | None, keeps_history: bool) -> Before:
-    """Keep what is about to be replaced, or forget the answers that tell of it; return what becomes of it."""
+    """Keep the version about to be replaced, or forget the answers that mention it; return which."""
     item = write.item
     becomes = before(stored, item.update_us, keeps_history=keeps_history)
     if stored is not None and becomes is Before.KEEP:
@@ -156,7 +156,7 @@ def _store(
     page.items[item_id] = stored
     page.at[row.position] = item_id
     page.pending.items[row.position] = stored
-    # As it is now: the caller's item may be dressed for its answer later.
+    # As it is now: the caller may later modify its item for the response.
     key = row.vector_key if row.vector_key > page.book.no_vector_key else 0
     page.pending.entries[row.position] = Entry.of(write.item, row.terms, key)
 
@@ -164,7 +164,7 @@ def _store(
 def put_version(
     page: Page, write: ItemWrite, terms: bytes, stored: StoredItem, waits: bool, *, kept: bool
 ) -> None:
-    """Write the next version of an item over the one there is."""
+    """Write the next version of an item over the existing one."""
     assert page.book is not None
     item, book = write.item, page.book
     item.position = stored.position
@@ -187,7 +187,7 @@ def put_version(
 
 
 def remove_item(page: Page, item_id: str, stored: StoredItem, kind: ChangeType) -> None:
-    """Remove an item, and the versions it had."""
+    """Remove an item and its versions."""
     assert page.book is not None
     page.change(kind, item_id)
     page.forget_told(of_item(item_id))
@@ -202,7 +202,7 @@ def remove_item(page: Page, item_id: str, stored: StoredItem, kind: ChangeType) 
 
 
 def expire_item(page: Page, item_id: str, stored: StoredItem, *, keeps_history: bool) -> None:
-    """Remove an item that has expired, and note who cut it short, if anybody did."""
+    """Remove an expired item, and record the writer that cut it short, if any."""
     end = cut_short((stored.ended, *stored.before)) if keeps_history else None
     remove_item(page, item_id, stored, ChangeType.ITEM_EXPIRED)
     page.note(end)
@@ -257,7 +257,7 @@ def delete_item(
 
 
 def fill_vector(page: Page, position: int, revision: int, vector: bytes | None) -> bool:
-    """Give a pending item its vector; False where it is not there, not pending, or of another revision."""
+    """Give a pending item its vector; return False if it is missing, not pending, or at another revision."""
     assert page.book is not None
     item_id = page.at.get(position)
     stored = page.items.get(item_id) if item_id is not None else None

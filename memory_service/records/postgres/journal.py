@@ -1,4 +1,4 @@
-"""What other servers wrote to a namespace since a view was as new as the records."""
+"""What other servers have written to a namespace since a view was up to date."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memory_service.records.rules.vectors import vector_key
 from memory_service.runtime.yielding import Part, aside
 
 _POSITIONS_MAX = 10_000
-"""A view that lacks more than so many items is read anew."""
+"""A view that lacks more items than this is rebuilt."""
 _INFO = (
     f"SELECT n.seq, n.stamp, {columns_of('n', NAMESPACE_COLUMNS)} FROM $.namespaces n"
     " WHERE n.part = %s AND n.uid = %s"
@@ -45,8 +45,9 @@ _POSITION_BITS = 36
 
 
 class Mark(NamedTuple):
-    """How new a view is: as the records at this step of its namespace. `number` is that of the last check
-    that was sent when this was found out, `reading` that of the reading of rows that made the view."""
+    """How new a view is: up to date with this step of its namespace. `number` is that of the last check sent
+    when this was determined, `reading` that of the read of rows from which the view was built.
+    """
 
     uid: int
     seq: int
@@ -56,13 +57,13 @@ class Mark(NamedTuple):
     reading: int
 
     def key_of(self, position: int) -> int:
-        """Return what an item is cached by, for as long as the view lasts."""
+        """Return the cache key of an item, valid for the life of the view."""
         return self.reading << _POSITION_BITS | position
 
 
 @dataclass
 class Missed:
-    """What a view lacks, and how new it is with that."""
+    """The changes that a view lacks, and how new it is with them."""
 
     mark: Mark
     info: NamespaceInfo
@@ -70,7 +71,7 @@ class Missed:
 
 
 async def read_missed(database: Database, name: str, mark: Mark, number: int) -> Missed | None:
-    """Return what a view that is as new as `mark` lacks; None: it has to be read anew. Raises Unavailable."""
+    """Return what a view at `mark` lacks; None if it must be rebuilt. Raises Unavailable."""
     return await database.repeated(lambda: _read_missed(database, name, mark, number))
 
 
@@ -102,9 +103,9 @@ async def _read_missed(database: Database, name: str, mark: Mark, number: int) -
 
 
 def _leads(journal: list[Row], mark: Mark, seq: int, stamp: int) -> bool:
-    """Whether a journal, with the step that the view has, leads without a gap to the present one."""
+    """Return whether a journal leads from the view's step to the present one without a gap."""
     dense = [row[0] for row in journal] == list(range(mark.seq, seq + 1))
-    # There is none where a failover has lost what the view has.
+    # A failover may have lost the step that the view has.
     if not journal or not dense or journal[0][1] != mark.stamp or journal[-1][1] != stamp:
         return False
     later = journal[1:]
@@ -113,7 +114,7 @@ def _leads(journal: list[Row], mark: Mark, seq: int, stamp: int) -> bool:
 
 
 async def _effects(mark: Mark, info: NamespaceInfo, positions: set[int], rows: list[Row]) -> list[Effect]:
-    """Return the effects of items that are read again, and of those of them that are gone."""
+    """Return the effects for items that were read again, and for those of them that are gone."""
     none, part = vector_key(info.vector_epoch, 0), Part()
     items = Effect(
         uid=info.uid, revision=info.revision, vector_epoch=info.vector_epoch, dimension=info.dimension

@@ -1,7 +1,7 @@
-"""What a group looks up once it has locked its namespaces, all in one round trip.
+"""Locks the namespaces of a group and looks up what it needs, in one round trip.
 
-Locks and lookups are separate statements: each sees what was committed before it began, so that those after
-the lock see the last state of what is locked.
+Locks and lookups are separate statements: each sees what was committed before it began, so that lookups after
+the lock see the final state of the locked rows.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from memory_service.records.postgres.schema import lock_of, part_of
 
 
 class Forgotten(Exception):
-    """A namespace that was known is not there any more: its name has to be locked first."""
+    """A known namespace no longer exists: its name must be locked first."""
 
 
 @dataclass
 class Needs:
-    """What a write has to know of its namespace."""
+    """What a write needs to know of its namespace."""
 
     items: Iterable[str] = ()
     positions: Iterable[int] = ()
@@ -46,7 +46,7 @@ class Needs:
 
 @dataclass
 class _Wanted:
-    """The same of a whole group: places of namespaces, and what of them."""
+    """The same for a whole group: places of namespaces, and what is needed of each."""
 
     parts: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
@@ -111,13 +111,13 @@ async def look_up(
 ) -> dict[str, Page]:
     """Begin a transaction, lock namespaces, and return what was looked up of each.
 
-    Of those in `known` it is assumed that they exist; if one does not, raises Forgotten.
+    Namespaces in `known` are assumed to exist; raises Forgotten if one does not.
     """
     new = sorted(lock_of(database.schema, name) for name in needs if name not in known)
     wanted = _wanted(needs)
     cursors: dict[str, AsyncCursor[Row]] = {}
     async with connection.pipeline():
-        # Whatever the database begins otherwise: what is read after the lock has to be as it is then.
+        # Overrides the database's default: reads after the lock must see the state at that time.
         await connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
         if new:
             await connection.execute(
@@ -201,14 +201,14 @@ def _of(rows: dict[str, list[Row]], kind: str) -> list[Row]:
 
 
 def put_item(page: Page, row: Row) -> None:
-    """Put into a page what was looked up of an item."""
+    """Put a looked-up item into a page."""
     item_id, *stored = row
     page.items[text_of(item_id)] = StoredItem(*stored)
     page.at[stored[0]] = text_of(item_id)
 
 
 def put_state(page: Page, row: Row) -> None:
-    """Put into a page what was looked up of a state."""
+    """Put a looked-up state into a page."""
     key, version, create_us, update_us, expire_us, description, provenance, nbytes = row
     page.states[text_of(key)] = StoredState(
         version, create_us, update_us, expire_us, text_of(description), provenance, nbytes
@@ -216,7 +216,7 @@ def put_state(page: Page, row: Row) -> None:
 
 
 def kept_request(row: Sequence[Any]) -> KeptRequest:
-    """Return a request of what FIND_REQUEST tells of one, after its id."""
+    """Return the request in a row of FIND_REQUEST, whose first column is its id."""
     digest, receipt, whole, state_key, version, description = row
     return KeptRequest(
         bytes(digest), receipt, whole and bytes(whole), state_key and text_of(state_key), version,

@@ -1,4 +1,4 @@
-"""Namespaces as a whole, and what has expired in them."""
+"""Namespaces as a whole, and removal of expired data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.clock import now_us as present_us
 
 _JOURNAL_US = 3600 * 1_000_000
-# What another server has locked is left to it: who waits for nothing is part of no deadlock.
+# Skip rows that another server has locked: without waiting there is no deadlock.
 _SOME = "ctid IN (SELECT ctid FROM $.{table} WHERE {old} LIMIT %s FOR UPDATE SKIP LOCKED)"
 _PRUNED = (
     ("item_history", "replaced_us < %s"),
@@ -40,7 +40,7 @@ _SCAN = (
 
 
 class PostgresNamespaceStore(StoreCore, NamespaceStore):
-    """Read by one row; emptied by transactions of their own."""
+    """Read as one row; emptied in separate transactions."""
 
     async def namespace(self, namespace: str, *, fresh: bool = True) -> NamespaceInfo | None:
         if not fresh and (known := self._known.get(namespace)) is not None:
@@ -124,7 +124,7 @@ class PostgresNamespaceStore(StoreCore, NamespaceStore):
         return sum(removed)
 
     async def _expire(self, namespace: str, ids: list[str], keys: list[str], at_us: int) -> int:
-        """Remove those of these items and states that have expired; return how many did."""
+        """Remove those of these items and states that have expired; return how many."""
 
         def apply(page: Page) -> int:
             items = [(i, s) for i in ids if (s := page.items.get(i)) and live(s, at_us) is None]
@@ -140,7 +140,7 @@ class PostgresNamespaceStore(StoreCore, NamespaceStore):
         return await self._write(namespace, ANYBODY, Needs(items=ids, states=keys), apply)
 
     async def _prune(self, now_us: int, requests_before_us: int, limit: int) -> None:
-        """Forget what is kept for a time that is over."""
+        """Delete data whose retention time is over."""
         history_before_us = now_us - self._history_us
         for table, old in _PRUNED:
             await self._delete_some(table, old, history_before_us, limit)

@@ -1,4 +1,4 @@
-"""Direct statements that empty what a namespace has, within a transaction that has locked it."""
+"""Direct statements that empty a namespace, within a transaction that has locked it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from memory_service.records.rules.requests import STATES
 from memory_service.records.rules.states import floor_without
 
 _AFTER_STATES = "state;"
-"""Above all subjects of states."""
+"""Sorts above all subjects of states."""
 _WHERE = "WHERE part = %s AND uid = %s"
 
 
 async def empty_states(connection: Async, database: Database, page: Page) -> None:
-    """Remove every key of a namespace, its versions, and the answers that tell of any. Counts stay."""
+    """Remove every key of a namespace, its versions, and the answers that mention any. Counts stay."""
     assert page.book is not None
     book, of = page.book, (page.part, page.book.uid)
     cursor = await connection.execute(
@@ -42,7 +42,7 @@ async def empty_states(connection: Async, database: Database, page: Page) -> Non
 
 
 async def empty(connection: Async, database: Database, page: Page, *, leaves: frozenset[str]) -> None:
-    """Remove all rows of a namespace but for those of some tables, and for its own."""
+    """Remove all rows of a namespace, except its own row and those of some tables."""
     assert page.book is not None
     async with connection.pipeline():
         for table in OF_NAMESPACES:

@@ -1,4 +1,4 @@
-"""The first connection: why there is none, in one line for who runs the server, and never with a password."""
+"""The first connection, with a one-line reason for the operator if it fails, never with a password."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SECRETS = ("password", "sslpassword", "oauth_client_secret")
 
 
 async def prepare_database(database: Database) -> None:
-    """Connect, and have the tables there as this release needs them. Raises CannotOpen."""
+    """Connect and bring the tables to this release's format. Raises CannotOpen."""
     secrets = _secrets_of(database)
     try:
         connection = await database.connect_unwatched()
@@ -46,7 +46,7 @@ async def prepare_database(database: Database) -> None:
 
 
 def _warn_of_open_network(connection: Async) -> None:
-    # A socket file has no address.
+    # None for a socket file.
     address = connection.info.hostaddr
     if address and not ipaddress.ip_address(address).is_loopback and not connection.pgconn.ssl_in_use:
         _log.warning(
@@ -58,20 +58,22 @@ def _warn_of_open_network(connection: Async) -> None:
 
 
 def _secrets_of(database: Database) -> list[str]:
-    """Return what may not be told. Raises CannotOpen for a text that does not say how to connect."""
+    """Return the texts to hide in messages. Raises CannotOpen for an invalid connection string."""
     try:
         if _is_torn(database.dsn):
             raise CannotOpen(_NO_DSN)
         given = conninfo_to_dict(database.dsn)
     except psycopg.ProgrammingError:
-        # The library's own words quote the place, which may be in a password with a blank.
+        # libpq's message quotes that part, which may belong to a password with a blank.
         raise CannotOpen(_NO_DSN) from None
     found = [str(given[name]) for name in _SECRETS if given.get(name)]
     return [*found, *filter(None, [os.environ.get("PGPASSWORD")])]
 
 
 def _is_torn(dsn: str) -> bool:
-    """Whether a URL has a password with a character that ends it, so that libpq takes the rest for a host."""
+    """Return whether a URL has a password with an unescaped delimiter, so that libpq takes the rest for a
+    host.
+    """
     scheme, _, rest = dsn.partition("://")
     place = rest.partition("?")[0]
     torn = place.count("@") > 1 or ("@" in place and "/" in place.partition("@")[0])
@@ -79,7 +81,7 @@ def _is_torn(dsn: str) -> bool:
 
 
 def _told(error: BaseException, secrets: list[str]) -> str:
-    """Return what an error says, in one line. It names hosts, users and databases, and no caller's data."""
+    """Return an error's message in one line. It names hosts, users and databases, but no caller's data."""
     text = "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
     for secret in secrets:
         text = text.replace(secret, "***")

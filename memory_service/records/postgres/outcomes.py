@@ -1,7 +1,7 @@
-"""Whether a transaction whose COMMIT had no answer was committed.
+"""Determines whether a transaction was committed when its COMMIT had no answer.
 
-Its own rows tell: each step of a namespace has a random stamp in the journal. What the database says about
-the number of a transaction would not do, since a standby that took over may have given the number to another.
+Its own rows show it: each step of a namespace has a random stamp in the journal. The database's status of a
+transaction id would not do, since a standby that took over may have reused the id.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from memory_service.records.postgres.rows import text_in
 from memory_service.records.postgres.schema import lock_of
 
 _WITHIN_S = 10
-"""Callers wait so long. Half of it may end before a standby took over, and then more of them get UNAVAILABLE;
-twice as much holds them up for longer than most deadlines."""
+"""How long callers wait. Halved, it may end before a standby takes over, so more callers get UNAVAILABLE;
+doubled, they wait for longer than most deadlines.
+"""
 _PAUSE_S = 0.25
 _LOCK_WAIT_MS = 2_000
 
 
 async def was_committed(database: Database, pages: Sequence[Page]) -> bool:
-    """Whether pages that one transaction wrote are known to be committed; it waits some seconds to learn it.
+    """Return whether pages written by one transaction are known to be committed; may wait some seconds.
 
-    The transaction may still be under way: its locks are waited for first.
+    The transaction may still be under way: its locks are awaited first.
     """
     loop = asyncio.get_running_loop()
     until = loop.time() + _WITHIN_S
@@ -37,7 +38,8 @@ async def was_committed(database: Database, pages: Sequence[Page]) -> bool:
             warnings = list[Diagnostic]()
             connection.add_notice_handler(warnings.append)
             try:
-                # Its own COMMIT waits for the standbys, if there are any, so that they have the other, too.
+                # This statement's own COMMIT waits for the standbys, if any, so they have the other
+                # transaction as well.
                 return await _is_there(connection, database, pages[0]) and not warnings
             finally:
                 await close(connection)

@@ -1,7 +1,7 @@
 """What a group of writes knows of one namespace, and what it is about to write there.
 
-It begins with what was looked up under the lock of the namespace, and each write adds what it does, so that
-the next one finds it. Nothing of it is in the database before the whole group is.
+It begins with what was looked up under the namespace's lock; each write adds its changes, so that the next
+one sees them. Nothing reaches the database before the whole group does.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from memory_service.records.rules.history import Removal
 from memory_service.records.stored_values import NamespaceCounts, provenance_of
 
 EMPTIED = 1
-"""Flag of the journal: the namespace begins anew."""
+"""Journal flag: the namespace was emptied."""
 MOVED = 2
-"""Flag of the journal: all its vectors were given up."""
+"""Journal flag: all its vectors were given up."""
 
 
 class Ended(NamedTuple):
-    """What tells of a version who set its end."""
+    """The fields of a version that show who set its expiry."""
 
     update_us: int
     expire_us: int | None
@@ -36,13 +36,13 @@ class Ended(NamedTuple):
 
     @property
     def provenance(self) -> Provenance | None:
-        """Who wrote it."""
+        """Return its writer."""
         return provenance_of(self.stored)
 
 
 @dataclass(slots=True, frozen=True)
 class StoredItem:
-    """What is known of an item: looked up, or written by the group and then with its `row`."""
+    """A known item: looked up, or written by the group, in which case it has a `row`."""
 
     position: int
     revision: int
@@ -54,19 +54,19 @@ class StoredItem:
     nbytes: int
     row: ItemRow | None = None
     keeps_vector: bool = False
-    """The row has no vector, and the one that the database has stays."""
+    """The row has no vector; the one in the database stays."""
     before: tuple[Ended, ...] = ()
-    """The versions before, newest first; of one without an end they may be missing."""
+    """Earlier versions, newest first; may be missing for an item without expiry."""
 
     @property
     def ended(self) -> Ended:
-        """What tells who set its end."""
+        """The fields that show who set its expiry."""
         return Ended(self.update_us, self.expire_us, self.provenance)
 
 
 @dataclass(slots=True, frozen=True)
 class StoredState:
-    """What is known of a state, likewise."""
+    """A known state, likewise."""
 
     version: int
     create_us: int
@@ -80,13 +80,13 @@ class StoredState:
 
     @property
     def ended(self) -> Ended:
-        """What tells who set its end."""
+        """The fields that show who set its expiry."""
         return Ended(self.update_us, self.expire_us, self.provenance)
 
 
 @dataclass(slots=True)
 class KeptRequest:
-    """A request that was applied, as it is kept."""
+    """An applied request as it is kept."""
 
     digest: bytes
     receipt: str
@@ -94,7 +94,7 @@ class KeptRequest:
     state_key: str | None = None
     state_version: int | None = None
     description: str = ""
-    """Of the state that it saved, "" where that is not kept."""
+    """Of the saved state; "" if not kept."""
     told: frozenset[str] = frozenset()
     time_us: int = 0
 
@@ -123,16 +123,16 @@ class Book(NamespaceCounts):
 
 @dataclass(slots=True)
 class Pending:
-    """What is to be written of a namespace; the order in which is that of `flushing`."""
+    """What is to be written of a namespace; `flushing` decides the order."""
 
     items: dict[int, StoredItem] = field(default_factory=dict)
-    """By position, in their last version."""
+    """By position, the last version of each."""
     removed: dict[int, None] = field(default_factory=dict)
-    """Positions of items that are gone, in order."""
+    """Positions of removed items, in order."""
     keep_items: list[tuple[int, int]] = field(default_factory=list)
-    """Positions whose version in the database is kept, and when it was replaced."""
+    """Positions whose version in the database is kept as history, and when it was replaced."""
     kept_items: list[tuple[ItemRow, int, bool]] = field(default_factory=list)
-    """Versions that the group wrote, when they were replaced, and whether the database has the vector."""
+    """Versions written by the group, when they were replaced, and whether the database has the vector."""
     fills: list[tuple[int, int, bytes | None]] = field(default_factory=list)
     """Position, key and vector."""
     uses: Counter[int] = field(default_factory=Counter)
@@ -140,18 +140,18 @@ class Pending:
     keep_states: list[tuple[str, int]] = field(default_factory=list)
     kept_states: list[tuple[StateRow, int]] = field(default_factory=list)
     gone_states: set[str] = field(default_factory=set)
-    """Keys that were removed, also if they are there again."""
+    """Removed keys, even if they exist again."""
     changes: list[tuple[int, int, str]] = field(default_factory=list)
     removals: list[tuple[int, Removal]] = field(default_factory=list)
     requests: dict[str, KeptRequest] = field(default_factory=dict)
     forgotten: set[str] = field(default_factory=set)
-    """Subjects of which answers that the database has are forgotten."""
+    """Subjects whose answers in the database are to be forgotten."""
     held: dict[str, HeldWrite] = field(default_factory=dict)
     let_go: set[str] = field(default_factory=set)
     entries: dict[int, Entry] = field(default_factory=dict)
-    """What views have to know of the items."""
+    """What views need to know of the items."""
     moved: set[int] = field(default_factory=set)
-    """Other positions that views have to look at again, where direct statements wrote."""
+    """Other positions that views must read again, changed by direct statements."""
     flags: int = 0
 
 
@@ -162,29 +162,29 @@ class Page:
     name: str
     book: Book | None = None
     next_uid: int = 0
-    """For the case that it begins."""
+    """Used if the namespace is created."""
     began: bool = False
     deleted: bool = False
     touched: bool = False
     items: dict[str, StoredItem | None] = field(default_factory=dict)
     at: dict[int, str] = field(default_factory=dict)
-    """Ids of items that were looked up by their positions."""
+    """Ids of items looked up by position."""
     states: dict[str, StoredState | None] = field(default_factory=dict)
     requests: dict[str, KeptRequest] = field(default_factory=dict)
     held: dict[str, HeldWrite] = field(default_factory=dict)
     changes: list[tuple[int, int, str, int | None]] = field(default_factory=list)
-    """Changes since the revision that was asked for: number, type, subject, and the kind of the item."""
+    """Changes since the requested revision: number, type, subject, and the kind of the item."""
     pending: Pending = field(default_factory=Pending)
     seq_before: int = 0
     stamp_before: int = 0
 
     @property
     def part(self) -> int:
-        """Where its rows are."""
+        """The part its rows are in."""
         return part_of(self.name)
 
     def open(self, now_us: int) -> Book:
-        """Return the row, for something is written; the namespace begins with it if there is none."""
+        """Return the row for a write, creating the namespace if necessary."""
         if self.book is None:
             self.book = Book(self.name, self.next_uid, create_us=now_us)
             self.began = True
@@ -192,7 +192,7 @@ class Page:
         return self.book
 
     def step(self) -> None:
-        """Count the internal sequence up, once for all that the group did here."""
+        """Advance the internal sequence number, once for everything the group did here."""
         assert self.book is not None
         self.book.seq, self.book.stamp = self.book.seq + 1, random.getrandbits(62)
         self.book.moving = self.book.moving and self.book.pending_count > 0
@@ -205,20 +205,20 @@ class Page:
         return self.book.revision
 
     def note(self, removal: Removal | None) -> None:
-        """Note who deleted, or let expire, what the change that was logged last removed; None: nobody."""
+        """Record who deleted, or let expire, the subject of the last logged change; None: do not record."""
         if removal is not None:
             assert self.book is not None
             self.pending.removals.append((self.book.revision, removal))
 
     def forget_told(self, subject: str) -> None:
-        """Forget the answers that tell of an item or a state."""
+        """Forget the answers that mention an item or a state."""
         self.pending.forgotten.add(subject)
         for kept in self.pending.requests.values():
             if subject in kept.told:
                 kept.whole, kept.told = None, frozenset()
 
     def changes_since(self, revision: int) -> Iterable[tuple[ChangeType, str, ItemKind | None]]:
-        """Return each change since a revision, with its subject and the kind that the item has now."""
+        """Return each change since a revision, with its subject and the item's present kind."""
         logged = [(*change, None) for change in self.pending.changes]
         for number, kind, subject, found in [*self.changes, *logged]:
             if number <= revision:
@@ -230,14 +230,14 @@ class Page:
             yield ChangeType(kind), subject, None if item_kind is None else ItemKind(item_kind)
 
     def positions(self) -> list[int]:
-        """Return the positions that views have to look at again."""
+        """Return the positions that views must read again."""
         p = self.pending
         filled = (fill[0] for fill in p.fills)
         return sorted({*p.items, *p.removed, *filled, *p.uses, *p.moved})
 
 
 def book_of(name: str, row: Row) -> Book:
-    """Return the row of a namespace, of BOOK_COLUMNS."""
+    """Return the namespace row from BOOK_COLUMNS."""
     return Book(name, *row)
 
 

@@ -19,7 +19,7 @@ from memory_service.runtime.caller import ANYBODY, Caller
 _JOIN = OF_NAME.replace(
     "$.namespaces n", "$.namespaces n JOIN $.items i ON i.part = n.part AND i.uid = n.uid"
 )
-# Those that were written as pending have an index; to find the others every row is looked at.
+# Items written as pending have an index; finding the others scans every row.
 _PENDING = (
     f"SELECT n.vector_epoch, {columns_of('i', ITEM_COLUMNS)} {_JOIN} AND i.position > %s"
     f" AND (i.vector_key < 0 OR (n.moving AND i.vector_key < n.vector_epoch << {REVISION_BITS}))"
@@ -28,7 +28,7 @@ _PENDING = (
 
 
 class PostgresPendingStore(StoreCore, PendingStore):
-    """To give up vectors is to count the epoch of the namespace up: no row of an item is written."""
+    """Gives up vectors by increasing the namespace's epoch: no item's row is written."""
 
     async def begin_reembedding(
         self,

@@ -31,7 +31,7 @@ def _values(whose: WritesBy) -> tuple[object, ...]:
 
 
 class PostgresQuarantineStore(StoreCore, QuarantineStore):
-    """Apart from all that is read otherwise."""
+    """Kept apart from everything that other methods read."""
 
     async def hold(
         self, namespace: str, held: Sequence[HeldWrite], *, by: Caller = ANYBODY

@@ -1,4 +1,4 @@
-"""Whether the database answers and takes writes, which is asked on a connection of its own."""
+"""Checks on its own connection whether the database answers and accepts writes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from memory_service.runtime.log_causes import cause_of
 
 _log = structlog.get_logger(__name__)
 _ANSWER_S = 2.0
-"""Half of it may take a busy database for one that is away; with twice as much it takes longer to be told."""
-# A standby answers, too, and so does the primary of before that a failover has left behind.
+"""Halved, a busy database may count as down; doubled, an outage is noticed later."""
+# A standby also answers, and so does the old primary left behind by a failover.
 _QUESTION = b"SELECT NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off'"
 
 
@@ -37,7 +37,7 @@ class PostgresReach(StoreCore):
             return False
 
     async def _ask(self) -> bool:
-        """Ask, once more where the connection was lost since the last time."""
+        """Ask, and repeat if the connection was lost since the last time."""
         until = asyncio.get_running_loop().time() + _ANSWER_S
         for known in (self._asking is not None, False):
             try:
@@ -52,9 +52,9 @@ class PostgresReach(StoreCore):
         raise AssertionError
 
     def _break_off(self, task: asyncio.Task[bool]) -> None:
-        """Have a question end that has no answer.
+        """End a question that gets no answer.
 
-        One that is only cancelled would ask the database to cancel it, which does not answer either.
+        Cancelling it would only send the database a cancel request, which it would not answer either.
         """
         if self._asking is None:
             task.cancel()

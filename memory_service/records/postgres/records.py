@@ -1,4 +1,4 @@
-"""The records as a whole, over their life."""
+"""The whole store and its life cycle."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class PostgresRecords(
         )
 
     def refuse(self) -> None:
-        """Take no more writes; those that are under way go on."""
+        """Accept no more writes; those under way continue."""
         self._signal.close()
         self._queue.refuse()
 
@@ -69,7 +69,7 @@ class PostgresRecords(
         await self._queue.close()
         await self._stop_looking()
         with suppress(MemoryServiceError, TimeoutError):
-            # Otherwise others wait until their time is over; so they do where the database does not answer.
+            # Otherwise others wait until the claim expires, as they do if the database does not answer.
             async with asyncio.timeout(_GIVE_UP_S):
                 await self._give_up_all()
         self._threads.shutdown()

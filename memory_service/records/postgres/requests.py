@@ -1,4 +1,4 @@
-"""The requests that were applied, on a page; see `rules/requests.py`."""
+"""Applied requests on a page; see `rules/requests.py`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _decode = msgspec.json.Decoder(Receipt).decode
 
 
 def earlier(page: Page, request: RequestKey | None) -> Receipt | None:
-    """Return the receipt of a request that was applied before. Raises FailedPrecondition."""
+    """Return the receipt of a request that was already applied. Raises FailedPrecondition."""
     if request is None or request.id not in page.requests:
         return None
     kept = page.requests[request.id]
@@ -24,7 +24,7 @@ def earlier(page: Page, request: RequestKey | None) -> Receipt | None:
 
 
 def receipt_of(request: RequestKey, kept: KeptRequest) -> Receipt:
-    """Return the receipt of a request that is kept. Raises FailedPrecondition."""
+    """Return the receipt of a kept request. Raises FailedPrecondition."""
     receipt = replayed(request, kept.digest, _decode(kept.receipt))
     if receipt.version:
         receipt.description = kept.description
@@ -34,7 +34,7 @@ def receipt_of(request: RequestKey, kept: KeptRequest) -> Receipt:
 
 
 def _description(page: Page, kept: KeptRequest) -> str:
-    """Return the description of a state that was saved by the group, if it is still there."""
+    """Return the description of a state saved by the group, if it still exists."""
     stored = page.states.get(kept.state_key or "")
     return stored.description if stored is not None and stored.version == kept.state_version else ""
 
@@ -42,7 +42,7 @@ def _description(page: Page, kept: KeptRequest) -> str:
 def finish(
     page: Page, request: RequestKey | None, receipt: Receipt, *, state_key: str | None = None
 ) -> Receipt:
-    """Complete a receipt and remember the request."""
+    """Complete a receipt and record the request."""
     assert page.book is not None
     receipt.revision = page.book.revision
     if request is None:

@@ -1,4 +1,4 @@
-"""The rows of a namespace as views ask for them."""
+"""The rows of a namespace as views read them."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ _MOST_VECTORS = (
     " AND position BETWEEN %s AND %s ORDER BY position) TO STDOUT (FORMAT binary)"
 )
 _COPY_HEAD_BYTES = 19
-# Of fewer vectors than this, or than this share of all, each is looked up.
+# Fewer vectors than this, or than this share of all, are looked up one by one.
 _FEW, _FEW_SHARE = 64, 8
 
 
 class PostgresRowSource(StoreCore, FollowedSource):
-    """Reads the rows of views in threads, in transactions that see one state."""
+    """Reads rows for views in threads, in transactions that see one snapshot."""
 
     records_format = FORMAT
     _cache = ""
-    """Names the files of this server among those of others."""
+    """Distinguishes this server's files from those of others."""
     _threads: ThreadPoolExecutor
 
     def follow(self, follower: Follower) -> None:
@@ -98,7 +98,7 @@ class PostgresRowSource(StoreCore, FollowedSource):
 
 
 def find_rows(connection: Sync, database: Database, namespace: str, cache: str = "") -> PostgresRows | None:
-    """Return the rows of a namespace as they are now; None: there is no such namespace."""
+    """Return the present rows of a namespace; None if it does not exist."""
     row = connection.execute(
         database.sql(f"SELECT n.seq, n.stamp, {columns_of('n', NAMESPACE_COLUMNS)} {OF_NAME}"),
         (part_of(namespace), text_in(namespace)),
@@ -110,7 +110,7 @@ def find_rows(connection: Sync, database: Database, namespace: str, cache: str =
 
 
 class PostgresRows(Rows):
-    """Rows within a transaction that sees one state."""
+    """Rows within a transaction that sees one snapshot."""
 
     def __init__(
         self, connection: Sync, database: Database, info: NamespaceInfo, seq: int, stamp: int, cache: str
@@ -125,7 +125,7 @@ class PostgresRows(Rows):
         return cursor.fetchall()
 
     def _pages(self, statement: str, after: int = 0) -> Iterator[list[Row]]:
-        """Yield rows by position, which is their first column, some thousand at a time."""
+        """Yield rows ordered by position, their first column, some thousand at a time."""
         while rows := self._fetch(
             f"{statement} AND i.position > %s ORDER BY i.position LIMIT {_ROWS_AT_ONCE}", after
         ):
@@ -195,16 +195,16 @@ class PostgresRows(Rows):
         if len(positions) > max(_FEW, self.info.item_count // _FEW_SHARE):
             yield from self._most_vectors(np.array(positions, np.int64))
             return
-        # A part at a time: all of them as bytes would take as much again.
+        # In parts: all of them as bytes would double the memory.
         for start in range(0, len(positions), _VECTORS_AT_ONCE):
             some = list(positions[start : start + _VECTORS_AT_ONCE])
             joined = b"".join(vector for (vector,) in self._fetch(self._some("embedding"), some))
             yield np.frombuffer(joined, "<f4").reshape(len(some), self.info.dimension)
 
     def _most_vectors(self, positions: NDArray[np.int64]) -> Iterator[NDArray[np.float32]]:
-        """Yield vectors of these positions out of all between the first and the last, as they come.
+        """Yield vectors of these positions by scanning all rows between the first and the last.
 
-        Each row is two values, both of a length that is known: no part of it is looked at.
+        Each row has two values of known length, so the bytes need no parsing.
         """
         row = np.dtype(
             [("fields", "V6"), ("position", ">i8"), ("size", "V4"), ("vector", "<f4", self.info.dimension)]
@@ -214,7 +214,7 @@ class PostgresRows(Rows):
             parts, head = iter(copy), _COPY_HEAD_BYTES
             while some := list(islice(parts, _VECTORS_AT_ONCE)):
                 joined, head = b"".join(some)[head:], 0
-                # What the end is told by is shorter than a row.
+                # The end marker is shorter than a row.
                 rows = np.frombuffer(joined, row, len(joined) // row.itemsize)
                 if len(found := rows["vector"][np.isin(rows["position"], positions, assume_unique=True)]):
                     yield found

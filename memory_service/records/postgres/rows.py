@@ -1,4 +1,4 @@
-"""Items, states, namespaces and held writes as rows, both directions side by side."""
+"""Items, states, namespaces and held writes as rows, with both directions side by side."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HELD_COLUMNS = (
     *("id", "reason", "body", "held_us", "expire_us", "writer", "credential_id", "request_id", "digest"),
 )
 
-# By pairs: one condition for all parts and one for all names would look through every namespace of a part.
+# By pairs: separate conditions for parts and names would scan every namespace of a part.
 OF_NAMES = (
     "FROM unnest(%s::int[], %s::text[]) w(part, name)"
     " JOIN $.namespaces n ON n.part = w.part AND n.name = w.name"
@@ -34,26 +34,26 @@ OF_NAMES = (
 
 
 def columns_of(table: str, columns: Sequence[str]) -> str:
-    """Return columns as they are selected of a table, or of its alias."""
+    """Return columns as selected from a table or its alias."""
     return ", ".join(f"{table}.{name}" for name in columns)
 
 
 def text_in(text: str) -> str:
-    """Return a text as it is kept: PostgreSQL takes no U+0000. Order and prefixes stay as they are."""
+    """Return a text in stored form: PostgreSQL does not accept U+0000. Order and prefixes are preserved."""
     if "\x00" in text or "\x01" in text:
         return text.replace("\x01", "\x01\x02").replace("\x00", "\x01\x01")
     return text
 
 
 def text_of(kept: str) -> str:
-    """Return the text that is kept so."""
+    """Return the text for a stored form."""
     if "\x01" in kept:
         return kept.replace("\x01\x01", "\x00").replace("\x01\x02", "\x01")
     return kept
 
 
 class ItemRow(NamedTuple):
-    """A version of an item as it is kept, in the order of the columns below."""
+    """A stored version of an item, in the order of the columns below."""
 
     position: int
     id: str
@@ -76,7 +76,7 @@ class ItemRow(NamedTuple):
 
 
 class StateRow(NamedTuple):
-    """A version of a state as it is kept."""
+    """A stored version of a state."""
 
     key: str
     version: int
@@ -95,7 +95,7 @@ def _size(text: str | None) -> int:
 
 
 def item_row(write: ItemWrite, terms: bytes, vector_key: int) -> ItemRow:
-    """Return the row of an item that has its revision and position."""
+    """Return the row of an item whose revision and position are set."""
     item = write.item
     texts = texts_of(item)
     labels, metadata, content, facet, provenance = texts
@@ -108,9 +108,9 @@ def item_row(write: ItemWrite, terms: bytes, vector_key: int) -> ItemRow:
 
 
 def item_of(row: Row, no_vector_key: int) -> Item:
-    """Return the item of a row of ITEM_COLUMNS, with the embedding as an optional last column.
+    """Return the item in a row of ITEM_COLUMNS, with the embedding as an optional last column.
 
-    Only vectors of keys above `no_vector_key` are there.
+    Only keys above `no_vector_key` have a vector.
     """
     item = stored_values.item_of(row, no_vector_key)
     item.id, item.session_id = text_of(item.id), text_of(item.session_id)
@@ -128,7 +128,7 @@ def state_row(entry: StateEntry) -> StateRow:
 
 
 def state_of(row: Row) -> StateEntry:
-    """Return the state of a row of STATE_COLUMNS, or of shortened ones, which end with its size in bytes."""
+    """Return the state in a row of STATE_COLUMNS, or of truncated ones, which end with the value's size."""
     key, version, create_us, update_us, expire_us, description, revision, value, provenance = row[:9]
     encoded = value.encode()
     return StateEntry(
@@ -138,7 +138,7 @@ def state_of(row: Row) -> StateEntry:
 
 
 def namespace_of(row: Row) -> NamespaceInfo:
-    """Return the namespace of a row of NAMESPACE_COLUMNS."""
+    """Return the namespace in a row of NAMESPACE_COLUMNS."""
     name, uid, revision, items, states, embedded, dimension, model, create_us, pending, epoch = row
     return NamespaceInfo(
         text_of(name), uid, revision, items, states, embedded, dimension, text_of(model), create_us, pending,
@@ -157,7 +157,7 @@ def held_row(held: HeldWrite) -> Row:
 
 
 def held_of(row: Row) -> HeldWrite:
-    """Return the held write of a row of HELD_COLUMNS."""
+    """Return the held write in a row of HELD_COLUMNS."""
     held_id, reason, body, held_us, expire_us, writer, credential_id, request_id, digest = row
     request = None if request_id is None else RequestKey(text_of(request_id), bytes(digest))
     return HeldWrite(

@@ -1,6 +1,6 @@
-"""The tables, and the version of their format.
+"""The tables and their format version.
 
-`part` is first in every key: a hash of the namespace's name, by which a database may be spread.
+Every key begins with `part`, a hash of the namespace's name, so that a database can be sharded by it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ PARTS = 1024
 
 
 def part_of(name: str) -> int:
-    """Return the part that a namespace is in."""
+    """Return the part of a namespace."""
     return zlib.crc32(name.encode()) % PARTS
 
 
 def lock_of(*names: str) -> int:
-    """Return the key of an advisory lock, of 64 bits with a sign."""
+    """Return the key of an advisory lock, a signed 64-bit integer."""
     digest = hashlib.blake2b("\0".join(names).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
 
@@ -49,8 +49,8 @@ _TABLES = (
         part int NOT NULL, uid bigint NOT NULL, position bigint NOT NULL, id text COLLATE "C" NOT NULL,
         revision bigint NOT NULL, {_ITEM},
         PRIMARY KEY (part, uid, position))""",
-    # By an expression, which is what an item is found by: to a planner without statistics the other key, of
-    # which it would read every item of a namespace, looks as good.
+    # Queries use this expression: without statistics the planner would consider the other key as good, and
+    # read every item of a namespace with it.
     "CREATE UNIQUE INDEX items_by_id ON $.items (id, (uid + 0))",
     "CREATE INDEX items_expiring ON $.items (expire_us) WHERE expire_us IS NOT NULL",
     "CREATE INDEX items_pending ON $.items (part, uid, position) WHERE vector_key < 0",
@@ -110,22 +110,22 @@ OF_NAMESPACES = (
     *("items", "item_history", "uses", "states", "state_history", "changes", "journal", "requests"),
     *("told_of", "removals", "quarantine", "snapshots"),
 )
-"""Tables with rows of namespaces, but for that of the namespaces themselves."""
+"""Tables with rows of namespaces, except the table of namespaces."""
 
-# What makes tables of the format before into those of a format.
+# The statements that migrate tables to a format from the one before.
 _MIGRATIONS: dict[int, tuple[str, ...]] = {1: _TABLES}
 
 
 async def prepare(connection: Async, database: Database) -> None:
-    """Create the tables, or bring older ones up to date, whole or not at all. Raises CannotOpen.
+    """Create or migrate the tables, as a whole or not at all. Raises CannotOpen.
 
-    Of servers that start at once the others wait for the first.
+    If several servers start at once, the others wait for the first.
     """
     await _check(connection)
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_of("format", database.schema),))
         if not await _exists(connection, f"to_regnamespace('\"{database.schema}\"')"):
-            # Not by IF NOT EXISTS, which asks for the right to create one even where it is there.
+            # Without IF NOT EXISTS, which requires the right to create a schema even if it exists.
             await connection.execute(f'CREATE SCHEMA "{database.schema}"'.encode())
         found = await _format(connection, database)
         if found > FORMAT:
@@ -148,7 +148,7 @@ async def prepare(connection: Async, database: Database) -> None:
 
 
 async def _check(connection: Async) -> None:
-    """Refuse a database that does not keep what it acknowledges, or not all texts."""
+    """Reject a database that may lose acknowledged writes or cannot store every text."""
     if connection.info.server_version < 150000:
         raise CannotOpen("the database is older than PostgreSQL 15")
     cursor = await connection.execute("SHOW server_encoding")
@@ -159,7 +159,7 @@ async def _check(connection: Async) -> None:
         raise CannotOpen(f"synchronous_commit is {commit and commit[0]}; it has to be on, or stronger")
     cursor = await connection.execute("SHOW client_min_messages")
     if (least := await cursor.fetchone()) in (("error",), ("fatal",), ("panic",)):
-        # The end of a wait for standbys is told by a warning.
+        # A warning reports that a wait for standbys ended.
         raise CannotOpen(f"client_min_messages is {least and least[0]}; it has to be warning, or weaker")
 
 

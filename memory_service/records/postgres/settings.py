@@ -1,4 +1,4 @@
-"""Values that all servers of a database share: a name and some bytes each."""
+"""Values shared by all servers of a database: a name and some bytes each."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from memory_service.records.postgres.schema import lock_of
 from memory_service.records.postgres.store_core import StoreCore
 
 _ANSWER_S = 5.0
-"""With half of it a busy database may not answer in time, with twice as much changes are noticed later."""
+"""Halved, a busy database may not answer in time; doubled, changes are noticed later."""
 _READ = "SELECT value FROM $.settings WHERE name = %s"
 
 
 class PostgresSettings(StoreCore):
-    """Settings that the first server makes, and that stay."""
+    """Settings written once, by the first server."""
 
     async def keep_setting(self, name: str, value: bytes) -> bytes:
         kept = await self._fetch(_READ, (name,))
@@ -26,34 +26,34 @@ class PostgresSettings(StoreCore):
                 "INSERT INTO $.settings (name, value) VALUES (%s, %b) ON CONFLICT DO NOTHING RETURNING name",
                 (name, value),
             )
-            # In a statement of its own: only such a one sees what another server has kept just now.
+            # As a separate statement: only a new one sees what another server has just stored.
             kept = await self._fetch(_READ, (name,))
         return bytes(kept[0][0])
 
 
 class ChangingSettings:
-    """Settings that are replaced now and then. For one thread at a time. All raises Unavailable."""
+    """Settings that may be replaced. For one thread at a time. All methods raise Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._connection: Sync | None = None
 
     def read(self, *names: str) -> dict[str, bytes]:
-        """Return those that there are, all of one time."""
+        """Return those that exist, all as of the same time."""
         with self._connected() as connection:
             return self._found(connection, "value", names)
 
     def beginnings(self, nbytes: int, *names: str) -> dict[str, bytes]:
-        """Return the first bytes of those that there are."""
+        """Return the first bytes of those that exist."""
         with self._connected() as connection:
             return self._found(connection, f"substring(value FROM 1 FOR {nbytes})", names)
 
     def change(
         self, names: tuple[str, ...], change: Callable[[dict[str, bytes]], Mapping[str, bytes]]
     ) -> None:
-        """Write what `change` returns for what there is, whole or not at all; others who do wait meanwhile.
+        """Write what `change` returns for the present values, atomically; concurrent callers wait.
 
-        What `change` raises goes on to the caller, and nothing is written.
+        Exceptions from `change` reach the caller, and nothing is written.
         """
         lock = lock_of("settings", self._database.schema, *names)
         keep = self._database.sql(
@@ -72,9 +72,10 @@ class ChangingSettings:
 
     @contextmanager
     def _connected(self) -> Iterator[Sync]:
-        """Give the connection, or a new one where it was lost; one on which anything failed is closed.
+        """Provide the connection, or a new one if it was lost; a connection on which anything fails is
+        closed.
 
-        So is one that gives no answer: who waits for it would wait for ever.
+        This includes one that does not answer, as waiting for it would never end.
         """
         with translated():
             if self._connection is None:
@@ -90,7 +91,7 @@ class ChangingSettings:
                 overdue.cancel()
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -1,7 +1,7 @@
-"""What the database knows of the files in which a server keeps the graphs of large views.
+"""The database's record of the files in which a server keeps the graphs of large views.
 
-The files are of one server alone, and may be lost. Their manifests are in the database, so that they go where
-it goes: of a history that a failover or an older backup took away, no manifest is left.
+The files belong to one server and may be lost. Their manifests are in the database and follow its history: if
+a failover or a restored backup takes changes back, their manifests go as well.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from memory_service.records.postgres.schema import part_of
 from memory_service.runtime.clock import now_us
 
 _KEPT_US = 30 * 86_400 * 1_000_000
-"""Manifests of servers that are gone. Kept twice as long, there are twice as many of them."""
+"""Retention of manifests of servers that are gone. Doubled, twice as many are kept."""
 _AT = "part = %s AND uid = %s"
-# The namespace is at the step that the view has, or was: in this history.
+# The namespace is or was at the view's step, in this history.
 _KEEP = f"""
     INSERT INTO $.snapshots (part, uid, cache, manifest, time_us)
     SELECT part, uid, %s, %s, %s FROM $.namespaces WHERE {_AT} AND (seq = %s AND stamp = %s OR EXISTS
@@ -25,7 +25,7 @@ _KEEP = f"""
 
 
 async def keep_manifest(database: Database, cache: str, name: str, mark: Mark, manifest: str) -> bool:
-    """Keep the manifest of a view that is as new as `mark`, or older; False: there was never such a view."""
+    """Keep the manifest of a view at `mark`; return False if the history never had that step."""
     at, step, now = (part_of(name), mark.uid), (mark.seq, mark.stamp), now_us()
     kept = await database.fetch(_KEEP, (cache, manifest, now, *at, *step, *at, *step))
     await database.fetch(
@@ -41,7 +41,7 @@ async def manifests(database: Database, cache: str) -> list[str]:
 
 
 def manifest_of(connection: Sync, database: Database, of: tuple[int, int], cache: str) -> str | None:
-    """Return the manifest that a server has of a namespace."""
+    """Return a server's manifest for a namespace."""
     statement = database.sql(f"SELECT manifest FROM $.snapshots WHERE {_AT} AND cache = %s")
     row = connection.execute(statement, (*of, cache)).fetchone()
     return None if row is None else row[0]

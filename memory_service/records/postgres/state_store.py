@@ -1,4 +1,4 @@
-"""States, which have no view: SQL alone."""
+"""States, which need no view, only SQL."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _requests(request: RequestKey | None) -> list[str]:
 
 
 class PostgresStateStore(StoreCore, StateStore):
-    """Written in groups, read by one statement."""
+    """Written in groups, read with one statement."""
 
     async def save_state(
         self, namespace: str, write: StateWrite, *, request: RequestKey | None = None, by: Caller = ANYBODY

@@ -1,4 +1,4 @@
-"""What writes of states do to a page. Each checks everything before it changes anything."""
+"""Applies writes of states to a page. Each function checks everything before changing anything."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def write_over(page: Page, write: StateWrite, present: StoredState | None, *, ke
 
 
 def remove_state(page: Page, key: str, stored: StoredState, kind: ChangeType) -> None:
-    """Remove a key, and the versions it had; versions go on above the one it had."""
+    """Remove a key and its versions; later versions continue above its last one."""
     assert page.book is not None
     page.change(kind, key)
     page.forget_told(of_state(key))
@@ -91,7 +91,7 @@ def remove_state(page: Page, key: str, stored: StoredState, kind: ChangeType) ->
 
 
 def expire_state(page: Page, key: str, stored: StoredState, *, keeps_history: bool) -> None:
-    """Remove a key that has expired, and note who cut it short, if anybody did."""
+    """Remove an expired key, and record the writer that cut it short, if any."""
     end = cut_short((stored.ended, *stored.before)) if keeps_history else None
     remove_state(page, key, stored, ChangeType.STATE_EXPIRED)
     page.note(end)

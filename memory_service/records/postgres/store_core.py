@@ -1,4 +1,4 @@
-"""What the parts of the store share: the database, the queue of writes, what is known of namespaces."""
+"""What the parts of the store share: the database, the write queue and the known namespaces."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ class StoreCore:
         return await self._database.fetch(statement, values)
 
     async def _fetch_of(self, statement: str, namespace: str, *values: Any) -> list[Row]:
-        """Return the rows of a statement whose first values are the place and the name of a namespace."""
+        """Return the rows of a statement whose first values are a namespace's part and name."""
         return await self._fetch(statement, (part_of(namespace), text_in(namespace), *values))
 
     async def _info(self, namespace: str) -> NamespaceInfo | None:
-        """Return a namespace as it is now."""
+        """Return the present state of a namespace."""
         rows = await self._fetch_of(INFO, namespace)
         info = namespace_of(rows[0]) if rows else None
         self._remember(namespace, info)
         return info
 
     def _remember(self, namespace: str, info: NamespaceInfo | None) -> None:
-        """Keep what was seen last of a namespace; None: it is not there."""
+        """Remember the last seen state of a namespace; None if it does not exist."""
         if info is None:
             self._known.pop(namespace, None)
             return
@@ -80,7 +80,7 @@ class StoreCore:
             self._known.pop(namespace, None)
 
     async def _write(self, namespace: str, by: Caller, needs: Needs, apply: Callable[[Page], T]) -> T:
-        """Make a write in a group with others."""
+        """Make a write, grouped with others."""
         return await self._queue.write((by.name, namespace), needs, apply)
 
     async def _write_alone(
@@ -91,11 +91,11 @@ class StoreCore:
         apply: Callable[[Page], T],
         needs: Needs | None = None,
     ) -> T:
-        """Make a write in a transaction of its own."""
+        """Make a write in a separate transaction."""
         return await self._queue.write((by.name, namespace), needs or Needs(), apply, prepare=prepare)
 
     def _publish(self, pages: Iterable[Page]) -> None:
-        """Make known what was committed."""
+        """Publish what was committed."""
         for page in pages:
             if not page.touched or page.book is None:
                 continue
@@ -104,4 +104,4 @@ class StoreCore:
             self._signal.fire(page.name)
 
     def _committed(self, page: Page) -> None:
-        """Note what this process committed. A store tells its views."""
+        """Note a commit by this process. Stores with views override this to notify them."""

@@ -1,4 +1,4 @@
-"""What an undo finds: whose versions items and states have, and what becomes of each."""
+"""Plans an undo: the versions of items and states, and what happens to each."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Of(NamedTuple):
 
 
 class ItemPlan(NamedTuple):
-    """An item, and what becomes of it."""
+    """An item and what happens to it."""
 
     id: str
     stored: StoredItem
@@ -52,7 +52,7 @@ class ItemPlan(NamedTuple):
 
 
 class StatePlan(NamedTuple):
-    """A state, and what becomes of it."""
+    """A state and what happens to it."""
 
     key: str
     stored: StoredState
@@ -67,12 +67,12 @@ async def _fetch(connection: Async, database: Database, statement: str, values: 
 async def _touched(
     connection: Async, database: Database, statement: str, of: Of, by: WritesBy, after: int | str, limit: int
 ) -> list[int | str]:
-    """Return up to `limit` places, ascending, that have, or had, a version of somebody's."""
+    """Return up to `limit` places, ascending, that have or had a version by this writer."""
     values = (*of, after, by.since_us)
-    # Whose a version is does not depend on what JSON a database reads: it may refuse what we wrote.
+    # Attribution is not decided by SQL on JSON: the database may reject JSON that we wrote.
     rows = await _fetch(connection, database, statement, (*values, *values))
     theirs = {place for place, update_us, kept in rows if by.has(provenance_of(kept), update_us)}
-    # UTF-8 has the order of code points.
+    # UTF-8 sorts by code point.
     return sorted(theirs)[:limit]
 
 
@@ -88,7 +88,7 @@ def _versions(rows: list[Row]) -> dict[int | str, list[Version]]:
 async def plan_items(
     connection: Async, database: Database, of: Of, by: WritesBy, after: int, limit: int, at_us: int
 ) -> list[ItemPlan]:
-    """Return the next items that somebody has to do with, in the order of positions."""
+    """Return the next items that a writer has touched, ordered by position."""
     positions = await _touched(connection, database, _TOUCHED_ITEMS, of, by, after, limit)
     wanted = (*of, positions)
     present = await _fetch(
@@ -119,7 +119,7 @@ async def plan_items(
 async def plan_states(
     connection: Async, database: Database, of: Of, by: WritesBy, after: str, limit: int, at_us: int
 ) -> list[StatePlan]:
-    """Return the next states that somebody has to do with, in the order of keys. `after` as it is kept."""
+    """Return the next states that a writer has touched, ordered by key. `after` is in stored form."""
     keys = await _touched(connection, database, _TOUCHED_STATES, of, by, after, limit)
     wanted = (*of, keys)
     present = await _fetch(
@@ -150,7 +150,7 @@ async def plan_states(
 async def kept_item(
     connection: Async, database: Database, of: Of, position: int, revision: int, no_vector_key: int
 ) -> tuple[Item, bytes, int]:
-    """Return a version of an item that is kept, with its words and the key of its vector."""
+    """Return a kept version of an item, with its words and its vector's key."""
     kept = ", ".join("i.id" if name == "id" else f"h.{name}" for name in ITEM_COLUMNS)
     rows = await _fetch(
         connection,
@@ -164,7 +164,7 @@ async def kept_item(
 
 
 async def kept_state(connection: Async, database: Database, of: Of, key: str, version: int) -> StateEntry:
-    """Return a version of a state that is kept. The key is as it is kept."""
+    """Return a kept version of a state. The key is in stored form."""
     rows = await _fetch(
         connection,
         database,
@@ -178,7 +178,7 @@ async def kept_state(connection: Async, database: Database, of: Of, key: str, ve
 async def forget(
     connection: Async, database: Database, table: str, of: Of, columns: str, versions: list[Row]
 ) -> None:
-    """Forget versions of a table of history, by place and number."""
+    """Delete versions from a history table, by place and number."""
     if not versions:
         return
     place, number = columns.split()

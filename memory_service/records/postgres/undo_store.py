@@ -1,4 +1,4 @@
-"""Taking back what somebody wrote, step by step."""
+"""Undoes a writer's changes step by step."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class PostgresUndoStore(StoreCore, UndoStore):
                     connection, self._database, of, stored.position, undone.restored, none
                 )
                 item.provenance = copied(item.provenance, undone.restored)
-                # Of another model, or not embedded by then: it waits for a vector.
+                # If it was of another model, or not embedded at that time, it is pending.
                 put_version(page, ItemWrite(item, ""), terms, stored, key < none, kept=False)
             forgotten += [(stored.position, revision) for revision in undone.forgotten]
         await undo_plans.forget(

@@ -1,10 +1,10 @@
-"""Group commit: writes that wait are taken together into one transaction, of two round trips.
+"""Group commit: waiting writes are combined into one transaction of two round trips.
 
-The first locks and looks up, the second writes and commits: of statements in a pipeline the server skips
-those after one that failed, COMMIT included. One refused write leaves the others of its group alone. What
-the database refuses, which no rule foresaw, fails the group; then each of its writes is made by itself. The
-COMMIT is never cancelled, and a write whose COMMIT has an unknown outcome is not acknowledged before the
-outcome is known; meanwhile other groups go on.
+The first round trip locks and looks up, the second writes and commits; in a pipeline the server skips the
+statements after a failed one, including COMMIT. A rejected write does not affect the others of its group. If
+the database rejects what no rule foresaw, the group fails and its writes are retried one by one. COMMIT is
+never cancelled. If the outcome of a COMMIT is unknown, its writes are not acknowledged until it is known;
+other groups continue in the meantime.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _REPEATS_MAX = 8
 
 
 class _Unknown(Exception):
-    """It is not known whether the pages of a transaction were committed, and where they should be."""
+    """Unknown whether the pages of a transaction were committed, and are where they should be."""
 
     def __init__(self, pages: list[Page], *, can_be_told: bool) -> None:
         super().__init__()
@@ -55,9 +55,9 @@ class _Unknown(Exception):
 
 @dataclass(eq=False)
 class Write(Generic[T]):
-    """`apply` changes a page, or raises one of our errors before it changed anything.
+    """`apply` changes a page, or raises one of our errors before changing anything.
 
-    `prepare`, of a write that is made alone, looks up and writes what only it does, before `apply`.
+    `prepare`, for a write that is made alone, runs its special lookups and statements before `apply`.
     """
 
     namespace: str
@@ -70,7 +70,7 @@ class Write(Generic[T]):
 
 
 class WriteQueue:
-    """Makes writes in the order in which they come, owners taking turns. For the event loop."""
+    """Applies writes in order of arrival, with owners taking turns. For the event loop."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class WriteQueue:
         *,
         queued_writes_max: int,
     ) -> None:
-        """`publish` is called with the pages of a group once it is committed, before its writes return."""
+        """`publish` is called with the pages of a group after its commit and before its writes return."""
         self._database = database
         self._is_known = is_known
         self._publish = publish
@@ -103,7 +103,7 @@ class WriteQueue:
         *,
         prepare: Callable[[Async, Page], Awaitable[None]] | None = None,
     ) -> T:
-        """Make a write and return what `apply` returned. If the caller is cancelled, it goes its way."""
+        """Make a write and return the result of `apply`. It continues if the caller is cancelled."""
         if self._refusing:
             raise Unavailable.shutting_down()
         if len(self._turns) >= self._queued_writes_max:
@@ -115,11 +115,11 @@ class WriteQueue:
         return await aside(asyncio.shield(done))
 
     def refuse(self) -> None:
-        """Take no more writes; those that are under way go on."""
+        """Accept no more writes; those under way continue."""
         self._refusing = True
 
     async def close(self) -> None:
-        """Finish what was begun."""
+        """Finish the writes under way."""
         self.refuse()
         while tasks := {*self._settling, *([self._task] if self._task else ())}:
             await asyncio.wait(tasks)
@@ -128,7 +128,7 @@ class WriteQueue:
 
     async def _work_off(self) -> None:
         try:
-            # What comes in this turn of the loop is of the first group.
+            # Writes that arrive in this turn of the loop join the first group.
             await asyncio.sleep(0)
             while group := self._take():
                 await self._do(group)
@@ -136,7 +136,7 @@ class WriteQueue:
             self._task = None
 
     def _take(self) -> list[Write[Any]]:
-        """Return the next group; a write that is made alone is one by itself."""
+        """Return the next group; a write to be made alone is a group by itself."""
         group: list[Write[Any]] = []
         while len(group) < GROUP_WRITES_MAX:
             write = self._next or self._turns.take()
@@ -181,7 +181,7 @@ class WriteQueue:
                 self._settle(group, unknown)
                 return
             except psycopg.Error as error:
-                # One that idled may have been closed meanwhile.
+                # An idle connection may have been closed in the meantime.
                 again = may_be_repeated(error) or (is_lost(error) and idled and attempt == 0)
                 if not again or attempt == _REPEATS_MAX - 1:
                     raise
@@ -208,8 +208,8 @@ class WriteQueue:
         except BaseException:
             await self._give_up()
             raise
-        # A receipt that is told again may not be where it should be yet, after a wait for standbys that was
-        # cancelled. The COMMIT of what has locked its namespace waits for all that was committed before.
+        # After a cancelled wait for standbys, a repeated receipt may not be replicated yet. The COMMIT of a
+        # transaction that has locked its namespace waits for everything committed before.
         await self._commit(connection, touched)
         return touched
 
@@ -222,14 +222,14 @@ class WriteQueue:
             write.error = error
 
     async def _commit(self, connection: Async, pages: list[Page]) -> None:
-        """Write what pages hold and commit it. Raises _Unknown, or other errors: then nothing is kept."""
+        """Write and commit the pages. Raises _Unknown, or other errors if nothing was kept."""
         self._warned = False
         commit: AsyncCursor[Row] | None = None
         sent = False
         try:
             async with connection.pipeline():
                 await flush(connection, self._database, pages)
-                # The call itself may send it, and fail at what comes back.
+                # The call itself may send it and then fail on the response.
                 sent = True
                 commit = await connection.execute("COMMIT")
         except Exception as error:
@@ -240,16 +240,16 @@ class WriteQueue:
             if commit is None or commit.statusmessage != "COMMIT":
                 raise _Unknown(pages, can_be_told=True) from error
         if self._warned:
-            # Committed here, and perhaps not where it should be, too.
+            # Committed here, but perhaps not replicated as required.
             await self._drop()
             raise _Unknown(pages, can_be_told=False)
         if commit.statusmessage != "COMMIT":
-            # What had failed before was rolled back by it.
+            # This rolled back what had failed before.
             await self._give_up()
             raise InFailedSqlTransaction
 
     def _settle(self, group: list[Write[Any]], unknown: _Unknown) -> None:
-        """Let writes return once it is known whether they were committed, or cannot be."""
+        """Let writes return once their outcome is known, or cannot be determined."""
 
         async def settle() -> None:
             if unknown.can_be_told and unknown.pages and await was_committed(self._database, unknown.pages):
@@ -274,7 +274,7 @@ class WriteQueue:
         self._warned = self._warned or diagnostic.severity_nonlocalized == "WARNING"
 
     async def _give_up(self) -> None:
-        """Roll back, or close a connection that does not even take that."""
+        """Roll back, or close a connection that fails even at that."""
         if self._connection is None:
             return
         try:
@@ -290,7 +290,7 @@ class WriteQueue:
     @staticmethod
     def _fail(group: list[Write[Any]], error: BaseException) -> None:
         for write in group:
-            # An error that was raised twice would have two tracebacks in one.
+            # Raising one exception twice would mix their tracebacks.
             write.error = write.error or error
         WriteQueue._finish(group)
 
@@ -303,5 +303,5 @@ class WriteQueue:
                 write.done.set_result(write.result)
                 continue
             write.done.set_exception(write.error)
-            # Nobody may wait for it any more.
+            # All waiters may have gone.
             write.done.exception()

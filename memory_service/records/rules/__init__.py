@@ -1,5 +1,5 @@
-"""Rules of the store contract that do not depend on where records are kept.
+"""Rules of the store contract that do not depend on the storage.
 
-Each is a function of what was found that returns what is to be done, or raises why not: a store finds, asks,
-and applies. None reads, writes, or knows the time.
+Each rule is a pure function of what a store found: it returns what to do, or raises an error. The store
+finds, calls the rule, and applies the result. No rule reads, writes or knows the time.
 """

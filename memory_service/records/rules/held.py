@@ -7,7 +7,7 @@ from memory_service.errors import FailedPrecondition
 
 
 def same_request(held: HeldWrite, other: HeldWrite) -> bool:
-    """Whether two held writes came with one request; refuse one of its id with another body."""
+    """Return whether two held writes belong to one request; reject a reused id with another body."""
     if held.request is None or other.request is None or held.request.id != other.request.id:
         return False
     if held.request.digest != other.request.digest:

@@ -1,4 +1,4 @@
-"""What is kept of what was replaced, and who is noted for what is gone."""
+"""Kept versions of replaced items and states, and who is recorded for deletions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from memory_service.runtime.caller import Caller
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What tells whose a version of an item or a state is, and what becomes of it; times in microseconds.
+    """The facts of an item's or state's version that decide an undo; times in microseconds.
 
-    `number` is the revision of an item's, the version of a state's. `content` is compared, nothing else.
+    `number` is the revision of an item's version, or the version of a state. `content` is only compared.
     """
 
     number: int
@@ -29,40 +29,40 @@ class Version:
 
     @property
     def origin(self) -> int:
-        """The number of the version, or of that which it is a copy of."""
+        """The number of the version, or of the version it is a copy of."""
         return (self.provenance or UNATTRIBUTED).copy_of or self.number
 
     def of(self, by: WritesBy) -> bool:
-        """Whether it is one of somebody's."""
+        """Return whether the version belongs to this writer."""
         return by.has(self.provenance, self.update_us)
 
 
 def copied(provenance: Provenance | None, number: int) -> Provenance:
-    """Return the provenance of a copy of a version, which has this number and that provenance."""
+    """Return the provenance of a copy of the version that has this number and provenance."""
     original = provenance or UNATTRIBUTED
     return msgspec.structs.replace(original, copy_of=original.copy_of or number)
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Who deleted something, or let it expire, and when they did that, in microseconds."""
+    """Who deleted something or let it expire, and when, in microseconds."""
 
     time_us: int
     writer: str
     credential_id: str
 
     def of(self, by: WritesBy) -> bool:
-        """Whether it is one of somebody's."""
+        """Return whether it belongs to this writer."""
         return by.has(Provenance(self.writer, self.credential_id), self.time_us)
 
 
 def deleted(by: Caller, at_us: int, *, keeps_history: bool) -> Removal | None:
-    """Return what is noted of who deletes something; None where no history is kept."""
+    """Return the record of a deletion; None if no history is kept."""
     return Removal(at_us, by.name, by.credential_id) if keeps_history else None
 
 
 class Ended(Found, Protocol):
-    """A version of what has expired. Of most of them the provenance is not asked for."""
+    """A version of an expired item or state. The provenance is needed for few of them."""
 
     @property
     def update_us(self) -> int: ...
@@ -71,10 +71,10 @@ class Ended(Found, Protocol):
 
 
 def cut_short(versions: Iterable[Ended]) -> Removal | None:
-    """Return who let expire the newest of these versions, newest first; None where nobody cut it short.
+    """Return who cut short the newest of these versions, newest first; None if no one did.
 
-    That is who wrote the first of those that lead up to the newest and have its end, where a version before
-    was to last longer: what only keeps the end that another set did not set it.
+    That is the writer of the first of the versions that lead up to the newest and share its expiry, if the
+    version before would have lasted longer. A later write that only keeps the expiry did not set it.
     """
     newest_first = iter(versions)
     setting = next(newest_first)
@@ -91,6 +91,6 @@ def cut_short(versions: Iterable[Ended]) -> Removal | None:
 
 def _removal(setting: Ended) -> Removal:
     known, time_us = setting.provenance or UNATTRIBUTED, setting.update_us
-    # As `WritesBy.has` takes the time.
+    # The time as `WritesBy.has` takes it.
     written_us = time_us if known.write_us is None else min(known.write_us, time_us)
     return Removal(written_us, known.writer, known.credential_id)

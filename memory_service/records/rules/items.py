@@ -1,4 +1,4 @@
-"""Which writes of items are applied, and to what."""
+"""Decides which writes of items are applied, and to which items."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OF_ITEMS = frozenset(
 
 
 class FoundItem(Found, Protocol):
-    """What is found of an item."""
+    """A stored item as a write finds it."""
 
     @property
     def revision(self) -> int: ...
@@ -26,9 +26,9 @@ I = TypeVar("I", bound=FoundItem)  # noqa: E741 - an item
 
 
 def grows(writes: Sequence[ItemWrite], states: Sequence[StateWrite], removals: Sequence[str]) -> bool:
-    """Return whether a write puts something into a namespace, for which there has to be room.
+    """Return whether a write adds to a namespace, which then needs room.
 
-    What is removed may leave changes behind in what stays: that, too, is forgetting.
+    Removals may also change remaining items: that is part of forgetting.
     """
     return bool(states) or len(writes) > len(removals)
 
@@ -36,9 +36,9 @@ def grows(writes: Sequence[ItemWrite], states: Sequence[StateWrite], removals: S
 def check_unchanged(
     since: Since, revision: int, changes: Iterable[tuple[ChangeType, str, ItemKind | None]]
 ) -> None:
-    """Refuse a write where one of the changes since a revision counts; the namespace is at `revision`.
+    """Reject a write if one of the changes since a revision counts; the namespace is at `revision`.
 
-    Each has its type, its subject, and the kind of an item that is still there. Raises Conflict.
+    Each change has its type, its subject, and the kind of the item if it still exists. Raises Conflict.
     """
     if revision < since.revision or any(_counts(since, *change) for change in changes):
         raise Conflict.changed_since(since.revision, revision)
@@ -59,10 +59,10 @@ def choose(
     on_duplicate: OnDuplicate,
     rule: VectorRule,
 ) -> list[tuple[int, I | None, bool]]:
-    """Return the places of the writes to apply, each with what is found and whether it waits for a vector.
+    """Return the places of the writes to apply, each with the stored item and whether it awaits a vector.
 
-    `find` returns what there is of the item of a write, expired or not. Raises Conflict, AlreadyExists, and
-    what `VectorRule.take` does.
+    `find` returns the stored item of a write, expired or not. Raises Conflict, AlreadyExists, and the errors
+    of `VectorRule.take`.
     """
     chosen: list[tuple[int, I | None, bool]] = []
     seen: set[str] = set()
@@ -82,7 +82,7 @@ def choose(
 
 
 def present_item(namespace: str, item_id: str, found: I | None, at_us: int, expected: int | None) -> I:
-    """Return the item that a write has to find. Raises NotFound and Conflict."""
+    """Return the item that a write requires. Raises NotFound and Conflict."""
     present = live(found, at_us)
     if present is None:
         raise NotFound.item(namespace, item_id)

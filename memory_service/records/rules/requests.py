@@ -1,8 +1,8 @@
-"""Requests that were applied: what is kept of their receipts and answers, and for how long.
+"""Applied requests: what is kept of their receipts and answers, and for how long.
 
-A receipt is small and holds no contents, so it stays for its time. An answer that tells of items and states
-is kept whole only as long as all of them: what removes one of them, or a version of it, forgets the answers
-that tell of it, in the same step.
+A receipt is small and has no contents, so it stays for its full time. An answer that mentions items and
+states is kept whole only as long as all of them: removing one of them, or a version of it, forgets the
+answers that mention it in the same step.
 """
 
 from __future__ import annotations
@@ -13,26 +13,28 @@ from memory_service.data_model import Answer, Receipt, RequestKey
 from memory_service.errors import FailedPrecondition
 
 STATES = "state:"
-"""How the subjects of all states begin."""
+"""The prefix of all subjects of states."""
 
 
 def of_item(item_id: str) -> str:
-    """Return the subject that tells of an item."""
+    """Return the subject for an item."""
     return f"item:{item_id}"
 
 
 def of_state(key: str) -> str:
-    """Return the subject that tells of a state."""
+    """Return the subject for a state."""
     return STATES + key
 
 
 def subjects(answer: Answer) -> set[str]:
-    """Return what an answer tells of."""
+    """Return the subjects that an answer mentions."""
     return {*map(of_item, answer.items), *map(of_state, answer.states)}
 
 
 def kept_form(receipt: Receipt) -> Receipt:
-    """Return what is kept of a receipt: all but contents, which have to go with what they are of."""
+    """Return the part of a receipt that is kept: everything but contents, which go with their items and
+    states.
+    """
     kept = msgspec.structs.replace(receipt, description="")
     if kept.answer is not None:
         kept.answer = msgspec.structs.replace(kept.answer, whole=b"", items=[], states=[])
@@ -40,7 +42,7 @@ def kept_form(receipt: Receipt) -> Receipt:
 
 
 def replayed(request: RequestKey, digest: bytes, receipt: Receipt) -> Receipt:
-    """Return the receipt of a request that was applied before; refuse another body."""
+    """Return the receipt of an applied request; reject another body."""
     if digest != request.digest:
         raise FailedPrecondition.request_id_reused(request.id)
     receipt.replayed = True
@@ -48,9 +50,9 @@ def replayed(request: RequestKey, digest: bytes, receipt: Receipt) -> Receipt:
 
 
 def answers_since(requests_since_us: int, history_since_us: int | None) -> int:
-    """Return from which time on answers are kept whole, by the time that their requests are, and versions.
+    """Return the request time since which answers are kept whole.
 
-    Of an older one, a version that it tells of may be kept no more. `history_since_us` None: none is kept,
-    and answers go with the first write over what they tell of.
+    An older answer may mention a version that is no longer kept. With `history_since_us` None, no versions
+    are kept, and answers are forgotten with the first write over anything they mention.
     """
     return max(requests_since_us, history_since_us or 0)

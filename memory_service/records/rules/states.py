@@ -1,4 +1,4 @@
-"""Which values of states are saved, and with which version and times."""
+"""Decides which values of states are saved, with which version and times."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory_service.records.rules.presence import Found, live
 
 
 class FoundState(Found, Protocol):
-    """What is found of a state."""
+    """A stored state as a write finds it."""
 
     @property
     def version(self) -> int: ...
@@ -25,13 +25,13 @@ S = TypeVar("S", bound=FoundState)
 
 
 def check_version(write: StateWrite, found: FoundState | None) -> None:
-    """Raise Conflict where a write expects another version than the one there is, 0 for none."""
+    """Raise Conflict if a write expects a version other than the present one; 0 means none."""
     present = live(found, write.now_us)
     _check_version(write.key, write.expected_version, 0 if present is None else present.version)
 
 
 def present_state(namespace: str, key: str, found: S | None, at_us: int, expected: int | None) -> S:
-    """Return the state that a write has to find. Raises NotFound and Conflict."""
+    """Return the state that a write requires. Raises NotFound and Conflict."""
     present = live(found, at_us)
     if present is None:
         raise NotFound.state(namespace, key)
@@ -47,9 +47,9 @@ def _check_version(key: str, expected: int | None, version: int) -> None:
 def choose_states(
     writes: Sequence[StateWrite], find: Callable[[StateWrite], FoundState | None], on_duplicate: OnDuplicate
 ) -> list[StateWrite]:
-    """Return the writes to apply, of several in one step; one whose key is there again finds the one before.
+    """Return the writes to apply from one step; a repeated key finds the write before it.
 
-    `find` returns what there is of the state of a write, expired or not. Raises Conflict.
+    `find` returns the stored state of a write, expired or not. Raises Conflict.
     """
     if on_duplicate is OnDuplicate.REPLACE:
         return list(writes)
@@ -69,9 +69,9 @@ def choose_states(
 def next_entry(
     write: StateWrite, present: FoundState | None, version_floor: int, revision: int
 ) -> StateEntry:
-    """Return what a write saves at a revision over the present state; None: there is none, or no more.
+    """Return the entry that a write saves over `present`, which is None if there is no state, or no longer.
 
-    Versions of a key go on above the highest that any key was removed at, `version_floor`.
+    Versions of a key continue above `version_floor`, the highest version at which any key was removed.
     """
     before = "" if present is None else present.description
     return StateEntry(
@@ -89,12 +89,12 @@ def next_entry(
 
 
 def floor_without(version_floor: int, removed: Iterable[int]) -> int:
-    """Return above what versions go on once states of these versions are removed."""
+    """Return the version floor after states of these versions were removed."""
     return max(version_floor, *removed, 0)
 
 
 def saved(entry: StateEntry) -> Receipt:
-    """Return the receipt of a state that was saved."""
+    """Return the receipt of a saved state."""
     return Receipt(
         entry.revision,
         version=entry.version,
@@ -106,7 +106,7 @@ def saved(entry: StateEntry) -> Receipt:
 
 
 def saved_again(receipt: Receipt, write: StateWrite) -> Receipt:
-    """Return the receipt of a save that was applied before, with the description of what is kept of it."""
-    # It was of the same body, which told the description that the state may not have any more.
+    """Return the receipt of a save that was already applied, with its description as far as it is kept."""
+    # The body is the same, so it has the description even if the state no longer does.
     receipt.description = receipt.description or write.description or ""
     return receipt

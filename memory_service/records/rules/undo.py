@@ -1,4 +1,4 @@
-"""What an undo does with an item or a state."""
+"""Decides what an undo does with an item or a state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ K = TypeVar("K", int, str)
 
 
 class Action(enum.Enum):
-    """What becomes of an item or a state."""
+    """What happens to an item or a state."""
 
     REMOVE = 1
     RESTORE = 2
@@ -23,10 +23,10 @@ class Action(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What becomes of one item or state.
+    """The result for one item or state.
 
-    `restored` is the number of the version that comes back; 0: none does. `forgotten` are those of the kept
-    versions that are kept no more, that one among them; of what is removed, all are.
+    `restored` is the number of the restored version, 0 if none. `forgotten` are the kept versions to delete,
+    including the restored one; for a removed item or state, all of them.
     """
 
     action: Action
@@ -36,22 +36,23 @@ class Undone:
 
 
 def undo_item(versions: Sequence[Version], position: int, by: WritesBy, at_us: int) -> Undone:
-    """Return what becomes of the item at a position that has these versions, the present one first."""
+    """Return what happens to the item at a position with these versions, the present one first."""
     return _undo(versions, by, at_us, began=versions[-1].origin == position)
 
 
 def undo_state(versions: Sequence[Version], create_us: int, by: WritesBy, at_us: int) -> Undone:
-    """Return what becomes of a state that has these versions, the present one first."""
-    # A state's first version is of the time that the state was created.
+    """Return what happens to a state with these versions, the present one first."""
+    # A state's first version has the time at which the state was created.
     return _undo(versions, by, at_us, began=versions[-1].update_us == create_us)
 
 
 def _undo(versions: Sequence[Version], by: WritesBy, at_us: int, *, began: bool) -> Undone:
-    """`began`: it began with the oldest of these versions."""
+    """`began`: the oldest of these versions created it."""
     present, *before = versions
     theirs = [version.number for version in before if version.of(by)]
     if not present.of(by):
-        # Somebody has written over it since. What they took over of it cannot be told from their own.
+        # Another writer has written over it since. What they kept of it cannot be separated from their own
+        # content.
         kept = any(version.content == present.content for version in before if version.of(by))
         return Undone(Action.LEAVE, unrestorable=kept, forgotten=theirs)
     wanted = next((version for version in before if not version.of(by)), None)
@@ -68,7 +69,7 @@ def _undo(versions: Sequence[Version], by: WritesBy, at_us: int, *, began: bool)
 
 
 def write_again(version: StateEntry) -> StateWrite:
-    """Return the write that brings back a version of a state that was kept, with its time and provenance."""
+    """Return the write that restores a kept version of a state, with its time and provenance."""
     return StateWrite(
         version.key,
         version.value_json,
@@ -80,9 +81,9 @@ def write_again(version: StateEntry) -> StateWrite:
 
 
 def step_of(undone: Mapping[str, Undone], places: Sequence[K], limit: int) -> UndoStep:
-    """Return what an undo tells of up to `limit` items by their ids, or states by their keys.
+    """Return the report of an undo on up to `limit` items by id, or states by key.
 
-    `places` are their positions, or again their keys: the undo goes on after the last, if there may be more.
+    `places` are their positions or keys: the undo continues after the last one if there may be more.
     """
     step = UndoStep(following=places[-1] if len(places) == limit else None)
     for name, each in undone.items():

@@ -1,4 +1,4 @@
-"""Which vectors a namespace takes, and when it gives up those that it has."""
+"""Decides which vectors a namespace accepts, and when it gives up those it has."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from memory_service.records.base import ModelMismatch
 
 REVISION_BITS = 36
 PENDING = -1
-"""The key of a vector that an item waits for. See `vector_key`."""
+"""The key of a pending vector. See `vector_key`."""
 
 
 def vector_key(epoch: int, revision: int) -> int:
-    """Return the key of a vector: never used for another vector of the namespace.
+    """Return the key of a vector, which the namespace never reuses.
 
-    `epoch` is the namespace's when the vector was written, `revision` that of the item whose text it was
-    made of. With revision 0 it says that there is no vector, and that none is waited for. A key below
-    that of the namespace's present epoch says that the item is pending, and so does PENDING.
+    `epoch` is the namespace's when the vector was written, `revision` that of the item whose text it was made
+    from. Revision 0 means that there is no vector and none is pending. A key below that of the namespace's
+    present epoch means that the item is pending, and so does PENDING.
     """
     return epoch << REVISION_BITS | revision
 
 
 def written_key(epoch: int, revision: int, *, waits: bool, embedded: bool) -> int:
-    """Return the key of the vector that an item is written with at a revision, or waits for."""
+    """Return the key of the vector that an item is written with, or waits for, at a revision."""
     return PENDING if waits else vector_key(epoch, revision if embedded else 0)
 
 
 class VectorRule:
-    """What vectors a namespace takes; the first one that it has, or waits for, sets it.
+    """The vectors a namespace accepts; its first vector, even a pending one, sets the rule.
 
     Use one per write, then keep its result.
     """
@@ -39,14 +39,14 @@ class VectorRule:
         self.model = model
 
     def take(self, write: ItemWrite) -> bool:
-        """Check the vector of a write; return whether the item waits for one instead.
+        """Check a write's vector; return whether the item is pending instead.
 
         Raises InvalidArgument or ModelMismatch.
         """
         vector = write.item.embedding
         if vector is None:
             return self._waits(write)
-        # The model first: then its writer can do without the vector, which no client has sent.
+        # The model first: on that error the writer can drop the vector, because no client has sent it.
         if self.model and write.model not in (self.model, CLIENT_MODEL):
             raise ModelMismatch(self.model)
         if self.dimension and len(vector) != self.dimension:
@@ -64,7 +64,7 @@ class VectorRule:
 
 
 def check_move(info: NamespaceInfo, model: str, dimension: int, replace_client_vectors: bool) -> bool:
-    """Whether the vectors of a namespace are not of this model yet. Raises ModelMismatch."""
+    """Return whether a namespace's vectors are not yet of this model. Raises ModelMismatch."""
     if info.model == model and (not dimension or info.dimension in (0, dimension)):
         return False
     if info.model == CLIENT_MODEL and not replace_client_vectors:
@@ -73,7 +73,7 @@ def check_move(info: NamespaceInfo, model: str, dimension: int, replace_client_v
 
 
 def check_fills(info: NamespaceInfo, model: str, fills: Sequence[VectorFill]) -> int:
-    """Return the dimension that a namespace has with these vectors.
+    """Return the dimension of a namespace with these vectors.
 
     Raises ModelMismatch or InvalidArgument.
     """

@@ -1,6 +1,6 @@
-"""Whether a backup is whole: its manifest, its files and what its database holds.
+"""Checks that a backup is complete: its manifest, its files and the contents of its database.
 
-A backup may have come from anywhere. Whatever is in the folder, the answer is a manifest or NotRestorable.
+A backup may come from anywhere. Whatever is in the folder, the result is a manifest or NotRestorable.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memory_service.runtime.files import checksum
 MANIFEST = "manifest.json"
 RECORDS = "records.db"
 MANIFEST_FORMAT = 1
-# One that is written has 1 KiB. Where this is doubled, twice as much of a file that is none is read in vain.
+# A real manifest has 1 KiB. Doubled, twice as much of a file that is not a manifest is read in vain.
 _MANIFEST_BYTES_MAX = 1 << 20
 _COUNTS = "SELECT count(*), coalesce(sum(item_count), 0), coalesce(sum(revision), 0) FROM namespaces"
 _SCHEMA = "SELECT type, tbl_name, sql FROM sqlite_schema"
@@ -33,7 +33,7 @@ _MISCOUNTED = """SELECT count(*) FROM namespaces AS n
 
 
 class NotRestorable(Exception):
-    """A folder is no backup, or is not whole, or there is no place to restore it to. Its text says which."""
+    """A folder is not a backup, is incomplete, or cannot be restored there. The message says which."""
 
 
 class BackupFile(msgspec.Struct):
@@ -47,8 +47,8 @@ class BackupFile(msgspec.Struct):
 class Manifest(msgspec.Struct):
     """What a backup is and holds.
 
-    `revision` is the sum of the revisions of all namespaces, `checksum` that of the database as `Backup`
-    has answered it, `rows` how many each table has; None: an earlier release has not counted them.
+    `revision` is the sum of the revisions of all namespaces, `checksum` the database's as reported by
+    `Backup`, `rows` the row count of each table; None if an earlier release did not count them.
     """
 
     manifest_format: int
@@ -67,7 +67,7 @@ class Manifest(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What the database of a backup holds, as a manifest tells it."""
+    """The contents of a backup's database, as recorded in a manifest."""
 
     records_format: int
     namespace_count: int
@@ -77,7 +77,7 @@ class Held:
 
 
 def held_by(db: Connection) -> Held:
-    """Return what a database holds. Raises Unavailable."""
+    """Return the contents of a database. Raises Unavailable."""
     with translated():
         namespaces, items, revision = db.execute(_COUNTS).fetchone()
         there = {table for _, table, _ in db.execute(_SCHEMA)}
@@ -87,21 +87,21 @@ def held_by(db: Connection) -> Held:
 
 
 def describe(path: Path) -> BackupFile:
-    """Return what a manifest tells of a file."""
+    """Return a file's entry in a manifest."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return BackupFile(path.name, path.stat().st_size, f"sha256:{digest}")
 
 
 def checksum_of(records: Path) -> str:
-    """Return the checksum of a database as `Backup` answers it."""
+    """Return the checksum of a database as reported by `Backup`."""
     return f"xxh3_128:{checksum(records)}"
 
 
 def verify_backup(folder: Path, key: DataKey | None) -> Manifest:
     """Check every file of a backup against its manifest, and the database in it. Raises NotRestorable.
 
-    An encrypted backup without its key: the files are compared, the database is not opened.
+    Without the key of an encrypted backup, the files are compared but the database is not opened.
     """
     try:
         manifest = _read_manifest(folder)
@@ -135,9 +135,9 @@ def _read_manifest(folder: Path) -> Manifest:
 
 
 def compare_files(folder: Path, manifest: Manifest) -> None:
-    """Check that the files of a folder are those of a manifest. Raises NotRestorable and OSError."""
+    """Check that a folder's files are those in a manifest. Raises NotRestorable and OSError."""
     names = sorted(file.name for file in manifest.files)
-    # No others: a restored folder has whatever is named here.
+    # No others: a restored folder gets every file named here.
     if names != sorted([RECORDS, MARKER] if manifest.encrypted else [RECORDS]):
         raise NotRestorable(f"{folder / MANIFEST} is damaged: it names other files than a backup has")
     for file in manifest.files:
@@ -146,7 +146,7 @@ def compare_files(folder: Path, manifest: Manifest) -> None:
             raise NotRestorable(f"{folder} is not whole: {file.name} is missing")
         if describe(path) != file:
             raise NotRestorable(f"{path} is damaged: it is not as {MANIFEST} says")
-    # SQLite would take it for a part of the database.
+    # SQLite would treat it as part of the database.
     for suffix in ("-wal", "-journal"):
         leftover = folder / f"{RECORDS}{suffix}"
         if leftover.exists() and leftover.stat().st_size:
@@ -166,7 +166,9 @@ def _check_records(path: Path, manifest: Manifest, key: DataKey | None) -> None:
 
 
 def _is_ours(kind: str, table: str, sql: str | None) -> bool:
-    """Whether a database of ours has this. What only looks like a table may take for ever to be counted."""
+    """Return whether our databases have this. An object that only looks like a table may take forever to
+    count.
+    """
     if kind == "trigger":
         return sql in TRIGGERS
     virtual = (sql or "").upper().startswith("CREATE VIRTUAL")
@@ -174,7 +176,7 @@ def _is_ours(kind: str, table: str, sql: str | None) -> bool:
 
 
 def _compare_held(path: Path, manifest: Manifest, held: Held, miscounted: int) -> None:
-    """Check that a database holds what its manifest says, and of each namespace as much as that says."""
+    """Check that a database has the contents in its manifest, and each namespace its counts."""
     told = Held(
         manifest.records_format,
         manifest.namespace_count,

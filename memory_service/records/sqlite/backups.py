@@ -1,6 +1,6 @@
-"""Backups: consistent copies of the records, each of them a data directory of its own, with a manifest.
+"""Backups: consistent copies of the records, each a complete data directory with a manifest.
 
-`backup_checks` says whether one is whole.
+`backup_checks` verifies them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from memory_service.runtime.files import make_folder, sync
 
 
 def remove_partial_backups(folder: Path) -> None:
-    """Remove what a crash left of backups that were being written; nobody may write one meanwhile."""
+    """Remove unfinished backups left by a crash; no backup may be in progress."""
     for partial_folder in folder.glob(".*.partial"):
         shutil.rmtree(partial_folder, ignore_errors=True)
 
@@ -58,9 +58,9 @@ def write_backup(
     demand: Callable[[int], None],
     db: Connection,
 ) -> BackupReport:
-    """Copy the records to a folder that is itself a data directory. Appears whole or not at all.
+    """Copy the records to a folder that is itself a data directory and appears whole or not at all.
 
-    `demand` raises StorageFull where the disk has no room for so many bytes. Raises Unavailable, too.
+    `demand` raises StorageFull if the disk lacks room for so many bytes. Also raises Unavailable.
     """
     try:
         demand(database_bytes(db))
@@ -114,7 +114,7 @@ def _write(
 def restore_backup(folder: Path, data_dir: Path, key: DataKey | None) -> Manifest:
     """Copy a backup to a new data directory, which appears whole or not at all. Raises NotRestorable.
 
-    The backup is verified first, and what was copied again.
+    The backup is verified first, and the copy again.
     """
     manifest = verify_backup(folder, key)
     _check_vacant(data_dir)
@@ -134,10 +134,10 @@ def rewrite_with_key(
     new_key: DataKey | None,
     write_others: Callable[[Path], None] = lambda _: None,
 ) -> None:
-    """Write the records of a data directory that no server works on to a new one, with another key or none.
+    """Copy the records of a data directory not in use by a server to a new one, with another key or none.
 
-    `write_others` writes what else belongs into the new one, given where that is made. The source stays as
-    it is. Raises NotRestorable, CannotOpen and what `write_others` raises.
+    `write_others` writes the remaining files of the new directory, given the path where it is built. The
+    source is unchanged. Raises NotRestorable, CannotOpen and the errors of `write_others`.
     """
     records = source / RECORDS
     if not records.exists():
@@ -162,7 +162,7 @@ def _rewrite(records: Path, key: DataKey | None, target: Path, new_key: DataKey 
     write_anew(records, key.derive("records") if key else None, target, secret)
     copied = open_unchanged(target, secret)
     try:
-        # Graphs' files were of the old directory; they are built again.
+        # Graph files belong to the old directory; the graphs are rebuilt.
         if (whole := check_whole(copied)) != "ok":
             raise NotRestorable(f"what was written is not whole: {whole}")
     finally:
@@ -176,7 +176,7 @@ def _check_vacant(folder: Path) -> None:
 
 @contextmanager
 def _partial(folder: Path) -> Iterator[Path]:
-    """Make the folder that is renamed to `folder` when all is in it."""
+    """Provide a temporary folder that is renamed to `folder` when complete."""
     partial_folder = folder.absolute().with_name(f".{folder.absolute().name}.partial")
     shutil.rmtree(partial_folder, ignore_errors=True)
     make_folder(partial_folder.parent)
@@ -184,7 +184,7 @@ def _partial(folder: Path) -> Iterator[Path]:
     try:
         yield partial_folder
     finally:
-        # Of a copy that failed nothing may stay: the disk may be full of it.
+        # Leave nothing of a failed copy: it may fill the disk.
         shutil.rmtree(partial_folder, ignore_errors=True)
 
 
@@ -194,6 +194,6 @@ def _sync_all(folder: Path) -> None:
 
 
 def _rename(partial_folder: Path, folder: Path) -> None:
-    """Give the folder its name, for good."""
+    """Rename the folder durably."""
     os.rename(partial_folder, folder.absolute())
     sync(partial_folder.parent)

@@ -1,4 +1,4 @@
-"""Changes of a namespace in their order."""
+"""The ordered changes of a namespace."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from memory_service.records.sqlite.store_core import StoreCore
 
 
 class SqliteChangeLog(StoreCore, ChangeLog):
-    """Tells only what is published."""
+    """Returns only published changes."""
 
     async def read_changes(self, namespace: str, after_revision: int, limit: int) -> list[Change]:
         info = self._info(namespace)
         if info is None or after_revision >= info.revision:
             return []
         statement = "SELECT key, type, subject FROM changes WHERE key BETWEEN ? AND ? ORDER BY key LIMIT ?"
-        # Only what is published: a commit is not visible before its views are.
+        # Only published changes: a commit is not visible before its views are.
         first, last = key_of(info.uid, after_revision + 1), key_of(info.uid, info.revision)
         values = (first, last, limit)
         rows = await self._read(lambda db: db.execute(statement, values).fetchall())

@@ -1,4 +1,4 @@
-"""The values of fields that a predicate asks for, out of the rows, without making items of them."""
+"""Reads the values of fields used by a predicate from rows, without building items."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROWS_AT_ONCE = 2048
 
 
 class _Speaker(msgspec.Struct):
-    """Of a content what tells who speaks; the rest is passed over."""
+    """The part of a content that names the speaker; the rest is skipped."""
 
     type: str
     role: str | msgspec.UnsetType = msgspec.UNSET

@@ -1,12 +1,12 @@
-"""Group commit: writes that come at the same time share a transaction and its fsync.
+"""Group commit: writes that arrive together share a transaction and its fsync.
 
-Small writes are applied on the event loop, where a statement costs a few microseconds; the commit,
-which waits for the disk, runs in a thread of its own. Writes that come meanwhile, or at about the same
-time, make up the next group. A heavy write is applied in that thread too, so that the loop stays free, and
-is a group by itself. Owners take turns: so who writes much waits for itself.
+Small writes are applied on the event loop, where a statement costs a few microseconds; the commit, which
+waits for the disk, runs in a separate thread. Writes that arrive in the meantime, or at about the same time,
+form the next group. A heavy write is also applied in that thread, to keep the loop free, and forms a group
+alone. Owners take turns, so that heavy writers delay only themselves.
 
-On a full disk the group is undone, and those of its writes that make the records smaller are made once
-more, with the room of the ballast.
+On a full disk the group is rolled back, and those of its writes that shrink the records are repeated, using
+the room of the ballast.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ T = TypeVar("T")
 _log = structlog.get_logger(__name__)
 
 Owner = tuple[str, str]
-"""Of which caller a write is, "" where callers have no names, and of which namespace."""
+"""The caller of a write ("" where callers have no names) and its namespace."""
 _NOBODY = ("", "")
 
 GROUP_WRITES_MAX = 256
 HEAVY_ITEMS = 64
-"""A write of more than so many items and states is heavy."""
-# A commit costs as much as several writes do: few of them wait for those that the loop is about to bring.
+"""A write of more items and states than this is heavy."""
+# A commit costs as much as several writes: few of them wait for others that the loop is about to bring.
 _TOGETHER = 24
 _QUIET_TURNS = 3
-# On a full disk the log must stay within what the ballast left.
+# On a full disk the log must fit into the room left by the ballast.
 _TIGHT_CHECKPOINT_PAGES = 256
 _LOOK_AGAIN_S = 1.0
 
@@ -79,7 +79,7 @@ class _Write(Generic[T]):
 
 
 class CommitQueue:
-    """Applies writes one after the other and commits them in groups."""
+    """Applies writes one after another and commits them in groups."""
 
     def __init__(
         self,
@@ -92,9 +92,9 @@ class CommitQueue:
         *,
         queued_writes_max: int,
     ) -> None:
-        """`reader` is for the loop alone, and sees what is published and nothing else.
+        """`reader` is for the loop only, and sees only what is published.
 
-        `in_place` has the files that are written; None: where they are is not looked at.
+        `in_place` checks the location of the files; None skips that check.
         """
         self._connection = connection
         self._reader = reader
@@ -108,7 +108,7 @@ class CommitQueue:
         self._begun = SimpleQueue[None]()
         self._thread = Thread(target=self._work_off, name="commit", daemon=True)
         self._thread.start()
-        # What comes before all that waits: work of the queue's own, and writes that are made again.
+        # What runs before all waiting writes: the queue's own work, and repeated writes.
         self._first: deque[_Write[Any]] = deque()
         self._turns = FairQueue[str, _Write[Any]]()
         self._group: list[_Write[Any]] = []
@@ -133,11 +133,10 @@ class CommitQueue:
         heavy: bool = False,
         shrinks: bool = False,
     ) -> T:
-        """Apply a write and return what `apply` returned, once it is durable and published.
+        """Apply a write and return the result of `apply` once it is durable and published.
 
-        The writes of an owner stay in their order.
-        `shrinks`: it makes the records no larger, and is taken also when the disk is full. A caller that is
-        cancelled leaves the write to go its way.
+        The writes of an owner stay in order. With `shrinks`, the write does not enlarge the records and is
+        accepted even on a full disk. If the caller is cancelled, the write continues.
         """
         if self._refusing:
             raise Unavailable.shutting_down()
@@ -151,35 +150,36 @@ class CommitQueue:
         return await aside(self._enqueue(write, owner))
 
     async def record(self, apply: Callable[[Connection], T]) -> T:
-        """Write something of the store's own, also while it closes."""
+        """Write the store's own data, even while closing."""
         if self._failed:
             raise StorageFailed
         done: asyncio.Future[T] = self._loop.create_future()
         return await self._enqueue(_Write(apply, lambda _: None, done, heavy=True))
 
     def refuse(self) -> None:
-        """Take no more writes."""
+        """Accept no more writes."""
         self._refusing = True
 
     async def published(self) -> None:
-        """Wait until all that is committed by now is published.
+        """Wait until everything committed so far is published.
 
-        Who read the records with a connection of his own may have seen it, and others may not: they would
-        read something older after him.
+        A reader with a separate connection may have seen a commit before others do: they would then read
+        older data after it.
         """
         if self._committing:
             await self._published.wait()
 
     async def run(self, work: Callable[[Connection], T]) -> T:
-        """Run something with the connection between two transactions, in the thread of the commits."""
+        """Run `work` with the connection between two transactions, in the commit thread."""
         if self._failed:
             raise StorageFailed
         return await self._enqueue(self._between(work))
 
     def is_sound(self) -> bool:
-        """Whether writes are taken; no more are once the files are not where the next start looks for them.
+        """Return whether writes are accepted; False once the files are not where the next start will look for
+        them.
 
-        It is asked after each commit, before that is answered; that takes a few microseconds for a group.
+        Checked after each commit, before it is acknowledged, at a few microseconds per group.
         """
         if not self._failed and (lost := self._in_place.lost()):
             self._failed = True
@@ -187,10 +187,10 @@ class CommitQueue:
         return not self._failed
 
     async def make_room(self) -> None:
-        """Give up the ballast for somebody else who met the full disk."""
+        """Release the ballast for another writer that met the full disk."""
 
         def release(_: Connection) -> None:
-            # What waits in the log takes room that is needed as well.
+            # The pending log also takes up the room that is needed.
             self._shrink_log |= self._space.release()
 
         await self.run(release)
@@ -208,7 +208,7 @@ class CommitQueue:
         return write.done
 
     def _gather(self, count: int, quiet_turns: int) -> None:
-        """Begin the next group once no more writes come, or many have."""
+        """Begin the next group once no more writes arrive, or enough have."""
         waiting = len(self._turns)
         quiet_turns = quiet_turns + 1 if waiting == count else 0
         if 0 < waiting < _TOGETHER and quiet_turns <= _QUIET_TURNS and not self._first:
@@ -229,12 +229,12 @@ class CommitQueue:
             self._begun.get()
             return
         work = self._prepare_group()
-        # What is committed can be read by whoever begins to. The loop publishes it a little later.
+        # New readers can see the commit. The loop publishes it a little later.
         self._published.clear()
         self._attempt(self._hold_reader)
         self._work.put(work)
-        # The thread cannot begin while the loop has the interpreter's lock, which may be for half a
-        # millisecond more. It gives it back as soon as it waits for the disk.
+        # The thread cannot begin while the loop holds the interpreter's lock, up to half a millisecond
+        # longer. The loop gets it back as soon as the thread waits for the disk.
         self._begun.get()
 
     def _hold_reader(self) -> None:
@@ -242,18 +242,18 @@ class CommitQueue:
             hold_view(self._reader)
 
     def _work_off(self) -> None:
-        """What the thread does."""
+        """The thread's main loop."""
         while (work := self._work.get()) is not None:
             self._begun.put(None)
             self._attempt(work)
             self._loop.call_soon_threadsafe(self._committed)
 
     def _attempt(self, work: Callable[[], None]) -> None:
-        """Do something for the group, which fails whatever is raised: nobody shall wait for ever."""
+        """Do something for the group, failing the group on any exception, so that no call waits forever."""
         try:
             work()
         except BaseException as error:
-            # Nobody foresaw it. It may be the log that fails.
+            # Unexpected. Possibly logging itself failed.
             self._failed = True
             for write in self._group:
                 write.error = write.error or Unavailable.storage()
@@ -264,7 +264,7 @@ class CommitQueue:
         return self._first.popleft() if self._first else self._turns.take()
 
     def _take_group(self) -> list[_Write[Any]]:
-        """Return the writes that are next: a heavy one, or what is not heavy up to the next that is."""
+        """Return the next writes: one heavy write, or all light ones before the next heavy one."""
         group: list[_Write[Any]] = []
         while len(group) < GROUP_WRITES_MAX and (write := self._take()) is not None:
             if write.heavy and group:
@@ -276,7 +276,7 @@ class CommitQueue:
         return group
 
     def _refuse_waiting(self) -> None:
-        """Let nothing that waited behind a failure of the disk be written after it."""
+        """Fail the writes that waited behind a disk failure, so that none is written after it."""
         while (write := self._take()) is not None:
             if not write.done.done():
                 write.done.set_exception(StorageFailed())
@@ -294,7 +294,7 @@ class CommitQueue:
                 only.result = only.apply(self._connection)
             except StorageFull:
                 rollback(self._connection)
-                # What it left in the log takes the room that deletions need.
+                # Its log takes up the room that deletions need.
                 self._shrink_log |= not only.shrinks
                 if not self._space.release():
                     raise
@@ -328,11 +328,12 @@ class CommitQueue:
             except MemoryServiceError as error:
                 write.error = error
             except BaseException as error:
-                # A write may have been half applied, and it shares the transaction with others.
+                # The write may be half applied, and others share the transaction.
                 write.error = error
                 self._fail_group(Unavailable.storage())
                 return
-        # Here, and not where the commit is: for each statement a thread waits until the loop lets it go on.
+        # Here rather than in the commit thread, which for each statement would wait for the loop's
+        # interpreter lock.
         try:
             with translated():
                 reach("commit.after_statements")
@@ -362,8 +363,8 @@ class CommitQueue:
         for write in self._group:
             write.error = write.error or error
         if isinstance(error, StorageFailed):
-            # After an I/O error it is not known what the disk holds: a later fsync that succeeds
-            # proves nothing about this one. Only a restart, which reads the log again, can tell.
+            # After an I/O error the content of the disk is unknown: a later fsync that succeeds proves
+            # nothing about this one. Only a restart, which reads the log again, can tell.
             self._failed = True
         _log.error("write_failed", writes=len(self._group), cause=cause_of(error))
         try:
@@ -376,10 +377,11 @@ class CommitQueue:
             _log.error("rollback_failed", cause=cause_of(rollback_error))
 
     def _make_room(self) -> None:
-        """Give up the ballast, and have those writes made again that a full disk must not stop."""
+        """Release the ballast and repeat the writes that a full disk must not stop."""
         fewer = not all(write.shrinks for write in self._group)
         more_room = self._space.release() or fewer
-        # A checkpoint for which there is no room either leaves all as it was: a second one would, too.
+        # If there is no room for the checkpoint either, nothing changes, and a second attempt would fail as
+        # well.
         maybe = checkpoint_due(self._connection, 1)
         for write in self._group:
             if write.shrinks and (more_room or (maybe and not write.has_waited_for_room)):
@@ -388,7 +390,7 @@ class CommitQueue:
         self._shrink_log |= bool(self._again)
 
     def _committed(self) -> None:
-        # Nothing else runs on the loop before all is published.
+        # Nothing else runs on the loop until everything is published.
         self._attempt(partial(rollback, self._reader))
         if not self.is_sound():
             for write in self._group:
@@ -403,7 +405,7 @@ class CommitQueue:
         self._published.set()
         self._first.extendleft(reversed(self._again))
         self._again = []
-        # One that failed, for want of room, is not repeated before another write was tried.
+        # A checkpoint that failed for lack of room is not repeated before another write was tried.
         if not any(write is self._checkpoint and write.error is not None for write in group):
             self._care_for_log()
         self._look_from_time_to_time()
@@ -426,19 +428,19 @@ class CommitQueue:
             write.done.set_result(write.result)
 
     def _care_for_log(self) -> None:
-        """Put a checkpoint before the writes that wait, if one is due."""
+        """Queue a checkpoint before the waiting writes, if one is due."""
         if self._failed:
             return
         if self._shrink_log or checkpoint_due(self._connection, self._log_pages_max):
             shrink, self._shrink_log = self._shrink_log or self._space.tight, False
             self._checkpoint = work = self._between(partial(checkpoint_some, shrink=shrink))
             work.shrinks = True
-            # Whoever waits for the disk to work will hear of it from `_failed`.
+            # Calls that wait for the disk will learn of it from `_failed`.
             work.done.add_done_callback(lambda done: done.exception())
             self._first.appendleft(work)
 
     def _look_from_time_to_time(self) -> None:
-        """Look at the disk for as long as it is full."""
+        """Check the disk periodically while it is full."""
         if self._space.tight and self._look_again is None and not (self._refusing or self._failed):
             self._look_again = self._loop.call_later(_LOOK_AGAIN_S, self._look)
 
@@ -455,7 +457,7 @@ class CommitQueue:
         self._enqueue(work)
 
     async def close(self) -> None:
-        """Finish what is waiting, then stop."""
+        """Finish the waiting writes, then stop."""
         if self._look_again is not None:
             self._look_again.cancel()
         await self._idle.wait()

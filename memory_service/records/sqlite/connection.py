@@ -1,4 +1,4 @@
-"""SQLite: the one file that imports apsw. Opens connections and turns its errors into ours."""
+"""The only module that imports apsw. Opens connections and translates SQLite's errors into ours."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from memory_service.errors import StorageFull, Unavailable
 from memory_service.records.base import CannotOpen
 from memory_service.runtime.failpoints import reach
 
-# What a column holds is known from the statement: rows are not typed further.
+# The types of columns follow from the statement: rows are not typed further.
 Connection = Any
 Row = tuple[Any, ...]
 
 KIB = 1024
 PAGE_BYTES = 4096
-"""Of databases that are made here: SQLite's default."""
+"""Of databases created here: SQLite's default."""
 CHECKPOINT_PAGES = 8192
 _WRITER_CACHE_KIB = 64 * KIB
-# Those who read go through many rows once: what they keep serves nobody again.
+# Readers pass over many rows once, so caching them is of little use.
 _READER_CACHE_KIB = 8 * KIB
 _BUSY_MS = 10_000
 _BACKUP_STEP_PAGES = 1024
@@ -31,7 +31,7 @@ _REWRITE_IN_MEMORY_BYTES = 256 * KIB * KIB
 
 
 class _Writer(apsw.Connection):
-    """A connection that knows how long the write-ahead log is."""
+    """A connection that tracks the length of the write-ahead log."""
 
     log_pages = 0
 
@@ -42,14 +42,14 @@ class _Writer(apsw.Connection):
 
 
 class StorageFailed(Unavailable):
-    """The disk gave an error. What the operating system still holds of earlier writes is not known."""
+    """The disk reported an error. The state of earlier writes in the operating system's cache is unknown."""
 
     def __init__(self) -> None:
         super().__init__("STORAGE_UNAVAILABLE", "the records cannot be read or written at the moment")
 
 
 def connect(path: Path, *, writer: bool = False, key: bytes | None = None) -> Connection:
-    """Open a database in WAL mode; only the writer writes and checkpoints. `key`: 32 bytes, if it has one."""
+    """Open a database in WAL mode; only the writer writes and checkpoints. `key`: 32 bytes, if encrypted."""
     with translated():
         flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if writer else 0)
         kind: Any = _Writer if writer else apsw.Connection
@@ -57,13 +57,13 @@ def connect(path: Path, *, writer: bool = False, key: bytes | None = None) -> Co
         _unlock(connection, key)
         connection.set_busy_timeout(_BUSY_MS)
         if writer:
-            # What is deleted is overwritten, not only forgotten.
+            # Overwrite deleted data.
             connection.execute("PRAGMA secure_delete = ON")
             if connection.pragma("journal_mode", "wal") != "wal":
-                raise StorageFailed  # SQLite keeps to the old mode where the disk fails, and says no more.
-            # FULL syncs the log at each commit: what is acknowledged survives a loss of power.
+                raise StorageFailed  # If the disk fails, SQLite silently keeps the old mode.
+            # FULL syncs the log at each commit: acknowledged writes survive a power loss.
             connection.execute("PRAGMA synchronous = FULL")
-            # In the place of SQLite's own checkpoints, which keep to themselves that the disk failed.
+            # Replaces SQLite's own checkpoints, which do not report disk failures.
             connection.set_wal_hook(connection.note_log)
         else:
             connection.execute("PRAGMA query_only = ON")
@@ -73,7 +73,7 @@ def connect(path: Path, *, writer: bool = False, key: bytes | None = None) -> Co
 
 
 def open_unchanged(path: Path, key: bytes | None = None) -> Connection:
-    """Open a database that nobody else has open, to read it without a change to it or beside it."""
+    """Open a database that is not open elsewhere, to read it without changing it or its folder."""
     with translated():
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         connection = apsw.Connection(f"file:{quote(str(path))}?immutable=1", flags=flags)
@@ -82,19 +82,19 @@ def open_unchanged(path: Path, key: bytes | None = None) -> Connection:
 
 
 def _unlock(connection: Connection, key: bytes | None) -> None:
-    """Tell a connection its key, before anything else is asked of it."""
+    """Set a connection's key, before any other statement."""
     if key is not None:
         if connection.pragma("cipher", "chacha20") != "chacha20":
-            # It would take the key without a word and write in the clear.
+            # It would silently accept the key and write in the clear.
             raise CannotOpen(
                 "the SQLite that is installed cannot encrypt: reinstall apsw-sqlite3mc, without apsw"
             )
-        # "raw": 32 random bytes need no derivation, which would take a tenth of a second each time.
+        # "raw": 32 random bytes need no key derivation, which would take a tenth of a second each time.
         connection.pragma("key", f"raw:{key.hex()}")
 
 
 class _Translated:
-    """Written out: entered for every write, and a generator's context takes four times as long."""
+    """A class, because it is entered for every write, and a generator's context takes four times as long."""
 
     def __enter__(self) -> None:
         pass
@@ -114,7 +114,7 @@ _TRANSLATED = _Translated()
 
 
 def translated() -> AbstractContextManager[None]:
-    """Raise our errors in the place of SQLite's. Its texts, which may hold paths, go to the log only."""
+    """Raise our errors in place of SQLite's. SQLite's messages, which may hold paths, only go to the log."""
     return _TRANSLATED
 
 
@@ -125,15 +125,15 @@ def begin(connection: Connection) -> None:
 
 
 def commit(connection: Connection) -> None:
-    """Make the transaction durable. When it raises, the transaction is undone."""
+    """Make the transaction durable. If it raises, the transaction is rolled back."""
     with translated():
         connection.execute("COMMIT")
 
 
 def hold_view(connection: Connection) -> None:
-    """Begin a read transaction: until its end, by `rollback`, the connection sees what there is now."""
+    """Begin a read transaction: until `rollback`, the connection sees the present state."""
     connection.execute("BEGIN")
-    # It is the first read that begins it.
+    # The first read begins it.
     connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
 
 
@@ -144,7 +144,7 @@ def rollback(connection: Connection) -> None:
 
 
 def checkpoint(connection: Connection) -> None:
-    """Move the write-ahead log into the database file, and empty it."""
+    """Move the write-ahead log into the database file and empty the log."""
     reach("checkpoint.before")
     with translated():
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
@@ -152,14 +152,14 @@ def checkpoint(connection: Connection) -> None:
 
 
 def checkpoint_due(connection: Connection, pages: int = CHECKPOINT_PAGES) -> bool:
-    """Whether so much was written to the log since the last checkpoint."""
+    """Return whether this many pages were logged since the last checkpoint."""
     return bool(connection.log_pages >= pages)
 
 
 def checkpoint_some(connection: Connection, *, shrink: bool = False) -> None:
-    """Move what nobody reads any more of the log into the database file; waits for nobody.
+    """Move the parts of the log that have no readers into the database file, without waiting.
 
-    `shrink` gives the room of the log back, if nobody reads.
+    With `shrink`, truncate the log if there are no readers.
     """
     with translated():
         connection.set_busy_timeout(0)
@@ -180,22 +180,23 @@ def database_bytes(connection: Connection) -> int:
 
 
 def used_page_bytes(connection: Connection) -> int:
-    """Return how much of the database file holds something."""
+    """Return how many bytes of the database file are in use."""
     return database_bytes(connection) - free_page_bytes(connection)
 
 
 def free_page_bytes(connection: Connection) -> int:
-    """Return what the database file has room for before it grows."""
+    """Return how many free bytes the database file has before it grows."""
     with translated():
         return int(connection.pragma("freelist_count")) * int(connection.pragma("page_size"))
 
 
 def rewrite(connection: Connection) -> None:
-    """Write the whole database anew. What was deleted is then nowhere in it: `secure_delete` alone leaves
-    bits in pages that were split or joined."""
+    """Rewrite the whole database so that no deleted data remains: `secure_delete` alone leaves bits in pages
+    that were split or joined.
+    """
     with translated():
         page_count, page_bytes = connection.pragma("page_count"), connection.pragma("page_size")
-        # The new one is made in memory as long as that is no burden, else in a file of the system's.
+        # Build the new database in memory while it is small enough, otherwise in a temporary file.
         in_memory = page_count * page_bytes <= _REWRITE_IN_MEMORY_BYTES
         connection.execute(f"PRAGMA temp_store = {'MEMORY' if in_memory else 'FILE'}")
         try:
@@ -205,7 +206,7 @@ def rewrite(connection: Connection) -> None:
 
 
 def write_anew(source: Path, source_key: bytes | None, target: Path, key: bytes | None) -> None:
-    """Write what is in a database that nobody else has open to another file, with another key or none."""
+    """Copy a database that is not open elsewhere to another file, with another key or none."""
     with translated():
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
         connection = apsw.Connection(str(source), flags=flags)
@@ -218,7 +219,7 @@ def write_anew(source: Path, source_key: bytes | None, target: Path, key: bytes 
 
 
 def check_whole(connection: Connection) -> str:
-    """Return "ok", or what is wrong with a database."""
+    """Return "ok", or a description of the damage to a database."""
     with translated():
         return str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
 
@@ -228,13 +229,13 @@ def copy_database(
 ) -> None:
     """Copy a database online, consistently. Calls progress(done_bytes, total_bytes) after each step.
 
-    `key` is that of the source: the copy has the same.
+    `key` is the source's key; the copy has the same.
     """
     with translated():
         page_bytes = int(source.pragma("page_size"))
         destination = apsw.Connection(str(target))
         _unlock(destination, key)
-        # One read transaction for the whole copy: writers go on, and the copy is of one moment.
+        # One read transaction for the whole copy: writers continue, and the copy is a snapshot.
         source.execute("BEGIN")
         try:
             with destination.backup("main", source, "main") as copy:

@@ -1,8 +1,8 @@
-"""The room on the disk: a limit below which nothing grows any more, and a ballast for when it is full.
+"""Disk space: a limit below which nothing grows, and a ballast for a full disk.
 
-A full disk cannot be tidied up: to remove a row takes room in the write-ahead log. So a file, the
-ballast, holds some room back. When a write meets a full disk the ballast is given up, and what makes the
-records smaller goes on in its place; what makes them larger waits until there is room for it again.
+On a full disk nothing can be deleted either, as deleting a row takes room in the write-ahead log. So a file,
+the ballast, reserves some room. When a write meets a full disk the ballast is released: writes that shrink
+the records continue in its place, and writes that enlarge them wait until there is room again.
 """
 
 from __future__ import annotations
@@ -27,16 +27,18 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class SpaceSettings:
-    """How much of the disk is left alone."""
+    """How much of the disk to leave free."""
 
     free_bytes_min: int = 0
-    """Below this only what makes the records smaller is written."""
+    """Below this, only writes that shrink the records are accepted."""
     ballast_bytes: int = 0
-    """Room held back for that; 0: none."""
+    """Room reserved for them; 0 for none."""
 
 
 class DiskSpace:
-    """The room of a data directory. One group of writes at a time calls it, but for `tight` and `demand`."""
+    """The free space of a data directory. Only one group of writes at a time may call it, except `tight` and
+    `demand`.
+    """
 
     def __init__(self, folder: Path, settings: SpaceSettings) -> None:
         self._folder = folder
@@ -45,10 +47,10 @@ class DiskSpace:
         self._ballast = folder / "ballast"
         self._held = False
         self.tight = False
-        """Whether only what makes the records smaller may be written."""
+        """Whether only writes that shrink the records are accepted."""
 
     def open(self) -> None:
-        """Look at the ballast of an earlier run; what of it is needed to open the records is given up."""
+        """Check the ballast of an earlier run; release what is needed to open the records."""
         with contextlib.suppress(OSError):
             size = self._ballast.stat().st_size
             self._held = 0 < size == self._ballast_bytes
@@ -56,7 +58,7 @@ class DiskSpace:
                 self.release()
 
     def look(self, connection: Connection) -> None:
-        """See how much room there is, make the ballast if there is enough, and set `tight`."""
+        """Measure the free space, create the ballast if there is enough, and set `tight`."""
         if not (self._free_bytes_min or self._ballast_bytes):
             return
         free = self._free_bytes()
@@ -74,7 +76,7 @@ class DiskSpace:
             return True
         if free >= self._free_bytes_min:
             return False
-        # Pages that deletions left in the records are room, too, but none for the log.
+        # Pages freed by deletions are room for the records, but not for the log.
         return free < self._free_bytes_min // 4 or free + free_page_bytes(connection) < self._free_bytes_min
 
     def _set_tight(self, tight: bool, free: int) -> None:
@@ -86,12 +88,13 @@ class DiskSpace:
 
     @property
     def log_bytes_max(self) -> float:
-        """How much may wait in the log: with the room of the ballast it has to fit into the records, or a
-        full disk would keep both."""
+        """The maximum length of the log: with the ballast's room it must fit into the records, or a full disk
+        would keep both.
+        """
         return max(_LOG_BYTES_MIN, self._ballast_bytes // 2) if self._ballast_bytes else math.inf
 
     def release(self) -> bool:
-        """Give up the ballast, for the disk is full; tell whether there was one."""
+        """Release the ballast because the disk is full; return whether there was one."""
         with contextlib.suppress(OSError):
             self._ballast.unlink()
         held, self._held = self._held, False
@@ -101,13 +104,13 @@ class DiskSpace:
         return held
 
     def is_of(self, folder: Path) -> bool:
-        """Whether a folder is on the disk whose room this is."""
+        """Return whether a folder is on this disk."""
         with contextlib.suppress(OSError):
             return folder.stat().st_dev == self._folder.stat().st_dev
         return False
 
     def demand(self, nbytes: int) -> None:
-        """Ask for room for files beside the records. Raises StorageFull."""
+        """Check for room for files beside the records. Raises StorageFull."""
         if self.tight or (self._free_bytes_min and self._free_bytes() - nbytes < self._free_bytes_min):
             raise StorageFull
 
@@ -126,6 +129,6 @@ class DiskSpace:
         except OSError as error:
             self._ballast.unlink(missing_ok=True)
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                # A file system that holds nothing back: a full disk then stops deletions as well.
+                # The file system cannot reserve space: a full disk then also stops deletions.
                 _log.error("disk_ballast_impossible", cause=cause_of(error))
                 self._ballast_bytes = 0

@@ -1,9 +1,9 @@
-"""Encryption at rest: how a data directory says that it is encrypted, and how a wrong key is told.
+"""Encryption at rest: how a data directory is marked as encrypted, and how a wrong key is detected.
 
 One key of 32 bytes opens a data directory and its backups. The database, the other files and the check each
-have a key of their own, derived from it, so that none tells of another. Whether a key is the right one is
-known before any file is touched: SQLite, asked to open a database with a wrong key or none, may take the
-write-ahead log that a crash has left for empty and remove it.
+use a separate derived key, so that none reveals another. The key is checked before any file is touched:
+SQLite, asked to open a database with a wrong key or none, may take the write-ahead log left by a crash for
+empty and remove it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 
 class _Marker(msgspec.Struct):
-    """What says that a directory is encrypted, and proves a key without telling it."""
+    """Marks a directory as encrypted and proves a key without revealing it."""
 
     format: int
     database: str
@@ -32,18 +32,18 @@ class _Marker(msgspec.Struct):
 
 
 def is_encrypted(folder: Path) -> bool:
-    """Whether a directory says that it is encrypted."""
+    """Return whether a directory is marked as encrypted."""
     return (folder / MARKER).exists()
 
 
 def mark(folder: Path, key: DataKey) -> None:
-    """Say that a directory is encrypted with this key. On disk when this returns."""
+    """Mark a directory as encrypted with this key. On disk when this returns."""
     marker = _Marker(1, "SQLite3MultipleCiphers chacha20", "AES-256-GCM", key.derive("key check").hex())
     write_whole(folder / MARKER, msgspec.json.format(msgspec.json.encode(marker)))
 
 
 def check_key(folder: Path, records: Path, key: DataKey | None) -> None:
-    """Refuse a key that is not the directory's, or its absence. Raises CannotOpen; nothing is changed.
+    """Reject a missing key or one that is not the directory's. Raises CannotOpen; changes nothing.
 
     `records` is the database, which need not exist.
     """
@@ -67,9 +67,9 @@ def check_key(folder: Path, records: Path, key: DataKey | None) -> None:
 
 
 def _is_unmade(records: Path) -> bool:
-    """Whether a crash met the first transaction of a new database.
+    """Return whether a crash interrupted the first transaction of a new database.
 
-    SQLite makes it empty again by its journal, which tells how many pages there were before: none.
+    SQLite empties it by the journal, which records how many pages there were before: none.
     """
     try:
         with records.with_name(records.name + "-journal").open("rb") as journal:

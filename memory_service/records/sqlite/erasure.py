@@ -1,9 +1,9 @@
-"""Erasure: what was deleted leaves the files, too.
+"""Erasure: deleted data also leaves the files.
 
 A deleted row is overwritten at once (`secure_delete`), but bits of it may remain in pages that were split or
-joined, and a graph's file has the vectors of the time when it was saved. So a write that erases something
-marks its namespace, in its own transaction. `Flush` saves the graphs of marked namespaces again, or removes
-their files, and writes the database anew; then it takes the marks away. Marks outlive a crash.
+joined, and a graph file has the vectors of the time it was saved. So a write that erases something marks its
+namespace in the same transaction. `Flush` saves the graphs of marked namespaces again, or removes their
+files, and rewrites the database; then it removes the marks. Marks survive a crash.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from memory_service.records.sqlite.connection import (
 )
 
 NO_NAMESPACE = 0
-"""Stands for the namespaces of what is erased by its age."""
+"""Stands for the namespaces of data erased because of its age."""
 _ERASED = "erased:"
 _ERASING = "erasing:"
 
 
 def mark_erased(db: Connection, uid: int) -> None:
-    """Note, within a write, that something of a namespace is deleted or overwritten."""
+    """Record, within a write, that something in a namespace is deleted or overwritten."""
     db.execute("INSERT OR IGNORE INTO meta (name, value) VALUES (?, x'')", (f"{_ERASED}{uid}",))
 
 
 def begin_erasing(db: Connection) -> set[int]:
-    """Return the uids of the marked namespaces. What is erased from now on sets a mark of its own."""
+    """Return the uids of the marked namespaces. Erasures from now on set a new mark."""
     begin(db)
     with translated():
         db.execute(
@@ -44,12 +44,12 @@ def begin_erasing(db: Connection) -> set[int]:
 
 
 def forget_snapshots(db: Connection, uids: set[int]) -> None:
-    """Take the manifests of these namespaces' snapshots out of the records."""
+    """Remove the manifests of these namespaces' snapshots from the records."""
     db.executemany("DELETE FROM snapshots WHERE uid = ?", ((uid,) for uid in uids))
 
 
 def finish_erasing(db: Connection) -> None:
-    """Write the database anew, and take away the marks that `begin_erasing` returned."""
+    """Rewrite the database and remove the marks that `begin_erasing` returned."""
     rewrite(db)
     with translated():
         db.execute(f"DELETE FROM meta WHERE name GLOB '{_ERASING}*'")

@@ -1,6 +1,6 @@
-"""Versions that others took the place of, and who deleted what: what an undo needs beside the records.
+"""Replaced versions and deletions: the data that an undo needs beyond the records.
 
-Nothing of it outlives what it is about: with an item or a state go its versions, with a namespace all of it.
+None of it outlives its subject: versions go with their item or state, and everything with its namespace.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KEEP_STATE_VERSION = (
     f"INSERT INTO state_history (replaced_us, {_STATE_COLUMNS})"
     f" SELECT ?, {_STATE_COLUMNS} FROM states WHERE uid = ? AND key = ?"
 )
-# The versions of an item, or of a state, that tell who cut it short, newest first.
+# The versions of an item or state, newest first, that show who cut it short.
 _ENDS = (
     "SELECT update_us, expire_us, provenance, {number} AS number FROM {table} WHERE {which}"
     " UNION ALL SELECT update_us, expire_us, provenance, {number} FROM {kept} WHERE {which}"
@@ -54,22 +54,22 @@ class _Ended(NamedTuple):
 
 
 def keep_version(db: Connection, key: int, now_us: int) -> None:
-    """Keep the present version of an item, which is about to be replaced."""
+    """Keep the present version of an item before it is replaced."""
     db.execute(_KEEP_VERSION, (now_us, key))
 
 
 def forget_versions(db: Connection, key: int) -> None:
-    """Forget the versions that an item had."""
+    """Delete the kept versions of an item."""
     db.execute("DELETE FROM item_history WHERE key = ?", (key,))
 
 
 def keep_state_version(db: Connection, book: Book, key: str, now_us: int) -> None:
-    """Keep the present version of a state, which is about to be replaced."""
+    """Keep the present version of a state before it is replaced."""
     db.execute(_KEEP_STATE_VERSION, (now_us, book.uid, key))
 
 
 def forget_state_versions(db: Connection, book: Book, key: str | None = None) -> None:
-    """Forget the versions that a state had; None: all of the namespace."""
+    """Delete the kept versions of a state, or with None of all states of the namespace."""
     if key is None:
         db.execute("DELETE FROM state_history WHERE uid = ?", (book.uid,))
     else:
@@ -77,12 +77,12 @@ def forget_state_versions(db: Connection, book: Book, key: str | None = None) ->
 
 
 def note_removal(db: Connection, ledger: Ledger, book: Book, by: Caller) -> None:
-    """Note who made the change that was logged last, which deleted something."""
+    """Record who made the last logged change, a deletion."""
     note(db, book, deleted(by, now_us(), keeps_history=ledger.keeps_history))
 
 
 def note_removals(db: Connection, ledger: Ledger, book: Book, first: int, by: Caller) -> None:
-    """Note who made the changes from revision `first` on, which deleted something."""
+    """Record who made the changes from revision `first` on, which are deletions."""
     removal = deleted(by, now_us(), keeps_history=ledger.keeps_history)
     if removal is not None:
         db.execute(
@@ -94,9 +94,9 @@ def note_removals(db: Connection, ledger: Ledger, book: Book, first: int, by: Ca
 
 
 def note(db: Connection, book: Book, removal: Removal | None) -> None:
-    """Note who deleted, or let expire, what the change that was logged last removed; None: nobody.
+    """Record who deleted, or let expire, the subject of the last logged change; None: do not record.
 
-    An undo of what they wrote since has to tell of it: to set an end that passes is to delete.
+    An undo of that writer's changes must report it: setting an expiry that passes is a deletion.
     """
     if removal is not None:
         db.execute(
@@ -106,12 +106,12 @@ def note(db: Connection, book: Book, removal: Removal | None) -> None:
 
 
 def end_of_item(db: Connection, ledger: Ledger, key: int) -> Removal | None:
-    """Return who cut short an item that has expired; None where nobody is known to have."""
+    """Return who cut short an expired item; None if unknown."""
     return _end(db, ledger, _ITEM_ENDS, {"key": key})
 
 
 def end_of_state(db: Connection, ledger: Ledger, book: Book, key: str) -> Removal | None:
-    """Return who cut short a state that has expired; None where nobody is known to have."""
+    """Return who cut short an expired state; None if unknown."""
     return _end(db, ledger, _STATE_ENDS, {"uid": book.uid, "key": key})
 
 
@@ -122,7 +122,7 @@ def _end(db: Connection, ledger: Ledger, query: str, of: dict[str, object]) -> R
 
 
 def forget_history(db: Connection, book: Book) -> None:
-    """Forget all versions and removals of a namespace."""
+    """Delete all versions and removals of a namespace."""
     keys = keys_of(book.uid)
     db.execute("DELETE FROM item_history WHERE key BETWEEN ? AND ?", keys)
     db.execute("DELETE FROM removals WHERE key BETWEEN ? AND ?", keys)
@@ -130,7 +130,7 @@ def forget_history(db: Connection, book: Book) -> None:
 
 
 def prune(db: Connection, before_us: int, limit: int) -> None:
-    """Forget what was replaced or deleted before a time, up to `limit` of each kind."""
+    """Delete what was replaced or deleted before a time, up to `limit` of each kind."""
     before = db.total_changes()
     db.execute(
         "DELETE FROM item_history WHERE rowid IN"

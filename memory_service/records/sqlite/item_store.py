@@ -52,7 +52,7 @@ class SqliteItemStore(StoreCore, ItemStore):
         by: Caller = ANYBODY,
     ) -> Receipt:
         info = self._info(namespace) if unchanged else None
-        # How many changes have to be looked at, about.
+        # About how many changes must be examined.
         behind = info.revision - unchanged.revision if info and unchanged else 0
         heavy = len(writes) + len(states) + len(removals) + behind > HEAVY_ITEMS
         terms = await each(self._analyzer.item_terms, writes)
@@ -155,7 +155,7 @@ class SqliteItemStore(StoreCore, ItemStore):
 
 
 def _versions(db: Connection, uid: int, versions: Sequence[tuple[str, int]]) -> list[Row]:
-    """Return rows of ITEM_COLUMNS of those versions that there are."""
+    """Return rows of ITEM_COLUMNS for those versions that exist."""
     found = []
     for item_id, revision in versions:
         row = db.execute(_ITEM_BY_ID, (uid, item_id)).fetchone()

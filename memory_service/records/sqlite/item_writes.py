@@ -1,4 +1,4 @@
-"""What writes of items do to the database. Each checks everything before it changes anything."""
+"""Applies writes of items to the database. Each function checks everything before changing anything."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from memory_service.runtime.caller import Caller
 
 
 class StoredItem(NamedTuple):
-    """What a write has to know of an item."""
+    """What a write needs to know of an item."""
 
     key: int
     revision: int
@@ -59,12 +59,12 @@ class StoredItem(NamedTuple):
 
     @property
     def position(self) -> int:
-        """Where the item is in its namespace."""
+        """The item's position in its namespace."""
         return self.key & POSITION_MAX
 
 
 def _stored(db: Connection, book: Book | None, item_id: str) -> StoredItem | None:
-    """Return what there is of an item, expired or not."""
+    """Return a stored item, expired or not."""
     if book is None:
         return None
     row = db.execute(
@@ -75,7 +75,7 @@ def _stored(db: Connection, book: Book | None, item_id: str) -> StoredItem | Non
 
 
 def _stored_of(db: Connection, book: Book, item_ids: Sequence[str]) -> dict[str, StoredItem]:
-    """Return what `_stored` does of each of these items that there is, in their order."""
+    """Return those of these items that exist, as `_stored` does, in order."""
     rows = db.execute(
         "SELECT value, i.key, revision, expire_us, vector_revision FROM json_each(?) wanted"
         " CROSS JOIN items i ON uid = ? AND i.id = value ORDER BY wanted.key",
@@ -146,7 +146,7 @@ def add_items(
     repeated = len({writes[at].item.id for at, _, _ in chosen}) < len(chosen)
     for at, present, waits in chosen:
         write, its_terms = writes[at], terms[at]
-        # One whose id is in the batch more than once may be there by now.
+        # If the batch repeats its id, the item may exist by now.
         stored = _stored(db, book, write.item.id) if repeated else present
         _put(db, ledger, book, write, its_terms, stored, waits, outcome)
         outcome.receipt.add(write.item)
@@ -159,7 +159,8 @@ def add_items(
 def _remove_all(
     db: Connection, ledger: Ledger, book: Book, item_ids: Sequence[str], outcome: Outcome, by: Caller
 ) -> None:
-    # A document may have ten thousand fragments: a few statements take a tenth of what some for each do.
+    # A document may have ten thousand fragments: a few statements take a tenth of the time of several for
+    # each.
     found = _stored_of(db, book, list(dict.fromkeys(item_ids)))
     if found:
         ledger.erase(db, book)
@@ -186,7 +187,7 @@ def _put(
     waits: bool,
     outcome: Outcome,
 ) -> None:
-    # Nearly all are new: no rule is asked for them.
+    # Nearly all are new, and need no rule.
     if stored is not None and not _give_way(db, ledger, book, write, stored):
         outcome.effect.removed.append(expire_item(db, ledger, book, write.item.id, stored))
         stored = None
@@ -204,7 +205,7 @@ def _put(
 
 
 def _give_way(db: Connection, ledger: Ledger, book: Book, write: ItemWrite, stored: StoredItem) -> bool:
-    """Keep what is about to be replaced, or forget the answers that tell of it; False: it has expired."""
+    """Keep the version about to be replaced, or forget the answers that mention it; False if expired."""
     becomes = before(stored, write.item.update_us, keeps_history=ledger.keeps_history)
     if becomes is Before.KEEP:
         keep_version(db, stored.key, write.item.update_us)
@@ -226,7 +227,7 @@ def put_version(
     stored: StoredItem,
     waits: bool,
 ) -> None:
-    """Write the next version of an item over the one there is."""
+    """Write the next version of an item over the existing one."""
     item = write.item
     ledger.erase(db, book)
     item.position = stored.position
@@ -245,7 +246,7 @@ def put_version(
 def remove_item(
     db: Connection, ledger: Ledger, book: Book, item_id: str, stored: StoredItem, kind: ChangeType
 ) -> int:
-    """Remove an item, and the versions it had, and return its position."""
+    """Remove an item and its versions; return its position."""
     ledger.erase(db, book)
     ledger.change(db, book, kind, item_id)
     forget_versions(db, stored.key)
@@ -257,8 +258,8 @@ def remove_item(
 
 
 def expire_item(db: Connection, ledger: Ledger, book: Book, item_id: str, stored: StoredItem) -> int:
-    """Remove an item that has expired, note who cut it short, if anybody did, and return its position."""
-    # Its versions tell, and go with it.
+    """Remove an expired item, record the writer that cut it short, if any, and return its position."""
+    # Read before its versions are removed with it.
     end = end_of_item(db, ledger, stored.key)
     position = remove_item(db, ledger, book, item_id, stored, ChangeType.ITEM_EXPIRED)
     note(db, book, end)
@@ -294,7 +295,7 @@ def replace_item(
 
 
 def record_uses(db: Connection, ledger: Ledger, namespace: str, positions: Sequence[int]) -> dict[int, int]:
-    """Count items as used; return how often each was by now. See `ItemStore.record_uses`."""
+    """Count items as used; return the new count of each. See `ItemStore.record_uses`."""
     book = ledger.find(db, namespace)
     if book is None:
         return {}
