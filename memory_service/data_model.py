@@ -642,8 +642,8 @@ class UndoStep:
 
     `following` is where to continue, None at the end.
 
-    `unrestorable` are the ids of items, or keys of states, whose previous version is missing; they stay as
-    they are.
+    `unrestorable` are the ids of items, or keys of states, whose previous version is missing. They stay as
+    they are, or remain deleted.
     """
 
     removed_count: int = 0

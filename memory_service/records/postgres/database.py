@@ -33,7 +33,7 @@ statements that run once are prepared, too."""
 _AGAIN_S = 4.0
 """A read whose connection is lost later than this is not retried: its caller has waited long enough."""
 _CONNECT_S = 5
-"""Doubled: callers wait twice as long for an unreachable database; halved: a busy one counts as unreachable."""
+"""Doubled: callers wait twice as long for an unreachable database; halved: a busy one seems unreachable."""
 BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 # Rows are found by keys with few matches: a table that looks small to a planner without statistics may have a
 # million rows by the time a prepared plan is used. A pooler may drop these options: statements that are not
