@@ -36,6 +36,7 @@ CLEAN = (
     "docs/grpcurl.md",
     "docs/import.md",
     "docs/limits.md",
+    "docs/operations.md",
     "docs/retrieval.md",
     "docs/threat-model.md",
     "docs/tutorial.md",
