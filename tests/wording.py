@@ -38,6 +38,7 @@ CLEAN = (
     "docs/limits.md",
     "docs/operations.md",
     "docs/retrieval.md",
+    "docs/scale.md",
     "docs/security.md",
     "docs/threat-model.md",
     "docs/tutorial.md",
