@@ -117,10 +117,11 @@ class WorkedOn(Worked):
         ] + self.own
 
     def cuts(self, at: int) -> Sequence[int]:
-        """Every second time before the first write is acknowledged."""
+        """In turn while the store opens, before the first write is acknowledged, and at any time."""
         first = self.own[0].acknowledged
         assert first is not None
-        return range(self.opening, (first if at % 2 else len(self.records)) + 1)
+        end = (self.opened, first + 1, len(self.records) + 1)[at % 3]
+        return range(self.opening, end)
 
 
 def settled(operation: Operation, there: bool) -> Operation:
@@ -163,5 +164,5 @@ def test_what_is_not_synced_after_a_recovery_is_lost_with_the_power(tmp_path: Pa
     _assert_some_lose(
         worked,
         tmp_path,
-        lambda: worked.lose_power(tmp_path / "image", chance, chance.choice(worked.cuts(0))),
+        lambda: worked.lose_power(tmp_path / "image", chance, chance.choice(worked.cuts(2))),
     )
