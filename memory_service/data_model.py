@@ -534,6 +534,16 @@ class ItemStamp(msgspec.Struct, array_like=True):
     expire_us: int | None
 
 
+class StateStamp(msgspec.Struct, array_like=True):
+    """The store's part of a saved state, likewise."""
+
+    version: int
+    revision: int
+    create_us: int
+    update_us: int
+    expire_us: int | None
+
+
 class Answer(msgspec.Struct, array_like=True):
     """The encoded response to a request, and `bare`: the same without contents.
 
@@ -576,6 +586,10 @@ class Receipt(msgspec.Struct, array_like=True):
     note: list[Json] = []
     """Anything else that a service needs to repeat its response."""
     answer: Answer | None = None
+    counts: list[int] = []
+    """Of several operations: how many items or states each of them wrote or removed."""
+    states: list[StateStamp] = []
+    """Of several operations: the saved states."""
 
     def add(self, item: Item) -> None:
         """Add an item that was written."""

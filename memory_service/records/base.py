@@ -50,6 +50,15 @@ from memory_service.data_model import (
     WritesBy,
 )
 from memory_service.errors import FailedPrecondition, Unsupported
+from memory_service.operations import (
+    AddItems,
+    Operation,
+    RemoveItem,
+    RemoveItems,
+    RemoveState,
+    ReplaceItem,
+    SaveStates,
+)
 from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.clock import now_us
 
@@ -85,37 +94,51 @@ class Capabilities:
     """The store keeps files, among them a database `records.db`, in its own folder."""
 
 
-class ItemStore(ABC):
-    """Items: write, read by id, remove."""
+class WriteStore(ABC):
+    """Writes of items and states. `write` is the mechanism; the other methods are cases of it."""
 
     @abstractmethod
-    async def add_items(
+    async def write(
         self,
         namespace: str,
-        writes: Sequence[ItemWrite],
+        operations: Sequence[Operation],
         *,
-        states: Sequence[StateWrite] = (),
-        removals: Sequence[str] = (),
-        on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
         released: str = "",
         unchanged: Since | None = None,
         by: Caller = ANYBODY,
     ) -> Receipt:
-        """Remove the items named in `removals`, then add items, then states, in order and atomically, each at
-        its own revision. Unknown ids in `removals` are skipped; the receipt has `removed_count`. An id MUST
-        NOT be both in `removals` and in `writes`.
+        """Apply operations atomically. Every condition is checked against the state before the write, then
+        the changes are made in the order of the operations, each at its own revision.
 
+        No two operations may name the same item or state, except that AddItems may repeat an id of its own.
         The store takes ownership of the items: callers MUST NOT change them afterwards, except `wire` and
         `framed`, and may find their embedding removed.
 
-        The receipt MUST hold a stamp for each item written, in order. If an item's id exists and has not
-        expired at its update_us: FAIL MUST raise AlreadyExists, SKIP MUST leave the existing item and count
-        it in `skipped_count`, REPLACE MUST replace it at its position. An id repeated within `writes` counts
-        as existing from its second occurrence. Before any of this, MUST raise Conflict.revision if a write's
-        `expected_revision` is not its item's revision, which is 0 if the item does not exist or has expired.
-        The same applies to a state whose key exists: FAIL MUST raise Conflict, SKIP MUST leave it and count
-        it in `skipped_state_count`, REPLACE MUST save over it.
+        The receipt MUST hold a stamp for each item written, in order. Of several operations it MUST have in
+        `counts` how many items or states each of them wrote or removed, and in `states` a stamp for each
+        state saved; of a single state it has `version`, `description` and the times.
+
+        **AddItems**: if an item's id exists and has not expired at its update_us, FAIL MUST raise
+        AlreadyExists, SKIP MUST leave the existing item and count it in `skipped_count`, REPLACE MUST replace
+        it at its position. An id repeated within one AddItems counts as existing from its second occurrence.
+        Before any of this, MUST raise Conflict.revision if a write's `expected_revision` is not its item's
+        revision, which is 0 if the item does not exist or has expired.
+
+        **ReplaceItem**: the item gets a new revision; its position MUST stay. MUST raise NotFound if the item
+        does not exist or has expired at write.item.update_us, and Conflict if `expected_revision` is given
+        and is not its revision.
+
+        **RemoveItem**: MUST raise NotFound (unless `allow_missing`) and Conflict likewise. **RemoveItems**:
+        unknown ids are skipped. Both count in `removed_count`.
+
+        **SaveStates**: MUST raise Conflict if `expected_version` is given and is not the current version; a
+        key that does not exist, or has expired at write.now_us, is at version 0. Then, of a key that exists,
+        FAIL MUST raise Conflict, SKIP MUST leave it and count it in `skipped_state_count`, REPLACE MUST save
+        over it. Versions of a key MUST NOT repeat during the life of a namespace, even after deletion.
+
+        **RemoveState**: MUST raise NotFound (unless `allow_missing`) and Conflict likewise; it counts in
+        `removed_state_count`.
 
         The first vector of a namespace sets its dimension and model. A vector of another embedder's model
         MUST raise ModelMismatch, whatever its dimension; any other vector of a different dimension MUST raise
@@ -136,6 +159,29 @@ class ItemStore(ABC):
         the same step, and MUST stay held if this raises. MUST raise NotFound.quarantined if there is none.
         """
 
+    async def add_items(
+        self,
+        namespace: str,
+        writes: Sequence[ItemWrite],
+        *,
+        states: Sequence[StateWrite] = (),
+        removals: Sequence[str] = (),
+        on_duplicate: OnDuplicate = OnDuplicate.FAIL,
+        request: RequestKey | None = None,
+        released: str = "",
+        unchanged: Since | None = None,
+        by: Caller = ANYBODY,
+    ) -> Receipt:
+        """Remove the items named in `removals`, then add items, then states, as one `write`."""
+        operations: list[Operation] = [RemoveItems(removals)] if removals else []
+        if writes or not states:
+            operations.append(AddItems(writes, on_duplicate))
+        if states:
+            operations.append(SaveStates(states, on_duplicate))
+        return await self.write(
+            namespace, operations, request=request, released=released, unchanged=unchanged, by=by
+        )
+
     @abstractmethod
     async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
         """Return the receipt of an applied request; None if no request with its id was applied.
@@ -144,7 +190,6 @@ class ItemStore(ABC):
         different body.
         """
 
-    @abstractmethod
     async def replace_item(
         self,
         namespace: str,
@@ -154,13 +199,9 @@ class ItemStore(ABC):
         request: RequestKey | None = None,
         by: Caller = ANYBODY,
     ) -> Receipt:
-        """Replace the item with the same id at a new revision; its position MUST stay.
+        """Replace the item with the same id, as `write` does with ReplaceItem."""
+        return await self.write(namespace, [ReplaceItem(write, expected_revision)], request=request, by=by)
 
-        MUST raise NotFound if the item does not exist or has expired at write.item.update_us, and Conflict if
-        `expected_revision` is given and is not its revision. Vectors are handled as in `add_items`.
-        """
-
-    @abstractmethod
     async def delete_item(
         self,
         namespace: str,
@@ -171,7 +212,38 @@ class ItemStore(ABC):
         request: RequestKey | None = None,
         by: Caller = ANYBODY,
     ) -> Receipt:
-        """Remove an item from records and indexes. MUST raise NotFound and Conflict as in `replace_item`."""
+        """Remove an item from records and indexes, as `write` does with RemoveItem."""
+        removal = RemoveItem(item_id, now_us, expected_revision)
+        return await self.write(namespace, [removal], request=request, by=by)
+
+    async def save_state(
+        self, namespace: str, write: StateWrite, *, request: RequestKey | None = None, by: Caller = ANYBODY
+    ) -> Receipt:
+        """Save a value, as `write` does with SaveStates."""
+        receipt = await self.write(namespace, [SaveStates([write])], request=request, by=by)
+        if receipt.replayed:
+            # The body is the same, so it has the description even if the state no longer does.
+            receipt.description = receipt.description or write.description or ""
+        return receipt
+
+    async def delete_state(
+        self,
+        namespace: str,
+        key: str,
+        *,
+        now_us: int,
+        expected_version: int | None = None,
+        request: RequestKey | None = None,
+        by: Caller = ANYBODY,
+    ) -> Receipt:
+        """Remove a key, as `write` does with RemoveState."""
+        return await self.write(
+            namespace, [RemoveState(key, now_us, expected_version)], request=request, by=by
+        )
+
+
+class ItemStore(ABC):
+    """Items, read by their ids."""
 
     @abstractmethod
     async def get_items(
@@ -203,9 +275,9 @@ class PendingStore(ABC):
     """Vectors that are still to come.
 
     An item is pending while its text waits to be embedded by the namespace's model, because it was written so
-    (`add_items`) or because its vector was given up (`begin_reembedding`). It MUST be found as if it had no
-    vector. Writing the item with a vector, or removing it, ends the wait; a write with `keep_vector` does
-    not.
+    (`WriteStore.write`) or because its vector was given up (`begin_reembedding`). It MUST be found as if it
+    had no vector. Writing the item with a vector, or removing it, ends the wait; a write with `keep_vector`
+    does not.
     """
 
     @abstractmethod
@@ -253,18 +325,7 @@ class PendingStore(ABC):
 
 
 class StateStore(ABC):
-    """Named values with versions."""
-
-    @abstractmethod
-    async def save_state(
-        self, namespace: str, write: StateWrite, *, request: RequestKey | None = None, by: Caller = ANYBODY
-    ) -> Receipt:
-        """Save a value. The receipt has `version`, `description` and the times.
-
-        MUST raise Conflict if `expected_version` is given and is not the current version; a key that does not
-        exist, or has expired at write.now_us, is at version 0. Versions of a key MUST NOT repeat during the
-        life of a namespace, even after deletion.
-        """
+    """Named values with versions; `WriteStore.write` saves and removes them."""
 
     @abstractmethod
     async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
@@ -280,19 +341,6 @@ class StateStore(ABC):
         `value_chars` truncates each value to this many characters; `size_bytes` is still that of the whole
         value.
         """
-
-    @abstractmethod
-    async def delete_state(
-        self,
-        namespace: str,
-        key: str,
-        *,
-        now_us: int,
-        expected_version: int | None = None,
-        request: RequestKey | None = None,
-        by: Caller = ANYBODY,
-    ) -> Receipt:
-        """Remove a key. MUST raise NotFound if it does not exist, and Conflict as in `save_state`."""
 
     @abstractmethod
     async def clear_states(
@@ -483,7 +531,15 @@ class Claims:
 
 
 class Records(
-    ItemStore, PendingStore, StateStore, QuarantineStore, UndoStore, ChangeLog, NamespaceStore, Claims
+    WriteStore,
+    ItemStore,
+    PendingStore,
+    StateStore,
+    QuarantineStore,
+    UndoStore,
+    ChangeLog,
+    NamespaceStore,
+    Claims,
 ):
     """The whole store, with a life cycle: open, use, close."""
 

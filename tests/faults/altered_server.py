@@ -26,7 +26,7 @@ from jwt import api_jwt
 
 from memory_service.cli import main
 from memory_service.domain.change_feed import ChangeFeed
-from memory_service.records.sqlite import commit_queue, state_writes
+from memory_service.records.sqlite import applying, commit_queue
 from memory_service.records.sqlite import connection as sqlite
 from memory_service.records.sqlite import records as sqlite_records
 from memory_service.runtime import clock, files
@@ -37,17 +37,18 @@ from memory_service.stores import SqliteStore
 
 def broken_compare_and_set() -> None:
     """Every third save of a state looks at no version."""
-    right, calls = state_writes.save_state, 0
+    right, calls = applying.choose_states, 0
 
-    def wrong(db: Any, ledger: Any, namespace: str, write: Any, request: Any) -> Any:
+    def wrong(writes: Sequence[Any], find: Any, on_duplicate: Any) -> Any:
         nonlocal calls
         calls += 1
         if calls % 3 == 0:
-            write = copy.copy(write)
-            write.expected_version = None
-        return right(db, ledger, namespace, write, request)
+            writes = [copy.copy(write) for write in writes]
+            for write in writes:
+                write.expected_version = None
+        return right(writes, find, on_duplicate)
 
-    state_writes.save_state = wrong
+    applying.choose_states = wrong
 
 
 def stale_read() -> None:

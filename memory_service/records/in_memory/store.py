@@ -17,14 +17,11 @@ from memory_service.data_model import (
     HeldWrite,
     IndexInfo,
     Item,
-    ItemWrite,
     NamespaceInfo,
-    OnDuplicate,
     Receipt,
     RequestKey,
     Since,
     StateEntry,
-    StateWrite,
     UndoStep,
     VectorFill,
     WritesBy,
@@ -33,27 +30,22 @@ from memory_service.errors import NotFound, Unsupported
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.view import NamespaceView
+from memory_service.operations import Operation
 from memory_service.reading import NOTHING, Reading
 from memory_service.records.base import HISTORY_US, BackupReport, Capabilities
 from memory_service.records.change_signal import ChangeSignal
 from memory_service.records.content_bytes import Measured, check_room, item_bytes, state_bytes
+from memory_service.records.in_memory.applying import Plan
 from memory_service.records.in_memory.history import History
 from memory_service.records.in_memory.namespace import Namespace
 from memory_service.records.in_memory.reading import InMemoryReading
 from memory_service.records.rules.held import same_request
 from memory_service.records.rules.history import Version
-from memory_service.records.rules.items import check_unchanged, choose, grows, present_item
+from memory_service.records.rules.items import check_unchanged, grows
 from memory_service.records.rules.presence import live
 from memory_service.records.rules.requests import answers_since
-from memory_service.records.rules.states import (
-    check_version,
-    choose_states,
-    present_state,
-    saved,
-    saved_again,
-)
 from memory_service.records.rules.undo import step_of, undo_item, undo_state
-from memory_service.records.rules.vectors import VectorRule, check_fills, check_move
+from memory_service.records.rules.vectors import check_fills, check_move
 from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.clock import now_us
 from memory_service.store import Store
@@ -96,14 +88,11 @@ class InMemoryStore(Store):
 
     # --- items --------------------------------------------------------------------------------
 
-    async def add_items(
+    async def write(
         self,
         namespace: str,
-        writes: Sequence[ItemWrite],
+        operations: Sequence[Operation],
         *,
-        states: Sequence[StateWrite] = (),
-        removals: Sequence[str] = (),
-        on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
         released: str = "",
         unchanged: Since | None = None,
@@ -115,76 +104,24 @@ class InMemoryStore(Store):
         if request and (earlier := found.earlier(request)):
             found.held.pop(released, None)
             return earlier
-        if grows(writes, states, removals):
+        if grows(operations):
             self._check_room(found)
         if unchanged is not None:
             check_unchanged(unchanged, found.revision, found.changes_since(unchanged.revision))
-        rule = VectorRule(found.dimension, found.model)
-
-        chosen = choose(namespace, writes, lambda write: found.items.get(write.item.id), on_duplicate, rule)
-        chosen_states = choose_states(states, lambda state: found.states.get(state.key), on_duplicate)
+        plan = Plan(found, by, alone=len(operations) == 1)
+        steps = [plan.step(operation) for operation in operations]
         found.held.pop(released, None)
-        removed = [found.items[item_id] for item_id in dict.fromkeys(removals) if item_id in found.items]
-        for item in removed:
-            found.remove(item, ChangeType.ITEM_DELETED)
-            found.note_removal(by)
-        for at, _, waits in chosen:
-            found.put(writes[at], waits)
-        for state in chosen_states:
-            found.save(state)
-        found.dimension, found.model = rule.dimension, rule.model
-        receipt = Receipt(found.revision, removed_count=len(removed))
-        receipt.skipped_count = len(writes) - len(chosen)
-        receipt.skipped_state_count = len(states) - len(chosen_states)
-        for at, _, _ in chosen:
-            receipt.add(writes[at].item)
+        receipt = Receipt(found.revision)
+        counts = [step(receipt) for step in steps]
+        if len(counts) > 1:
+            receipt.counts = counts
+        found.dimension, found.model = plan.rule.dimension, plan.rule.model
+        receipt.revision = found.revision
         return self._commit(found, request, receipt)
 
     async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
         found = self._namespaces.get(namespace)
         return found.earlier(request) if found else None
-
-    async def replace_item(
-        self,
-        namespace: str,
-        write: ItemWrite,
-        *,
-        expected_revision: int | None = None,
-        request: RequestKey | None = None,
-        by: Caller = ANYBODY,
-    ) -> Receipt:
-        found = self._begin(namespace)
-        if request and (earlier := found.earlier(request)):
-            return earlier
-        self._check_room(found)
-        item_id, at_us = write.item.id, write.item.update_us
-        stored = present_item(namespace, item_id, found.items.get(item_id), at_us, expected_revision)
-        rule = VectorRule(found.dimension, found.model)
-        waits = not write.keep_vector and rule.take(write)
-        found.give_way(write, stored)
-        found.replace(write, stored, waits)
-        found.dimension, found.model = rule.dimension, rule.model
-        receipt = Receipt(found.revision)
-        receipt.add(write.item)
-        return self._commit(found, request, receipt)
-
-    async def delete_item(
-        self,
-        namespace: str,
-        item_id: str,
-        *,
-        now_us: int,
-        expected_revision: int | None = None,
-        request: RequestKey | None = None,
-        by: Caller = ANYBODY,
-    ) -> Receipt:
-        found = self._begin(namespace)
-        if request and (earlier := found.earlier(request)):
-            return earlier
-        stored = present_item(namespace, item_id, found.items.get(item_id), now_us, expected_revision)
-        found.remove(stored, ChangeType.ITEM_DELETED)
-        found.note_removal(by)
-        return self._commit(found, request, Receipt(found.revision, removed_count=1))
 
     async def get_items(
         self, namespace: str, ids: Sequence[str], *, with_embedding: bool = False
@@ -270,16 +207,6 @@ class InMemoryStore(Store):
 
     # --- state --------------------------------------------------------------------------------
 
-    async def save_state(
-        self, namespace: str, write: StateWrite, *, request: RequestKey | None = None, by: Caller = ANYBODY
-    ) -> Receipt:
-        found = self._begin(namespace)
-        if request and (earlier := found.earlier(request)):
-            return saved_again(earlier, write)
-        self._check_room(found)
-        check_version(write, found.states.get(write.key))
-        return self._commit(found, request, saved(found.save(write)))
-
     async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
         found = self._namespaces.get(namespace)
         return {k: found.states[k] for k in keys if k in found.states} if found else {}
@@ -296,24 +223,6 @@ class InMemoryStore(Store):
         if value_chars is None:
             return entries
         return [_shortened(entry, value_chars) for entry in entries]
-
-    async def delete_state(
-        self,
-        namespace: str,
-        key: str,
-        *,
-        now_us: int,
-        expected_version: int | None = None,
-        request: RequestKey | None = None,
-        by: Caller = ANYBODY,
-    ) -> Receipt:
-        found = self._begin(namespace)
-        if request and (earlier := found.earlier(request)):
-            return earlier
-        present_state(namespace, key, found.states.get(key), now_us, expected_version)
-        found.remove_state(key, ChangeType.STATE_DELETED)
-        found.note_removal(by)
-        return self._commit(found, request, Receipt(found.revision, removed_state_count=1))
 
     async def clear_states(
         self, namespace: str, *, request: RequestKey | None = None, by: Caller = ANYBODY

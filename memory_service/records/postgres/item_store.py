@@ -1,16 +1,14 @@
-"""Items: written in groups, read by one statement."""
+"""Items, read by one statement."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from memory_service.data_model import Item, ItemWrite, OnDuplicate, Receipt, RequestKey, Since, StateWrite
+from memory_service.data_model import Item
 from memory_service.records.base import ItemStore
-from memory_service.records.postgres import item_writes
-from memory_service.records.postgres.lookups import FIND_REQUEST, Needs, kept_request
+from memory_service.records.postgres.lookups import Needs
 from memory_service.records.postgres.page import Page
-from memory_service.records.postgres.requests import receipt_of
 from memory_service.records.postgres.rows import ITEM_COLUMNS, columns_of, item_of, text_in
 from memory_service.records.postgres.schema import part_of
 from memory_service.records.postgres.store_core import StoreCore
@@ -36,85 +34,8 @@ _BEFORE = (
 )
 
 
-def _requests(request: RequestKey | None) -> list[str]:
-    return [request.id] if request else []
-
-
 class PostgresItemStore(StoreCore, ItemStore):
     """Each query reads the database when called."""
-
-    async def add_items(
-        self,
-        namespace: str,
-        writes: Sequence[ItemWrite],
-        *,
-        states: Sequence[StateWrite] = (),
-        removals: Sequence[str] = (),
-        on_duplicate: OnDuplicate = OnDuplicate.FAIL,
-        request: RequestKey | None = None,
-        released: str = "",
-        unchanged: Since | None = None,
-        by: Caller = ANYBODY,
-    ) -> Receipt:
-        terms = await each(self._analyzer.item_terms, writes)
-        needs = Needs(
-            items=[*(write.item.id for write in writes if not write.new_id), *removals],
-            states=[state.key for state in states],
-            requests=_requests(request),
-            held=[released] if released else [],
-            since=unchanged.revision if unchanged else None,
-        )
-
-        def apply(page: Page) -> Receipt:
-            return item_writes.add_items(
-                page, writes, terms, states, removals, on_duplicate, request, by, released, unchanged,
-                keeps_history=self._keeps_history, bytes_max=self._namespace_bytes_max,
-            )  # fmt: skip
-
-        return await self._write(namespace, by, needs, apply)
-
-    async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
-        values = [part_of(namespace)], [text_in(namespace)], [text_in(request.id)]
-        rows = await self._fetch(FIND_REQUEST, values)
-        return receipt_of(request, kept_request(rows[0][2:])) if rows else None
-
-    async def replace_item(
-        self,
-        namespace: str,
-        write: ItemWrite,
-        *,
-        expected_revision: int | None = None,
-        request: RequestKey | None = None,
-        by: Caller = ANYBODY,
-    ) -> Receipt:
-        terms = self._analyzer.item_terms(write)
-
-        def apply(page: Page) -> Receipt:
-            return item_writes.replace_item(
-                page, write, terms, expected_revision, request,
-                keeps_history=self._keeps_history, bytes_max=self._namespace_bytes_max,
-            )  # fmt: skip
-
-        needs = Needs(items=[write.item.id], requests=_requests(request))
-        return await self._write(namespace, by, needs, apply)
-
-    async def delete_item(
-        self,
-        namespace: str,
-        item_id: str,
-        *,
-        now_us: int,
-        expected_revision: int | None = None,
-        request: RequestKey | None = None,
-        by: Caller = ANYBODY,
-    ) -> Receipt:
-        def apply(page: Page) -> Receipt:
-            return item_writes.delete_item(
-                page, item_id, now_us, expected_revision, request, by, keeps_history=self._keeps_history
-            )
-
-        needs = Needs(items=[item_id], requests=_requests(request))
-        return await self._write(namespace, by, needs, apply)
 
     async def get_items(
         self, namespace: str, ids: Sequence[str], *, with_embedding: bool = False

@@ -1,102 +1,20 @@
-"""Applies writes of items to a page. Each function checks everything before changing anything."""
+"""Applies writes of items to a page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from memory_service.data_model import (
     ChangeType,
     ItemWrite,
-    OnDuplicate,
-    Receipt,
-    RequestKey,
-    Since,
-    StateWrite,
 )
-from memory_service.errors import NotFound
 from memory_service.indexes.view import Entry
-from memory_service.records.content_bytes import check_room
 from memory_service.records.postgres.page import Ended, Page, StoredItem
-from memory_service.records.postgres.requests import earlier, finish
 from memory_service.records.postgres.rows import ItemRow, item_row
-from memory_service.records.postgres.state_writes import put_state
-from memory_service.records.rules.history import cut_short, deleted
-from memory_service.records.rules.items import check_unchanged, choose, present_item
+from memory_service.records.rules.history import cut_short
 from memory_service.records.rules.presence import Before, before
 from memory_service.records.rules.requests import of_item
-from memory_service.records.rules.states import choose_states
-from memory_service.records.rules.vectors import VectorRule, vector_key, written_key
-from memory_service.runtime.caller import Caller
-from memory_service.runtime.clock import now_us
-
-
-def check_bytes(page: Page, limit: int) -> None:
-    """Reject a write that adds to a full namespace. Raises LimitExceeded."""
-    if limit and page.book is not None:
-        check_room(page.book.bytes, limit)
-
-
-def add_items(
-    page: Page,
-    writes: Sequence[ItemWrite],
-    terms: Sequence[bytes],
-    states: Sequence[StateWrite],
-    removals: Sequence[str],
-    on_duplicate: OnDuplicate,
-    request: RequestKey | None,
-    by: Caller,
-    released: str,
-    unchanged: Since | None,
-    *,
-    keeps_history: bool,
-    bytes_max: int,
-) -> Receipt:
-    """Add items; see `ItemStore.add_items`."""
-    if released and released not in page.held:
-        raise NotFound.quarantined(page.name, released)
-    if (replayed := earlier(page, request)) is not None:
-        if released:
-            let_go(page, released)
-        return replayed
-    if len(writes) > len(removals) or states:
-        check_bytes(page, bytes_max)
-    if unchanged is not None:
-        _check_since(page, unchanged)
-    rule = VectorRule(page.book.dimension, page.book.model) if page.book else VectorRule(0, "")
-    chosen = choose(page.name, writes, lambda write: page.items.get(write.item.id), on_duplicate, rule)
-    chosen_states = choose_states(states, lambda state: page.states.get(state.key), on_duplicate)
-    book = page.open(now_us())
-    receipt = Receipt(0, skipped_count=len(writes) - len(chosen))
-    receipt.skipped_state_count = len(states) - len(chosen_states)
-    if released:
-        let_go(page, released)
-    receipt.removed_count = _remove_all(page, removals, by, keeps_history)
-    for at, _, waits in chosen:
-        _put(page, writes[at], terms[at], waits, keeps_history)
-        receipt.add(writes[at].item)
-    for state in chosen_states:
-        put_state(page, state, keeps_history=keeps_history)
-    book.dimension, book.model = rule.dimension, rule.model
-    return finish(page, request, receipt)
-
-
-def _check_since(page: Page, unchanged: Since) -> None:
-    revision = page.book.revision if page.book else 0
-    check_unchanged(unchanged, revision, page.changes_since(unchanged.revision))
-
-
-def _remove_all(page: Page, item_ids: Sequence[str], by: Caller, keeps_history: bool) -> int:
-    """Remove those of these items that exist; return how many."""
-    found = [
-        (item_id, stored)
-        for item_id in dict.fromkeys(item_ids)
-        if (stored := page.items.get(item_id)) is not None
-    ]
-    for item_id, stored in found:
-        remove_item(page, item_id, stored, ChangeType.ITEM_DELETED)
-        page.note(deleted(by, now_us(), keeps_history=keeps_history))
-    return len(found)
+from memory_service.records.rules.vectors import vector_key, written_key
 
 
 def let_go(page: Page, held_id: str) -> None:
@@ -107,7 +25,8 @@ def let_go(page: Page, held_id: str) -> None:
     page.touched = True
 
 
-def _put(page: Page, write: ItemWrite, terms: bytes, waits: bool, keeps_history: bool) -> None:
+def put_item(page: Page, write: ItemWrite, terms: bytes, waits: bool, *, keeps_history: bool) -> None:
+    """Write an item, whatever is stored."""
     item = write.item
     stored = page.items.get(item.id)
     becomes = give_way(page, write, stored, keeps_history)
@@ -206,54 +125,6 @@ def expire_item(page: Page, item_id: str, stored: StoredItem, *, keeps_history: 
     end = cut_short((stored.ended, *stored.before)) if keeps_history else None
     remove_item(page, item_id, stored, ChangeType.ITEM_EXPIRED)
     page.note(end)
-
-
-def replace_item(
-    page: Page,
-    write: ItemWrite,
-    terms: bytes,
-    expected_revision: int | None,
-    request: RequestKey | None,
-    *,
-    keeps_history: bool,
-    bytes_max: int,
-) -> Receipt:
-    """Replace an item; see `ItemStore.replace_item`."""
-    if (replayed := earlier(page, request)) is not None:
-        return replayed
-    check_bytes(page, bytes_max)
-    item = write.item
-    stored = present_item(page.name, item.id, page.items.get(item.id), item.update_us, expected_revision)
-    assert page.book is not None
-    rule = VectorRule(page.book.dimension, page.book.model)
-    waits = not write.keep_vector and rule.take(write)
-    book = page.open(0)
-    becomes = give_way(page, write, stored, keeps_history)
-    put_version(page, write, terms, stored, waits, kept=becomes is Before.KEEP)
-    book.dimension, book.model = rule.dimension, rule.model
-    receipt = Receipt(0)
-    receipt.add(item)
-    return finish(page, request, receipt)
-
-
-def delete_item(
-    page: Page,
-    item_id: str,
-    at_us: int,
-    expected_revision: int | None,
-    request: RequestKey | None,
-    by: Caller,
-    *,
-    keeps_history: bool,
-) -> Receipt:
-    """Remove an item; see `ItemStore.delete_item`."""
-    if (replayed := earlier(page, request)) is not None:
-        return replayed
-    stored = present_item(page.name, item_id, page.items.get(item_id), at_us, expected_revision)
-    page.open(0)
-    remove_item(page, item_id, stored, ChangeType.ITEM_DELETED)
-    page.note(deleted(by, now_us(), keeps_history=keeps_history))
-    return finish(page, request, Receipt(0, removed_count=1))
 
 
 def fill_vector(page: Page, position: int, revision: int, vector: bytes | None) -> bool:

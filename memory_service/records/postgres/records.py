@@ -23,11 +23,13 @@ from memory_service.records.postgres.settings import PostgresSettings
 from memory_service.records.postgres.state_store import PostgresStateStore
 from memory_service.records.postgres.undo_store import PostgresUndoStore
 from memory_service.records.postgres.write_queue import WriteQueue
+from memory_service.records.postgres.write_store import PostgresWriteStore
 
 _GIVE_UP_S = 2.0
 
 
 class PostgresRecords(
+    PostgresWriteStore,
     PostgresItemStore,
     PostgresPendingStore,
     PostgresStateStore,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory_service.data_model import ChangeType, Receipt, RequestKey, StateEntry, StateWrite
+from memory_service.data_model import ChangeType, Receipt, RequestKey, StateEntry
 from memory_service.records.base import StateStore
-from memory_service.records.postgres import state_writes
 from memory_service.records.postgres.database import Async
 from memory_service.records.postgres.lookups import Needs
 from memory_service.records.postgres.namespace_writes import empty_states
@@ -25,27 +24,8 @@ _JOIN = OF_NAME.replace(
 _STATES = columns_of("s", STATE_COLUMNS)
 
 
-def _requests(request: RequestKey | None) -> list[str]:
-    return [request.id] if request else []
-
-
 class PostgresStateStore(StoreCore, StateStore):
     """Written in groups, read with one statement."""
-
-    async def save_state(
-        self, namespace: str, write: StateWrite, *, request: RequestKey | None = None, by: Caller = ANYBODY
-    ) -> Receipt:
-        def apply(page: Page) -> Receipt:
-            return state_writes.save_state(
-                page,
-                write,
-                request,
-                keeps_history=self._keeps_history,
-                bytes_max=self._namespace_bytes_max,
-            )
-
-        needs = Needs(states=[write.key], requests=_requests(request))
-        return await self._write(namespace, by, needs, apply)
 
     async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
         wanted = [text_in(key) for key in keys]
@@ -67,24 +47,6 @@ class PostgresStateStore(StoreCore, StateStore):
         rows = await self._fetch_of(statement, namespace, text_in(after_key), now_us, limit)
         return await each(state_of, rows)
 
-    async def delete_state(
-        self,
-        namespace: str,
-        key: str,
-        *,
-        now_us: int,
-        expected_version: int | None = None,
-        request: RequestKey | None = None,
-        by: Caller = ANYBODY,
-    ) -> Receipt:
-        def apply(page: Page) -> Receipt:
-            return state_writes.delete_state(
-                page, key, now_us, expected_version, request, by, keeps_history=self._keeps_history
-            )
-
-        needs = Needs(states=[key], requests=_requests(request))
-        return await self._write(namespace, by, needs, apply)
-
     async def clear_states(
         self, namespace: str, *, request: RequestKey | None = None, by: Caller = ANYBODY
     ) -> Receipt:
@@ -102,5 +64,5 @@ class PostgresStateStore(StoreCore, StateStore):
             page.note(deleted(by, present_us(), keeps_history=self._keeps_history))
             return finish(page, request, receipt)
 
-        needs = Needs(requests=_requests(request))
+        needs = Needs(requests=[request.id] if request else [])
         return await self._write_alone(namespace, by, prepare, apply, needs)

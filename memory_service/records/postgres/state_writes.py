@@ -1,39 +1,17 @@
-"""Applies writes of states to a page. Each function checks everything before changing anything."""
+"""Applies writes of states to a page."""
 
 from __future__ import annotations
 
-from memory_service.data_model import ChangeType, Receipt, RequestKey, StateEntry, StateWrite
-from memory_service.records.content_bytes import check_room
+from memory_service.data_model import ChangeType, StateEntry, StateWrite
 from memory_service.records.postgres.page import Ended, Page, StoredState
-from memory_service.records.postgres.requests import earlier, finish
 from memory_service.records.postgres.rows import state_row, text_in
-from memory_service.records.rules.history import cut_short, deleted
+from memory_service.records.rules.history import cut_short
 from memory_service.records.rules.presence import Before, before
 from memory_service.records.rules.requests import of_state
 from memory_service.records.rules.states import (
-    check_version,
     floor_without,
     next_entry,
-    present_state,
-    saved,
-    saved_again,
 )
-from memory_service.runtime.caller import Caller
-from memory_service.runtime.clock import now_us
-
-
-def save_state(
-    page: Page, write: StateWrite, request: RequestKey | None, *, keeps_history: bool, bytes_max: int
-) -> Receipt:
-    """Save a value; see `StateStore.save_state`."""
-    if (replayed := earlier(page, request)) is not None:
-        return saved_again(replayed, write)
-    if bytes_max and page.book is not None:
-        check_room(page.book.bytes, bytes_max)
-    check_version(write, page.states.get(write.key))
-    page.open(now_us())
-    entry = put_state(page, write, keeps_history=keeps_history)
-    return finish(page, request, saved(entry), state_key=write.key)
 
 
 def put_state(page: Page, write: StateWrite, *, keeps_history: bool) -> StateEntry:
@@ -95,23 +73,3 @@ def expire_state(page: Page, key: str, stored: StoredState, *, keeps_history: bo
     end = cut_short((stored.ended, *stored.before)) if keeps_history else None
     remove_state(page, key, stored, ChangeType.STATE_EXPIRED)
     page.note(end)
-
-
-def delete_state(
-    page: Page,
-    key: str,
-    at_us: int,
-    expected_version: int | None,
-    request: RequestKey | None,
-    by: Caller,
-    *,
-    keeps_history: bool,
-) -> Receipt:
-    """Remove a key; see `StateStore.delete_state`."""
-    if (replayed := earlier(page, request)) is not None:
-        return replayed
-    stored = present_state(page.name, key, page.states.get(key), at_us, expected_version)
-    page.open(0)
-    remove_state(page, key, stored, ChangeType.STATE_DELETED)
-    page.note(deleted(by, now_us(), keeps_history=keeps_history))
-    return finish(page, request, Receipt(0, removed_state_count=1))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from memory_service.data_model import ChangeType, ItemKind, ItemWrite, OnDuplicate, Since, StateWrite
+from memory_service.data_model import ChangeType, ItemKind, ItemWrite, OnDuplicate, Since
 from memory_service.errors import AlreadyExists, Conflict, NotFound
+from memory_service.operations import AddItems, Operation, RemoveItem, RemoveItems, ReplaceItem, SaveStates
 from memory_service.records.rules.presence import Found, live
 from memory_service.records.rules.vectors import VectorRule
 
@@ -25,12 +26,23 @@ class FoundItem(Found, Protocol):
 I = TypeVar("I", bound=FoundItem)  # noqa: E741 - an item
 
 
-def grows(writes: Sequence[ItemWrite], states: Sequence[StateWrite], removals: Sequence[str]) -> bool:
+def grows(operations: Sequence[Operation]) -> bool:
     """Return whether a write adds to a namespace, which then needs room.
 
     Removals may also change remaining items: that is part of forgetting.
     """
-    return bool(states) or len(writes) > len(removals)
+    added = removed = 0
+    for operation in operations:
+        match operation:
+            case ReplaceItem() | SaveStates():
+                return True
+            case AddItems(writes):
+                added += len(writes)
+            case RemoveItems(item_ids):
+                removed += len(item_ids)
+            case RemoveItem():
+                removed += 1
+    return added > removed
 
 
 def check_unchanged(
@@ -81,13 +93,24 @@ def choose(
     return chosen
 
 
-def present_item(namespace: str, item_id: str, found: I | None, at_us: int, expected: int | None) -> I:
-    """Return the item that a write requires. Raises NotFound and Conflict."""
-    present = live(found, at_us)
+def item_to_replace(namespace: str, replacement: ReplaceItem, found: I | None) -> I:
+    """Return the item to replace. Raises NotFound and Conflict."""
+    item = replacement.write.item
+    present = live(found, item.update_us)
     if present is None:
-        raise NotFound.item(namespace, item_id)
-    if expected is not None:
-        _check_revision(item_id, expected, present)
+        raise NotFound.item(namespace, item.id)
+    if replacement.expected_revision is not None:
+        _check_revision(item.id, replacement.expected_revision, present)
+    return present
+
+
+def item_to_remove(namespace: str, removal: RemoveItem, found: I | None) -> I | None:
+    """Return the item to remove; None if there is none and that is allowed. Raises NotFound and Conflict."""
+    present = live(found, removal.at_us)
+    if present is None and not removal.allow_missing:
+        raise NotFound.item(namespace, removal.item_id)
+    if removal.expected_revision is not None:
+        _check_revision(removal.item_id, removal.expected_revision, present)
     return present
 
 

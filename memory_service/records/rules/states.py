@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from memory_service.data_model import OnDuplicate, Receipt, StateEntry, StateWrite
+from memory_service.data_model import OnDuplicate, Receipt, StateEntry, StateStamp, StateWrite
 from memory_service.errors import Conflict, NotFound
+from memory_service.operations import RemoveState
 from memory_service.records.rules.presence import Found, live
 
 
@@ -24,18 +25,12 @@ class FoundState(Found, Protocol):
 S = TypeVar("S", bound=FoundState)
 
 
-def check_version(write: StateWrite, found: FoundState | None) -> None:
-    """Raise Conflict if a write expects a version other than the present one; 0 means none."""
-    present = live(found, write.now_us)
-    _check_version(write.key, write.expected_version, 0 if present is None else present.version)
-
-
-def present_state(namespace: str, key: str, found: S | None, at_us: int, expected: int | None) -> S:
-    """Return the state that a write requires. Raises NotFound and Conflict."""
-    present = live(found, at_us)
-    if present is None:
-        raise NotFound.state(namespace, key)
-    _check_version(key, expected, present.version)
+def state_to_remove(namespace: str, removal: RemoveState, found: S | None) -> S | None:
+    """Return the state to remove; None if there is none and that is allowed. Raises NotFound and Conflict."""
+    present = live(found, removal.at_us)
+    if present is None and not removal.allow_missing:
+        raise NotFound.state(namespace, removal.key)
+    _check_version(removal.key, removal.expected_version, 0 if present is None else present.version)
     return present
 
 
@@ -51,16 +46,16 @@ def choose_states(
 
     `find` returns the stored state of a write, expired or not. Raises Conflict.
     """
-    if on_duplicate is OnDuplicate.REPLACE:
-        return list(writes)
     chosen: list[StateWrite] = []
     seen: set[str] = set()
     for write in writes:
         present = live(find(write), write.now_us)
-        version = int(write.key in seen) if present is None else present.version
-        if version and on_duplicate is OnDuplicate.FAIL:
-            raise Conflict.version(write.key, 0, version)
-        if not version:
+        version = 0 if present is None else present.version
+        _check_version(write.key, write.expected_version, version)
+        exists = write.key in seen or present is not None
+        if exists and on_duplicate is OnDuplicate.FAIL:
+            raise Conflict.version(write.key, 0, version or 1)
+        if not exists or on_duplicate is OnDuplicate.REPLACE:
             seen.add(write.key)
             chosen.append(write)
     return chosen
@@ -93,20 +88,14 @@ def floor_without(version_floor: int, removed: Iterable[int]) -> int:
     return max(version_floor, *removed, 0)
 
 
-def saved(entry: StateEntry) -> Receipt:
-    """Return the receipt of a saved state."""
-    return Receipt(
-        entry.revision,
-        version=entry.version,
-        create_us=entry.create_us,
-        update_us=entry.update_us,
-        expire_us=entry.expire_us,
-        description=entry.description,
-    )
-
-
-def saved_again(receipt: Receipt, write: StateWrite) -> Receipt:
-    """Return the receipt of a save that was already applied, with its description as far as it is kept."""
-    # The body is the same, so it has the description even if the state no longer does.
-    receipt.description = receipt.description or write.description or ""
-    return receipt
+def note_saved(receipt: Receipt, entries: Sequence[StateEntry], *, alone: bool) -> None:
+    """Put saved states into the receipt of a write; `alone`: it has no other operation."""
+    if alone and len(entries) == 1:
+        (entry,) = entries
+        receipt.version, receipt.description = entry.version, entry.description
+        receipt.create_us, receipt.update_us = entry.create_us, entry.update_us
+        receipt.expire_us = entry.expire_us
+    elif not alone:
+        receipt.states += [
+            StateStamp(e.version, e.revision, e.create_us, e.update_us, e.expire_us) for e in entries
+        ]

@@ -1,4 +1,4 @@
-"""Items: written, and read by their ids."""
+"""Items, read by their ids."""
 
 from __future__ import annotations
 
@@ -6,22 +6,12 @@ from collections.abc import Sequence
 
 from memory_service.data_model import (
     Item,
-    ItemWrite,
-    OnDuplicate,
-    Receipt,
-    RequestKey,
-    Since,
-    StateWrite,
 )
 from memory_service.records.base import ItemStore
 from memory_service.records.effects import Effect
-from memory_service.records.rules.items import grows
 from memory_service.records.rules.vectors import vector_key
 from memory_service.records.sqlite import item_writes
-from memory_service.records.sqlite.commit_queue import HEAVY_ITEMS
 from memory_service.records.sqlite.connection import Connection, Row, translated
-from memory_service.records.sqlite.kept_answers import find_receipt
-from memory_service.records.sqlite.ledger import Outcome
 from memory_service.records.sqlite.rows import ITEM_COLUMNS, item_of
 from memory_service.records.sqlite.store_core import StoreCore
 from memory_service.runtime.caller import ANYBODY, Caller
@@ -36,82 +26,7 @@ _INLINE_READS_MAX = 64
 
 
 class SqliteItemStore(StoreCore, ItemStore):
-    """Writes go through the queue; a few rows are read on the event loop."""
-
-    async def add_items(
-        self,
-        namespace: str,
-        writes: Sequence[ItemWrite],
-        *,
-        states: Sequence[StateWrite] = (),
-        removals: Sequence[str] = (),
-        on_duplicate: OnDuplicate = OnDuplicate.FAIL,
-        request: RequestKey | None = None,
-        released: str = "",
-        unchanged: Since | None = None,
-        by: Caller = ANYBODY,
-    ) -> Receipt:
-        info = self._info(namespace) if unchanged else None
-        # About how many changes must be examined.
-        behind = info.revision - unchanged.revision if info and unchanged else 0
-        heavy = len(writes) + len(states) + len(removals) + behind > HEAVY_ITEMS
-        terms = await each(self._analyzer.item_terms, writes)
-
-        def apply(db: Connection) -> Outcome:
-            return item_writes.add_items(
-                db, self._ledger, namespace, writes, terms, states, removals, on_duplicate, request,
-                by, released, unchanged,
-            )  # fmt: skip
-
-        if grows(writes, states, removals):
-            receipt = await self._grow(namespace, by, apply, request, heavy=heavy)
-        else:
-            receipt = await self._write(namespace, by, apply, heavy=heavy, shrinks=True)
-        if heavy:
-            await self._follower.absorb(namespace)
-        return receipt
-
-    async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
-        info = self._info(namespace)
-        if info is None:
-            return None
-        with translated():
-            return find_receipt(self._reader, info.uid, request)
-
-    async def replace_item(
-        self,
-        namespace: str,
-        write: ItemWrite,
-        *,
-        expected_revision: int | None = None,
-        request: RequestKey | None = None,
-        by: Caller = ANYBODY,
-    ) -> Receipt:
-        terms = self._analyzer.item_terms(write)
-
-        def apply(db: Connection) -> Outcome:
-            return item_writes.replace_item(
-                db, self._ledger, namespace, write, terms, expected_revision, request
-            )
-
-        return await self._grow(namespace, by, apply, request)
-
-    async def delete_item(
-        self,
-        namespace: str,
-        item_id: str,
-        *,
-        now_us: int,
-        expected_revision: int | None = None,
-        request: RequestKey | None = None,
-        by: Caller = ANYBODY,
-    ) -> Receipt:
-        def apply(db: Connection) -> Outcome:
-            return item_writes.delete_item(
-                db, self._ledger, namespace, item_id, now_us, expected_revision, request, by
-            )
-
-        return await self._write(namespace, by, apply, shrinks=True)
+    """A few rows are read on the event loop."""
 
     async def get_items(
         self, namespace: str, ids: Sequence[str], *, with_embedding: bool = False

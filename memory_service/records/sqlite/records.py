@@ -37,6 +37,7 @@ from memory_service.records.sqlite.row_source import SqliteRowSource
 from memory_service.records.sqlite.schema import prepare
 from memory_service.records.sqlite.state_store import SqliteStateStore
 from memory_service.records.sqlite.undo_store import SqliteUndoStore
+from memory_service.records.sqlite.write_store import SqliteWriteStore
 from memory_service.runtime.failpoints import reach
 from memory_service.runtime.files import InPlace, make_folder, sync
 from memory_service.runtime.log_causes import cause_of
@@ -47,6 +48,7 @@ _READERS = 2
 
 
 class SqliteRecords(
+    SqliteWriteStore,
     SqliteItemStore,
     SqlitePendingStore,
     SqliteStateStore,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory_service.data_model import Receipt, RequestKey, StateEntry, StateWrite
+from memory_service.data_model import Receipt, RequestKey, StateEntry
 from memory_service.records.base import StateStore
 from memory_service.records.sqlite import state_writes
-from memory_service.records.sqlite.connection import Connection, translated
-from memory_service.records.sqlite.ledger import Outcome
+from memory_service.records.sqlite.connection import translated
 from memory_service.records.sqlite.rows import STATE_COLUMNS, shortened_state_columns, state_of
 from memory_service.records.sqlite.store_core import StoreCore
 from memory_service.runtime.caller import ANYBODY, Caller
@@ -17,16 +16,6 @@ from memory_service.runtime.yielding import each
 
 class SqliteStateStore(StoreCore, StateStore):
     """Few keys are read on the event loop, scans in a thread."""
-
-    async def save_state(
-        self, namespace: str, write: StateWrite, *, request: RequestKey | None = None, by: Caller = ANYBODY
-    ) -> Receipt:
-        return await self._grow(
-            namespace,
-            by,
-            lambda db: state_writes.save_state(db, self._ledger, namespace, write, request),
-            request,
-        )
 
     async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
         info = self._info(namespace)
@@ -51,23 +40,6 @@ class SqliteStateStore(StoreCore, StateStore):
         values = (info.uid, after_key, now_us, limit)
         rows = await self._read(lambda db: db.execute(statement, values).fetchall())
         return await each(state_of, rows)
-
-    async def delete_state(
-        self,
-        namespace: str,
-        key: str,
-        *,
-        now_us: int,
-        expected_version: int | None = None,
-        request: RequestKey | None = None,
-        by: Caller = ANYBODY,
-    ) -> Receipt:
-        def apply(db: Connection) -> Outcome:
-            return state_writes.delete_state(
-                db, self._ledger, namespace, key, now_us, expected_version, request, by
-            )
-
-        return await self._write(namespace, by, apply, shrinks=True)
 
     async def clear_states(
         self, namespace: str, *, request: RequestKey | None = None, by: Caller = ANYBODY

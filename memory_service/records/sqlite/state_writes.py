@@ -7,12 +7,8 @@ from typing import NamedTuple
 from memory_service.data_model import ChangeType, Receipt, RequestKey, StateEntry, StateWrite
 from memory_service.records.rules.presence import Before, before
 from memory_service.records.rules.states import (
-    check_version,
     floor_without,
     next_entry,
-    present_state,
-    saved,
-    saved_again,
 )
 from memory_service.records.sqlite.connection import Connection
 from memory_service.records.sqlite.history import (
@@ -46,22 +42,6 @@ def stored_state(db: Connection, book: Book | None, key: str) -> StoredState | N
         (book.uid, key),
     ).fetchone()
     return StoredState(*row) if row else None
-
-
-def save_state(
-    db: Connection, ledger: Ledger, namespace: str, write: StateWrite, request: RequestKey | None
-) -> Outcome:
-    """Save a value; see `StateStore.save_state`."""
-    book = ledger.find(db, namespace)
-    if (replayed := earlier(db, book, request)) is not None:
-        saved_again(replayed.receipt, write)
-        return replayed
-    stored = stored_state(db, book, write.key)
-    check_version(write, stored)
-    began = book is None
-    book = ledger.find_or_begin(db, namespace)
-    entry = put_state(db, ledger, book, write, stored)
-    return finish(db, book, request, Outcome(saved(entry), began=began))
 
 
 def put_state(
@@ -117,27 +97,6 @@ def expire_state(db: Connection, ledger: Ledger, book: Book, key: str, version: 
     end = end_of_state(db, ledger, book, key)
     remove_state(db, ledger, book, key, version, ChangeType.STATE_EXPIRED)
     note(db, book, end)
-
-
-def delete_state(
-    db: Connection,
-    ledger: Ledger,
-    namespace: str,
-    key: str,
-    at_us: int,
-    expected_version: int | None,
-    request: RequestKey | None,
-    by: Caller,
-) -> Outcome:
-    """Remove a key; see `StateStore.delete_state`."""
-    book = ledger.find(db, namespace)
-    if (replayed := earlier(db, book, request)) is not None:
-        return replayed
-    stored = present_state(namespace, key, stored_state(db, book, key), at_us, expected_version)
-    assert book is not None
-    remove_state(db, ledger, book, key, stored.version, ChangeType.STATE_DELETED)
-    note_removal(db, ledger, book, by)
-    return finish(db, book, request, Outcome(Receipt(0, removed_state_count=1)))
 
 
 def empty_states(db: Connection, ledger: Ledger, book: Book) -> int:

@@ -1,0 +1,62 @@
+"""Operations of a write: values that a store applies together, all or none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memory_service.data_model import ItemWrite, OnDuplicate, StateWrite
+
+
+@dataclass(slots=True, frozen=True)
+class AddItems:
+    """Add items in order; `on_duplicate` decides about ids that exist."""
+
+    writes: Sequence[ItemWrite]
+    on_duplicate: OnDuplicate = OnDuplicate.FAIL
+
+
+@dataclass(slots=True, frozen=True)
+class ReplaceItem:
+    """Replace an existing item, at `expected_revision` if that is given."""
+
+    write: ItemWrite
+    expected_revision: int | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class RemoveItem:
+    """Remove an item that exists at `at_us`; with `allow_missing`, nothing happens if there is none."""
+
+    item_id: str
+    at_us: int
+    expected_revision: int | None = None
+    allow_missing: bool = False
+
+
+@dataclass(slots=True, frozen=True)
+class RemoveItems:
+    """Remove items, expired or not; unknown ids are skipped."""
+
+    item_ids: Sequence[str]
+
+
+@dataclass(slots=True, frozen=True)
+class SaveStates:
+    """Save values in order; `on_duplicate` decides about keys that exist."""
+
+    writes: Sequence[StateWrite]
+    on_duplicate: OnDuplicate = OnDuplicate.REPLACE
+
+
+@dataclass(slots=True, frozen=True)
+class RemoveState:
+    """Remove a key that exists at `at_us`; with `allow_missing`, nothing happens if there is none."""
+
+    key: str
+    at_us: int
+    expected_version: int | None = None
+    allow_missing: bool = False
+
+
+Operation = AddItems | ReplaceItem | RemoveItem | RemoveItems | SaveStates | RemoveState

@@ -1,0 +1,130 @@
+"""Applies the operations of a write to a namespace. Everything is checked before anything is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memory_service.data_model import ChangeType, Receipt
+from memory_service.operations import (
+    AddItems,
+    Operation,
+    RemoveItem,
+    RemoveItems,
+    RemoveState,
+    ReplaceItem,
+    SaveStates,
+)
+from memory_service.records.in_memory.namespace import Namespace
+from memory_service.records.rules.items import choose, item_to_remove, item_to_replace
+from memory_service.records.rules.states import choose_states, note_saved, state_to_remove
+from memory_service.records.rules.vectors import VectorRule
+from memory_service.runtime.caller import Caller
+
+Step = Callable[[Receipt], int]
+"""Makes the changes of a checked operation, and returns how many items or states it wrote or removed."""
+
+
+class Plan:
+    """Checks operations against a namespace as it is before the write."""
+
+    def __init__(self, found: Namespace, by: Caller, *, alone: bool) -> None:
+        self._found, self._by, self._alone = found, by, alone
+        self.rule = VectorRule(found.dimension, found.model)
+
+    def step(self, operation: Operation) -> Step:
+        """Check an operation and return the step that makes its changes."""
+        match operation:
+            case AddItems():
+                return self._add(operation)
+            case ReplaceItem():
+                return self._replace(operation)
+            case RemoveItem():
+                return self._remove(operation)
+            case RemoveItems():
+                return self._remove_all(operation)
+            case SaveStates():
+                return self._save(operation)
+            case RemoveState():
+                return self._remove_state(operation)
+
+    def _add(self, operation: AddItems) -> Step:
+        found, writes = self._found, operation.writes
+        chosen = choose(
+            found.name,
+            writes,
+            lambda write: found.items.get(write.item.id),
+            operation.on_duplicate,
+            self.rule,
+        )
+
+        def step(receipt: Receipt) -> int:
+            for at, _, waits in chosen:
+                found.put(writes[at], waits)
+                receipt.add(writes[at].item)
+            receipt.skipped_count += len(writes) - len(chosen)
+            return len(chosen)
+
+        return step
+
+    def _replace(self, operation: ReplaceItem) -> Step:
+        found, write = self._found, operation.write
+        stored = item_to_replace(found.name, operation, found.items.get(write.item.id))
+        waits = not write.keep_vector and self.rule.take(write)
+
+        def step(receipt: Receipt) -> int:
+            found.give_way(write, stored)
+            found.replace(write, stored, waits)
+            receipt.add(write.item)
+            return 1
+
+        return step
+
+    def _remove(self, operation: RemoveItem) -> Step:
+        found = self._found
+        present = item_to_remove(found.name, operation, found.items.get(operation.item_id))
+        return self._remove_all(RemoveItems([] if present is None else [operation.item_id]))
+
+    def _remove_all(self, operation: RemoveItems) -> Step:
+        found = self._found
+
+        def step(receipt: Receipt) -> int:
+            removed = [
+                found.items[item_id]
+                for item_id in dict.fromkeys(operation.item_ids)
+                if item_id in found.items
+            ]
+            for item in removed:
+                found.remove(item, ChangeType.ITEM_DELETED)
+                found.note_removal(self._by)
+            receipt.removed_count += len(removed)
+            return len(removed)
+
+        return step
+
+    def _save(self, operation: SaveStates) -> Step:
+        found = self._found
+        chosen = choose_states(
+            operation.writes, lambda write: found.states.get(write.key), operation.on_duplicate
+        )
+
+        def step(receipt: Receipt) -> int:
+            entries = [found.save(write) for write in chosen]
+            note_saved(receipt, entries, alone=self._alone)
+            receipt.skipped_state_count += len(operation.writes) - len(chosen)
+            return len(chosen)
+
+        return step
+
+    def _remove_state(self, operation: RemoveState) -> Step:
+        found, key = self._found, operation.key
+        present = state_to_remove(found.name, operation, found.states.get(key))
+
+        def step(receipt: Receipt) -> int:
+            if present is None:
+                return 0
+            found.remove_state(key, ChangeType.STATE_DELETED)
+            found.note_removal(self._by)
+            receipt.removed_state_count += 1
+            return 1
+
+        return step

@@ -1,0 +1,91 @@
+"""Writes of items and states, which are grouped with others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memory_service.data_model import Receipt, RequestKey, Since
+from memory_service.operations import (
+    AddItems,
+    Operation,
+    RemoveItem,
+    RemoveItems,
+    RemoveState,
+    ReplaceItem,
+    SaveStates,
+)
+from memory_service.records.base import WriteStore
+from memory_service.records.postgres.applying import apply
+from memory_service.records.postgres.lookups import FIND_REQUEST, Needs, kept_request
+from memory_service.records.postgres.page import Page
+from memory_service.records.postgres.requests import receipt_of
+from memory_service.records.postgres.rows import text_in
+from memory_service.records.postgres.schema import part_of
+from memory_service.records.postgres.store_core import StoreCore
+from memory_service.runtime.caller import ANYBODY, Caller
+from memory_service.runtime.yielding import each
+
+
+class PostgresWriteStore(StoreCore, WriteStore):
+    """Lists what a write needs to know; the queue looks it up for a whole group."""
+
+    async def write(
+        self,
+        namespace: str,
+        operations: Sequence[Operation],
+        *,
+        request: RequestKey | None = None,
+        released: str = "",
+        unchanged: Since | None = None,
+        by: Caller = ANYBODY,
+    ) -> Receipt:
+        terms = [await self._terms(operation) for operation in operations]
+        items, states = list[str](), list[str]()
+        for operation in operations:
+            _name(operation, items, states)
+        needs = Needs(
+            items=items,
+            states=states,
+            requests=[request.id] if request else [],
+            held=[released] if released else [],
+            since=unchanged.revision if unchanged else None,
+        )
+
+        def apply_all(page: Page) -> Receipt:
+            return apply(
+                page, operations, terms, request, by, released, unchanged,
+                keeps_history=self._keeps_history, bytes_max=self._namespace_bytes_max,
+            )  # fmt: skip
+
+        return await self._write(namespace, by, needs, apply_all)
+
+    async def _terms(self, operation: Operation) -> Sequence[bytes]:
+        """Return the packed terms of the items that an operation writes."""
+        match operation:
+            case AddItems(writes):
+                return await each(self._analyzer.item_terms, writes)
+            case ReplaceItem(write):
+                return [self._analyzer.item_terms(write)]
+        return ()
+
+    async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
+        values = [part_of(namespace)], [text_in(namespace)], [text_in(request.id)]
+        rows = await self._fetch(FIND_REQUEST, values)
+        return receipt_of(request, kept_request(rows[0][2:])) if rows else None
+
+
+def _name(operation: Operation, items: list[str], states: list[str]) -> None:
+    """Add the ids and keys that an operation names, except ids that are new."""
+    match operation:
+        case AddItems(writes):
+            items += (write.item.id for write in writes if not write.new_id)
+        case ReplaceItem(write):
+            items.append(write.item.id)
+        case RemoveItem(item_id):
+            items.append(item_id)
+        case RemoveItems(item_ids):
+            items += item_ids
+        case SaveStates(writes):
+            states += (write.key for write in writes)
+        case RemoveState(key):
+            states.append(key)

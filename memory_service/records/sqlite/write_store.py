@@ -1,0 +1,74 @@
+"""Writes of items and states, which go through the commit queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memory_service.data_model import Receipt, RequestKey, Since
+from memory_service.operations import AddItems, Operation, RemoveItems, ReplaceItem, SaveStates
+from memory_service.records.base import WriteStore
+from memory_service.records.rules.items import grows
+from memory_service.records.sqlite.applying import apply
+from memory_service.records.sqlite.commit_queue import HEAVY_ITEMS
+from memory_service.records.sqlite.connection import Connection, translated
+from memory_service.records.sqlite.kept_answers import find_receipt
+from memory_service.records.sqlite.ledger import Outcome
+from memory_service.records.sqlite.store_core import StoreCore
+from memory_service.runtime.caller import ANYBODY, Caller
+from memory_service.runtime.yielding import each
+
+
+class SqliteWriteStore(StoreCore, WriteStore):
+    """Prepares writes on the event loop; the queue decides where they are applied."""
+
+    async def write(
+        self,
+        namespace: str,
+        operations: Sequence[Operation],
+        *,
+        request: RequestKey | None = None,
+        released: str = "",
+        unchanged: Since | None = None,
+        by: Caller = ANYBODY,
+    ) -> Receipt:
+        info = self._info(namespace) if unchanged else None
+        # About how many changes must be examined.
+        behind = info.revision - unchanged.revision if info and unchanged else 0
+        heavy = sum(map(_size, operations)) + behind > HEAVY_ITEMS
+        terms = [await self._terms(operation) for operation in operations]
+
+        def apply_all(db: Connection) -> Outcome:
+            return apply(db, self._ledger, namespace, operations, terms, request, by, released, unchanged)
+
+        if grows(operations):
+            receipt = await self._grow(namespace, by, apply_all, request, heavy=heavy)
+        else:
+            receipt = await self._write(namespace, by, apply_all, heavy=heavy, shrinks=True)
+        if heavy:
+            await self._follower.absorb(namespace)
+        return receipt
+
+    async def _terms(self, operation: Operation) -> Sequence[bytes]:
+        """Return the packed terms of the items that an operation writes."""
+        match operation:
+            case AddItems(writes):
+                return await each(self._analyzer.item_terms, writes)
+            case ReplaceItem(write):
+                return [self._analyzer.item_terms(write)]
+        return ()
+
+    async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
+        info = self._info(namespace)
+        if info is None:
+            return None
+        with translated():
+            return find_receipt(self._reader, info.uid, request)
+
+
+def _size(operation: Operation) -> int:
+    match operation:
+        case AddItems(writes) | SaveStates(writes):
+            return len(writes)
+        case RemoveItems(item_ids):
+            return len(item_ids)
+    return 1
