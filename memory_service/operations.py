@@ -42,6 +42,16 @@ class RemoveItems:
 
 
 @dataclass(slots=True, frozen=True)
+class RemoveAt:
+    """Remove the items at these positions, as they were found at `revision`; positions without one are
+    skipped.
+    """
+
+    positions: Sequence[int]
+    revision: int
+
+
+@dataclass(slots=True, frozen=True)
 class SaveStates:
     """Save values in order; `on_duplicate` decides about keys that exist."""
 
@@ -59,4 +69,4 @@ class RemoveState:
     allow_missing: bool = False
 
 
-Operation = AddItems | ReplaceItem | RemoveItem | RemoveItems | SaveStates | RemoveState
+Operation = AddItems | ReplaceItem | RemoveItem | RemoveItems | RemoveAt | SaveStates | RemoveState

@@ -130,7 +130,8 @@ class WriteStore(ABC):
         and is not its revision.
 
         **RemoveItem**: MUST raise NotFound (unless `allow_missing`) and Conflict likewise. **RemoveItems**:
-        unknown ids are skipped. Both count in `removed_count`.
+        unknown ids are skipped. **RemoveAt**: MUST raise Conflict if an item at one of the positions was
+        written after `revision`. All three count in `removed_count`.
 
         **SaveStates**: MUST raise Conflict if `expected_version` is given and is not the current version; a
         key that does not exist, or has expired at write.now_us, is at version 0. Then, of a key that exists,

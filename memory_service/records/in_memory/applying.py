@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from memory_service.data_model import ChangeType, Receipt
 from memory_service.operations import (
     AddItems,
     Operation,
+    RemoveAt,
     RemoveItem,
     RemoveItems,
     RemoveState,
@@ -15,7 +16,7 @@ from memory_service.operations import (
     SaveStates,
 )
 from memory_service.records.in_memory.namespace import Namespace
-from memory_service.records.rules.items import choose, item_to_remove, item_to_replace
+from memory_service.records.rules.items import check_unwritten, choose, item_to_remove, item_to_replace
 from memory_service.records.rules.states import choose_states, note_saved, state_to_remove
 from memory_service.records.rules.vectors import VectorRule
 from memory_service.runtime.caller import Caller
@@ -41,7 +42,9 @@ class Plan:
             case RemoveItem():
                 return self._remove(operation)
             case RemoveItems():
-                return self._remove_all(operation)
+                return self._remove_all(operation.item_ids)
+            case RemoveAt():
+                return self._remove_at(operation)
             case SaveStates():
                 return self._save(operation)
             case RemoveState():
@@ -80,19 +83,14 @@ class Plan:
         return step
 
     def _remove(self, operation: RemoveItem) -> Step:
-        found = self._found
-        present = item_to_remove(found.name, operation, found.items.get(operation.item_id))
-        return self._remove_all(RemoveItems([] if present is None else [operation.item_id]))
+        present = item_to_remove(self._found.name, operation, self._found.items.get(operation.item_id))
+        return self._remove_all([] if present is None else [operation.item_id])
 
-    def _remove_all(self, operation: RemoveItems) -> Step:
+    def _remove_all(self, item_ids: Iterable[str]) -> Step:
         found = self._found
 
         def step(receipt: Receipt) -> int:
-            removed = [
-                found.items[item_id]
-                for item_id in dict.fromkeys(operation.item_ids)
-                if item_id in found.items
-            ]
+            removed = [found.items[item_id] for item_id in dict.fromkeys(item_ids) if item_id in found.items]
             for item in removed:
                 found.remove(item, ChangeType.ITEM_DELETED)
                 found.note_removal(self._by)
@@ -100,6 +98,12 @@ class Plan:
             return len(removed)
 
         return step
+
+    def _remove_at(self, operation: RemoveAt) -> Step:
+        found = self._found
+        ids = [found.ids[position] for position in sorted(operation.positions) if position in found.ids]
+        check_unwritten(operation, [found.items[item_id] for item_id in ids], found.revision)
+        return self._remove_all(ids)
 
     def _save(self, operation: SaveStates) -> Step:
         found = self._found

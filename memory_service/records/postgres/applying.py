@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from memory_service.data_model import ChangeType, Receipt, RequestKey, Since
 from memory_service.errors import NotFound
 from memory_service.operations import (
     AddItems,
     Operation,
+    RemoveAt,
     RemoveItem,
     RemoveItems,
     RemoveState,
@@ -23,6 +24,7 @@ from memory_service.records.postgres.state_writes import put_state, remove_state
 from memory_service.records.rules.history import deleted
 from memory_service.records.rules.items import (
     check_unchanged,
+    check_unwritten,
     choose,
     grows,
     item_to_remove,
@@ -101,7 +103,9 @@ class _Plan:
             case RemoveItem():
                 return self._remove(operation)
             case RemoveItems():
-                return self._remove_all(operation)
+                return self._remove_all(operation.item_ids)
+            case RemoveAt():
+                return self._remove_at(operation)
             case SaveStates():
                 return self._save(operation)
             case RemoveState():
@@ -153,12 +157,12 @@ class _Plan:
 
         return step
 
-    def _remove_all(self, operation: RemoveItems) -> Step:
+    def _remove_all(self, item_ids: Iterable[str]) -> Step:
         page = self._page
 
         def step(receipt: Receipt) -> int:
             removed = 0
-            for item_id in operation.item_ids:
+            for item_id in item_ids:
                 if (stored := page.items.get(item_id)) is not None:
                     remove_item(page, item_id, stored, ChangeType.ITEM_DELETED)
                     self._note_removal()
@@ -167,6 +171,13 @@ class _Plan:
             return removed
 
         return step
+
+    def _remove_at(self, operation: RemoveAt) -> Step:
+        page = self._page
+        ids = [page.at[position] for position in sorted(operation.positions) if position in page.at]
+        found = [stored for item_id in ids if (stored := page.items[item_id]) is not None]
+        check_unwritten(operation, found, page.book.revision if page.book else 0)
+        return self._remove_all(ids)
 
     def _save(self, operation: SaveStates) -> Step:
         page = self._page

@@ -35,9 +35,9 @@ class Forgotten(Exception):
 class Needs:
     """What a write needs to know of its namespace."""
 
-    items: Iterable[str] = ()
-    positions: Iterable[int] = ()
-    states: Iterable[str] = ()
+    items: list[str] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    states: list[str] = field(default_factory=list)
     requests: Iterable[str] = ()
     held: Iterable[str] = ()
     held_requests: Iterable[str] = ()

@@ -8,6 +8,7 @@ from memory_service.data_model import Receipt, RequestKey, Since
 from memory_service.operations import (
     AddItems,
     Operation,
+    RemoveAt,
     RemoveItem,
     RemoveItems,
     RemoveState,
@@ -40,16 +41,14 @@ class PostgresWriteStore(StoreCore, WriteStore):
         by: Caller = ANYBODY,
     ) -> Receipt:
         terms = [await self._terms(operation) for operation in operations]
-        items, states = list[str](), list[str]()
-        for operation in operations:
-            _name(operation, items, states)
         needs = Needs(
-            items=items,
-            states=states,
+            items=[], positions=[], states=[],
             requests=[request.id] if request else [],
             held=[released] if released else [],
             since=unchanged.revision if unchanged else None,
-        )
+        )  # fmt: skip
+        for operation in operations:
+            _name(operation, needs)
 
         def apply_all(page: Page) -> Receipt:
             return apply(
@@ -74,18 +73,20 @@ class PostgresWriteStore(StoreCore, WriteStore):
         return receipt_of(request, kept_request(rows[0][2:])) if rows else None
 
 
-def _name(operation: Operation, items: list[str], states: list[str]) -> None:
-    """Add the ids and keys that an operation names, except ids that are new."""
+def _name(operation: Operation, needs: Needs) -> None:
+    """Add the items and states that an operation names, except ids that are new."""
     match operation:
         case AddItems(writes):
-            items += (write.item.id for write in writes if not write.new_id)
+            needs.items += [write.item.id for write in writes if not write.new_id]
         case ReplaceItem(write):
-            items.append(write.item.id)
+            needs.items.append(write.item.id)
         case RemoveItem(item_id):
-            items.append(item_id)
+            needs.items.append(item_id)
         case RemoveItems(item_ids):
-            items += item_ids
+            needs.items += item_ids
+        case RemoveAt(positions):
+            needs.positions += positions
         case SaveStates(writes):
-            states += (write.key for write in writes)
+            needs.states += [write.key for write in writes]
         case RemoveState(key):
-            states.append(key)
+            needs.states.append(key)

@@ -7,7 +7,15 @@ from typing import Protocol, TypeVar
 
 from memory_service.data_model import ChangeType, ItemKind, ItemWrite, OnDuplicate, Since
 from memory_service.errors import AlreadyExists, Conflict, NotFound
-from memory_service.operations import AddItems, Operation, RemoveItem, RemoveItems, ReplaceItem, SaveStates
+from memory_service.operations import (
+    AddItems,
+    Operation,
+    RemoveAt,
+    RemoveItem,
+    RemoveItems,
+    ReplaceItem,
+    SaveStates,
+)
 from memory_service.records.rules.presence import Found, live
 from memory_service.records.rules.vectors import VectorRule
 
@@ -38,8 +46,8 @@ def grows(operations: Sequence[Operation]) -> bool:
                 return True
             case AddItems(writes):
                 added += len(writes)
-            case RemoveItems(item_ids):
-                removed += len(item_ids)
+            case RemoveItems(subjects) | RemoveAt(subjects):
+                removed += len(subjects)
             case RemoveItem():
                 removed += 1
     return added > removed
@@ -112,6 +120,15 @@ def item_to_remove(namespace: str, removal: RemoveItem, found: I | None) -> I | 
     if removal.expected_revision is not None:
         _check_revision(removal.item_id, removal.expected_revision, present)
     return present
+
+
+def check_unwritten(removal: RemoveAt, found: Iterable[FoundItem], revision: int) -> None:
+    """Raise Conflict if one of these items was written after the revision at which it was found.
+
+    The namespace is at `revision`.
+    """
+    if any(item.revision > removal.revision for item in found):
+        raise Conflict.changed_since(removal.revision, revision)
 
 
 def _check_revision(item_id: str, expected: int, present: FoundItem | None) -> None:

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from memory_service.data_model import ChangeType, ItemKind, Receipt, RequestKey, Since
 from memory_service.operations import (
     AddItems,
     Operation,
+    RemoveAt,
     RemoveItem,
     RemoveItems,
     RemoveState,
     ReplaceItem,
     SaveStates,
 )
-from memory_service.records.rules.items import check_unchanged, choose, item_to_remove, item_to_replace
+from memory_service.records.rules.items import (
+    check_unchanged,
+    check_unwritten,
+    choose,
+    item_to_remove,
+    item_to_replace,
+)
 from memory_service.records.rules.states import choose_states, note_saved, state_to_remove
 from memory_service.records.rules.vectors import VectorRule
 from memory_service.records.sqlite.connection import Connection, Row
 from memory_service.records.sqlite.history import note_removal
 from memory_service.records.sqlite.item_writes import (
+    StoredItem,
     put_item,
     remove_item,
     remove_items,
     replace_item,
+    stored_at,
     stored_item,
+    stored_items,
 )
 from memory_service.records.sqlite.ledger import Book, Ledger, Outcome, earlier, finish
 from memory_service.records.sqlite.quarantine_writes import check_held, let_go
@@ -91,7 +101,9 @@ class _Plan:
             case RemoveItem():
                 return self._remove(operation)
             case RemoveItems():
-                return self._remove_all(operation)
+                return self._remove_all(stored_items(self._db, self._book, operation.item_ids))
+            case RemoveAt():
+                return self._remove_at(operation)
             case SaveStates():
                 return self._save(operation)
             case RemoveState():
@@ -148,14 +160,19 @@ class _Plan:
 
         return step
 
-    def _remove_all(self, operation: RemoveItems) -> Step:
+    def _remove_all(self, found: Mapping[str, StoredItem]) -> Step:
         def step(book: Book, outcome: Outcome) -> int:
-            removed = remove_items(self._db, self._ledger, book, operation.item_ids, self._by)
+            removed = remove_items(self._db, self._ledger, book, found, self._by)
             outcome.effect.removed += removed
             outcome.receipt.removed_count += len(removed)
             return len(removed)
 
         return step
+
+    def _remove_at(self, operation: RemoveAt) -> Step:
+        found = stored_at(self._db, self._book, operation.positions)
+        check_unwritten(operation, found.values(), self._book.revision if self._book else 0)
+        return self._remove_all(found)
 
     def _save(self, operation: SaveStates) -> Step:
         db, book = self._db, self._book

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -62,23 +62,38 @@ def stored_item(db: Connection, book: Book | None, item_id: str) -> StoredItem |
     return StoredItem(*row) if row else None
 
 
-def _stored_of(db: Connection, book: Book, item_ids: Sequence[str]) -> dict[str, StoredItem]:
-    """Return those of these items that exist, as `stored_item` does, in order."""
+def stored_items(db: Connection, book: Book | None, item_ids: Iterable[str]) -> dict[str, StoredItem]:
+    """Return those of these items that exist, expired or not, in order."""
+    if book is None:
+        return {}
     rows = db.execute(
         "SELECT value, i.key, revision, expire_us, vector_revision FROM json_each(?) wanted"
         " CROSS JOIN items i ON uid = ? AND i.id = value ORDER BY wanted.key",
-        (msgspec.json.encode(item_ids).decode(), book.uid),
+        (msgspec.json.encode([*dict.fromkeys(item_ids)]).decode(), book.uid),
+    )
+    return {item_id: StoredItem(*row) for item_id, *row in rows}
+
+
+def stored_at(db: Connection, book: Book | None, positions: Iterable[int]) -> dict[str, StoredItem]:
+    """Return the items at these positions, expired or not, by their ids and in order of position."""
+    if book is None:
+        return {}
+    keys = [key_of(book.uid, position) for position in sorted(positions)]
+    rows = db.execute(
+        "SELECT i.id, i.key, revision, expire_us, vector_revision FROM json_each(?) wanted"
+        " CROSS JOIN items i ON i.key = value ORDER BY wanted.key",
+        (msgspec.json.encode(keys).decode(),),
     )
     return {item_id: StoredItem(*row) for item_id, *row in rows}
 
 
 def remove_items(
-    db: Connection, ledger: Ledger, book: Book, item_ids: Sequence[str], by: Caller
+    db: Connection, ledger: Ledger, book: Book, found: Mapping[str, StoredItem], by: Caller
 ) -> list[int]:
-    """Remove those of these items that exist, and return their positions."""
-    # A document may have ten thousand fragments: a few statements take a tenth of the time of several for
-    # each.
-    found = _stored_of(db, book, list(dict.fromkeys(item_ids)))
+    """Remove stored items, and return their positions.
+
+    A document may have ten thousand fragments: a few statements take a tenth of the time of several for each.
+    """
     if found:
         ledger.erase(db, book)
         first = ledger.change_all(db, book, ChangeType.ITEM_DELETED, list(found))

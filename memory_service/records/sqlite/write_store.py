@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memory_service.data_model import Receipt, RequestKey, Since
-from memory_service.operations import AddItems, Operation, RemoveItems, ReplaceItem, SaveStates
+from memory_service.operations import AddItems, Operation, RemoveAt, RemoveItems, ReplaceItem, SaveStates
 from memory_service.records.base import WriteStore
 from memory_service.records.rules.items import grows
 from memory_service.records.sqlite.applying import apply
@@ -69,6 +69,6 @@ def _size(operation: Operation) -> int:
     match operation:
         case AddItems(writes) | SaveStates(writes):
             return len(writes)
-        case RemoveItems(item_ids):
-            return len(item_ids)
+        case RemoveItems(subjects) | RemoveAt(subjects):
+            return len(subjects)
     return 1
