@@ -27,7 +27,7 @@ from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import each, give_way
 
 _ITEMS = 100
-# An item may have 2 MiB, and those beyond the limit are loaded in vain. Doubled, so is the memory used.
+# An item may have 2 MiB, and those beyond the limit are loaded in vain. Doubled, they take twice the memory.
 _LOADED_AT_ONCE = 20
 
 
