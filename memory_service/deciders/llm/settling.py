@@ -1,4 +1,4 @@
-"""How a language model is asked what to do with similar facts, and what its answer must not be."""
+"""Asks a language model what to do with similar facts, and checks its answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class GroupAnswer(msgspec.Struct):
 
 
 def problem(answer: GroupAnswer, sources: Sequence[str]) -> str:
-    """Return what is wrong with an answer of the model; empty: nothing that can be told."""
+    """Return what is wrong with the model's answer; empty if nothing is found."""
     if answer.action in ("keep", "supersede"):
         return ""
     if answer.action != "merge":

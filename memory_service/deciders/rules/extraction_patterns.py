@@ -1,4 +1,4 @@
-"""Patterns of sentences in which users tell something about themselves."""
+"""Patterns of sentences in which users say something about themselves."""
 
 from __future__ import annotations
 
@@ -131,4 +131,4 @@ RULES = [
     )
     for pattern in patterns
 ]
-"""What a sentence is about, a description of that, and its pattern; the first that fits counts."""
+"""The category of a sentence, a description, and a pattern; the first match counts."""
