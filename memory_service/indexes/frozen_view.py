@@ -1,8 +1,8 @@
-"""A view at one moment, without its vectors, in arrays that do not change: what a snapshot keeps of it.
+"""A view at one moment, without its vectors, in immutable arrays: the content of a snapshot.
 
-To copy a view takes a moment and is done by its owner; all that takes longer is done to the copy, in
-another thread. What is dead in the view is left out, so that nothing of it is in a file: neither its words,
-nor a session or a label that nothing else has.
+Copying a view is quick and done by its owner; everything slower is done to the copy, in another thread. Dead
+rows are left out, so that no file has anything of them: neither words, nor a session or label that no other
+row has.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ ROW_TYPES: dict[str, type[np.generic]] = {
     "row_doc": np.int32,
     "kinds": np.int8,
 }
-"""The columns, each with a value per row. A vector's key is 0 where there is none."""
+"""The columns, with a value per row. The key of a missing vector is 0."""
 _COPIED = ("positions", "create_us", "expire_us", "importances", "sessions", "use_counts", "row_doc", "kinds")
 
 
 @dataclass
 class LabelLists:
-    """The rows of each label, one label's after the other's: rows[starts[i]:starts[i + 1]] have labels[i]."""
+    """The rows of each label, one label after the other: rows[starts[i]:starts[i + 1]] have labels[i]."""
 
     labels: list[Label]
     starts: NDArray[np.int64]
@@ -48,7 +48,7 @@ class LabelLists:
 
 @dataclass
 class FrozenView:
-    """All rows are live and ascend by position; documents are live, too, and each has its row."""
+    """All rows are live and ascend by position; documents are also live, each with its row."""
 
     revision: int
     vector_epoch: int
@@ -69,7 +69,7 @@ class FrozenView:
         return rows + words + 4 * named + self.labels.rows.nbytes + self.labels.starts.nbytes
 
     def check(self) -> None:
-        """Raise ValueError where the parts do not fit each other: what searches are compiled asks no more."""
+        """Raise ValueError if the parts are inconsistent: compiled searches do not check them."""
         count = len(self)
         if any(
             self.rows[name].dtype != kind or self.rows[name].shape != (count,)
@@ -118,7 +118,7 @@ def _check_words(words: Words, count: int) -> None:
 
 @dataclass
 class ViewCopy:
-    """A view at one moment, what is dead in it included. `freeze` is for any thread."""
+    """A view at one moment, including dead rows. `freeze` is for any thread."""
 
     revision: int
     vector_epoch: int
@@ -143,12 +143,12 @@ class ViewCopy:
             view.slot_keys.view.copy(),
             view.lexical.words(),
             list(view.session_codes),
-            # What a row has is replaced as a whole when it changes.
+            # The labels of a row are replaced as a whole when they change.
             dict(view.row_labels),
         )
 
     def freeze(self) -> FrozenView:
-        """Return what is live of it."""
+        """Return the live part."""
         rows = {name: column[self.live] for name, column in self.rows.items()}
         numbers = (np.cumsum(self.live) - 1).astype(np.int32)
         documents = (np.cumsum(self.words.live) - 1).astype(np.int32)
@@ -179,7 +179,7 @@ def _label_lists(row_labels: dict[int, dict[LabelKey, str]], numbers: IntArray) 
 
 
 def fill_view(view: NamespaceView, frozen: FrozenView) -> None:
-    """Put a frozen view into one that is empty, but for vectors and links between turns.
+    """Fill an empty view, except for vectors and links between turns, from a frozen one.
 
     The arrays are not copied.
     """

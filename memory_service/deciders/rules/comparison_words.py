@@ -42,7 +42,7 @@ PHRASES = tuple(
         (r"\b(?:the )?name of (user(?:'s [\w-]+)?) is\b", r"\1 is"),
         (r"(?<![\w-])(?:the )?([\w-]+) of user\b(?!')", r"user's \1"),
         (r"\b(user(?:'s [\w-]+){0,3})'s name is\b", r"\1 is"),
-        # Which of what a user has is meant by its name.
+        # A thing or relative of the user that is introduced by name.
         (
             r"\buser (?:has|owns|has got) an? ([\w -]{1,60}?),? (?:who|which|that)? ?(?:is )?(?:named|called) ",  # noqa: E501
             r"user's \1 is ",
