@@ -108,7 +108,7 @@ class Administration:
         """
         self._checks.namespace(namespace)
         if self._embedding.embedder is None:
-            raise FailedPrecondition.embedder_required("the server runs without an embedder")
+            raise FailedPrecondition.embedder_required("the server has no embedder")
         info = await self._store.namespace(namespace)
         if info is None:
             raise NotFound.namespace(namespace)

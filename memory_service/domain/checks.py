@@ -39,9 +39,9 @@ _BACKUP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 def _fault_of_namespace(name: str) -> str:
     """Return what is wrong with the characters of a name; empty if nothing is."""
     if not _NAMESPACE.fullmatch(name):
-        return "may hold A-Z a-z 0-9 . _ - : / @ only"
+        return "may contain only A-Z a-z 0-9 . _ - : / @"
     if ".." in name or "//" in name or name[0] == "/" or name[-1] == "/":
-        return 'may not hold "..", "//", or "/" at an end'
+        return 'may not contain "..", "//", or "/" at an end'
     return ""
 
 
@@ -67,7 +67,7 @@ class Checks:
                 "request_id", f"has more than {self.limits.request_id_chars_max} characters"
             )
         if value and not _REQUEST_ID.fullmatch(value):
-            raise InvalidArgument("request_id", "may hold printable ASCII characters without spaces only")
+            raise InvalidArgument("request_id", "may contain only printable ASCII characters except spaces")
 
     def name(self, field: str, value: str, bytes_max: int, *, required: bool = True) -> None:
         """Check an id or key: text without control characters."""
@@ -76,7 +76,7 @@ class Checks:
         if len(value.encode()) > bytes_max:
             raise InvalidArgument(field, f"has more than {bytes_max} bytes")
         if _CONTROL.search(value):
-            raise InvalidArgument(field, "may not hold control characters")
+            raise InvalidArgument(field, "may not contain control characters")
 
     def item_id(self, value: str, field: str = "id", *, required: bool = True) -> None:
         """Check the id of an item."""
@@ -100,7 +100,7 @@ class Checks:
     def backup_name(self, value: str) -> None:
         """Check the name of a backup: a plain file name."""
         if not _BACKUP_NAME.fullmatch(value):
-            raise InvalidArgument("name", "must be 1 to 64 characters out of A-Z a-z 0-9 . _ -")
+            raise InvalidArgument("name", "must be 1 to 64 of the characters A-Z a-z 0-9 . _ -")
 
     def count(self, field: str, value: int) -> None:
         """Check that a number is not negative."""
@@ -162,7 +162,7 @@ class Checks:
         if len(vector) > self.limits.embedding_values_max:
             raise InvalidArgument(field, f"has more than {self.limits.embedding_values_max} values")
         if not np.isfinite(vector).all():
-            raise InvalidArgument(field, "holds a value that is not finite")
+            raise InvalidArgument(field, "contains a value that is not finite")
         if not vector.any():
             raise InvalidArgument(field, "is all zeros, which has no direction")
 
@@ -222,7 +222,7 @@ class Checks:
             if expire_us is not None:
                 raise InvalidArgument(f"{field}.ttl", "cannot be given together with expire_time")
         if expire_us is not None and expire_us <= now_us:
-            raise InvalidArgument(f"{field}.expire_time", "must lie in the future")
+            raise InvalidArgument(f"{field}.expire_time", "must be in the future")
 
     def content(self, field: str, content: Content) -> None:
         """Check the content of an item."""
@@ -274,12 +274,12 @@ class Checks:
 def _no_nul(field: str, value: str) -> None:
     """Reject U+0000: names are stored in text columns, and not every database accepts it there."""
     if "\0" in value:
-        raise InvalidArgument(field, "may not hold U+0000")
+        raise InvalidArgument(field, "may not contain U+0000")
 
 
 def _depth(field: str, value: Json) -> int:
     """Return the depth of a value. Raises InvalidArgument if a number is not finite."""
     levels = depth(value)
     if levels < 0:
-        raise InvalidArgument(field, "holds a number that is not finite")
+        raise InvalidArgument(field, "contains a number that is not finite")
     return levels

@@ -20,28 +20,28 @@ class Degradation:
 
 
 _NO_EMBEDDER = Degradation(
-    DegradationReason.NO_EMBEDDER, "the server runs without an embedder: text is found by its words alone"
+    DegradationReason.NO_EMBEDDER, "the server has no embedder: text is searched only by words"
 )
 _UNAVAILABLE = Degradation(
     DegradationReason.EMBEDDER_UNAVAILABLE,
-    "the embedder does not answer: text was searched by its words alone",
+    "the embedder does not answer: text was searched only by words",
 )
 _FOREIGN = Degradation(
     DegradationReason.FOREIGN_VECTORS,
-    "the vectors of the namespace do not come from the server's embedder: text is found by its words alone",
+    "the vectors of the namespace do not come from the server's embedder: text is searched only by words",
 )
 _DELAYED = Degradation(
     DegradationReason.EMBEDDING_PENDING,
-    "the embedder does not answer: text is found by its words alone until it does",
+    "the embedder does not answer: until it does, text is searched only by words",
 )
 
 
 def pending_items(count: int) -> Degradation:
     """Return the degradation of a vector search while this many items are pending."""
-    waiting = "1 item waits" if count == 1 else f"{count} items wait"
+    waiting = "1 item has" if count == 1 else f"{count} items have"
     return Degradation(
         DegradationReason.EMBEDDING_PENDING,
-        f"{waiting} to be embedded: until then they are found by their words alone",
+        f"{waiting} no vector yet, and can only be found by words",
     )
 
 

@@ -60,7 +60,7 @@ def _field(path: Sequence[Word]) -> Field:
     if name not in _MAPS and keys:
         raise Misfit(keys[0].at, f"{name} has no parts")
     if name is FieldName.LABELS and len(keys) > 1:
-        raise Misfit(keys[1].at, "a label has no parts; a key with dots in it has to be quoted")
+        raise Misfit(keys[1].at, "a label has no parts; quote a key that contains dots")
     return Field(name, tuple(key.text for key in keys))
 
 

@@ -281,7 +281,7 @@ class Interactions:
         if message is None and (request is None or not await self._store.find_receipt(namespace, request)):
             if item_id:
                 raise NotFound.item(namespace, item_id)
-            problem = f"no message in {namespace!r} says what original_message does"
+            problem = f"no message in {namespace!r} matches original_message"
             raise NotFound("ITEM_NOT_FOUND", problem, namespace=namespace, id="")
         return message
 

@@ -350,7 +350,7 @@ class Items:
         if request is not None:
             self._checks.request_id(request.id)
         if not fields:
-            raise InvalidArgument("update_mask", "names nothing to change")
+            raise InvalidArgument("update_mask", "names no field to change")
         self._check_changes(draft, fields)
         # Updates of one item take turns within this server: each would void what the others have read.
         turn = self._turns.setdefault((namespace, draft.id), asyncio.Lock())
@@ -500,4 +500,4 @@ def _check_own(item: Item, field: str) -> None:
     """Reject changes to what another service stores in several items."""
     if item.kind not in CONVERSATION_KINDS:
         name = item.kind.name.lower().replace("_", " ")
-        raise InvalidArgument(field, f"is of a {name}, which its own service changes and deletes")
+        raise InvalidArgument(field, f"is a {name}: use its service to change or delete it")

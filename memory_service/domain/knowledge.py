@@ -129,7 +129,7 @@ class Knowledge:
         if expected_version is not None:
             self._checks.count("expected_version", expected_version)
             if not replace:
-                raise InvalidArgument("expected_version", "is for a replacement only: set replace")
+                raise InvalidArgument("expected_version", "is only valid with replace")
         async with self._turn(namespace, draft.id or new_id(now_us())):
             if request and (receipt := await self._store.find_receipt(namespace, request)):
                 return await self._repeated(namespace, draft, receipt)
@@ -159,7 +159,7 @@ class Knowledge:
         """
         pieces = await split_text(draft.text, split, self._checks.limits.document_fragments_max, text)
         if not pieces:
-            raise InvalidArgument(text, "holds nothing but white space")
+            raise InvalidArgument(text, "contains only white space")
         nbytes = sum(len(key.encode()) + len(value.encode()) for key, value in draft.labels.items())
         self._checks.size(labels, nbytes * len(pieces), "document_labels_bytes_max")
         return pieces

@@ -200,12 +200,12 @@ class Overseer:
         block = ContextBlock(max_tokens, self._checks.limits.page_bytes_max, self._entry_bytes)
         for decision in chosen:
             if len(answer.entries) >= limit:
-                _omit(decision, f"over the limit of {limit}")
+                _omit(decision, f"beyond the limit of {limit}")
                 continue
             entry = await live_entry(self._store, query.namespace, decision.key)
             if entry is None:
-                _omit(decision, "it was removed meanwhile")
-                message = "the key was removed while it was decided on"
+                _omit(decision, "it was removed in the meantime")
+                message = "the key was removed during the decision"
                 answer.failures.append(Failure(FailureReason.CHANGED_MEANWHILE, message, decision.key))
             elif why := "" if query.omit_values else block.add(entry):
                 _omit(decision, why)
@@ -235,7 +235,7 @@ async def live_entry(store: Store, namespace: str, key: str) -> StateEntry | Non
 
 def _unavailable(error: Unavailable) -> Degradation:
     return Degradation(
-        DegradationReason.EMBEDDER_UNAVAILABLE, f"{error.message}: state was searched by its words alone"
+        DegradationReason.EMBEDDER_UNAVAILABLE, f"{error.message}: state was searched only by words"
     )
 
 

@@ -149,7 +149,7 @@ def _attributed(field: str, said: ProvenanceDraft, trusts: dict[str, float]) -> 
     known = [parent for parent in said.parent_ids if parent in trusts]
     if not said.lenient and len(known) < len(said.parent_ids):
         at = next(n for n, parent in enumerate(said.parent_ids) if parent not in trusts)
-        raise InvalidArgument(f"{field}.parent_ids[{at}]", "is no item of the namespace")
+        raise InvalidArgument(f"{field}.parent_ids[{at}]", "is not an item of the namespace")
     least = min((trusts[parent] for parent in known), default=1.0)
     trust = min(caller.trust, least, 1.0 if said.trust is None else said.trust)
     return _kept(

@@ -53,11 +53,11 @@ class ScoreWeights(msgspec.Struct, frozen=True):
         }
         for name, weight in parts.items():
             if not 0 <= weight < math.inf:
-                raise InvalidArgument(f"{field}.{name}", "must be a finite number that is not negative")
+                raise InvalidArgument(f"{field}.{name}", "must be a finite number of at least 0")
         if self.recency_half_life_us <= 0:
             raise InvalidArgument(f"{field}.recency_half_life", "must be positive")
         if not 0 < sum(parts.values()) < math.inf:
-            raise InvalidArgument(field, "must have a sum that is finite and above 0")
+            raise InvalidArgument(field, "must have a finite sum above 0")
 
 
 DEFAULT_WEIGHTS = ScoreWeights()

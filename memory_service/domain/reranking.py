@@ -18,10 +18,10 @@ RERANKED_MAX = 50
 """How many of the best results a reranker reorders; the others follow in their order."""
 
 _NO_RERANKER = Degradation(
-    DegradationReason.NO_RERANKER, "the server runs without a reranker: the order is that of the scores"
+    DegradationReason.NO_RERANKER, "the server has no reranker: results are ordered by score"
 )
 _UNAVAILABLE = Degradation(
-    DegradationReason.RERANKER_UNAVAILABLE, "the reranker does not answer: the order is that of the scores"
+    DegradationReason.RERANKER_UNAVAILABLE, "the reranker does not answer: results are ordered by score"
 )
 # Further digits depend on the batch in which a text is scored.
 _DIGITS = 4

@@ -149,10 +149,10 @@ class ResultStorage:
         """Set whether to save, why, and under which key."""
         if asked.tool_name in self._skipped_tools:
             decision.skipped = True
-            decision.reason = "results of this tool are never kept, by the server's configuration"
+            decision.reason = "the server is configured never to save results of this tool"
             return
         if asked.is_error:
-            decision.reason = "the tool failed, and the result of a failure is never kept"
+            decision.reason = "the tool failed, and results of failures are never saved"
             return
         output = ToolOutput(
             asked.tool_name,
@@ -237,5 +237,5 @@ class ResultStorage:
     @staticmethod
     def _fail(decision: StorageDecision, reason: FailureReason) -> None:
         exists = reason is FailureReason.KEY_EXISTS
-        message = "the key exists already" if exists else "the key was changed while it was decided on"
+        message = "the key exists already" if exists else "the key was changed during the decision"
         decision.failures.append(Failure(reason, f"{message}; nothing was saved", decision.key))

@@ -246,7 +246,7 @@ class Retrieval:
             selection.predicate = _with_trust(selection)
         start, end = selection.start_us, selection.end_us
         if start is not None and end is not None and end < start:
-            raise InvalidArgument(f"{prefix}end_time", "lies before start_time")
+            raise InvalidArgument(f"{prefix}end_time", "is before start_time")
 
     # --- by recency ---------------------------------------------------------------------------
 

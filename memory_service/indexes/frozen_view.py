@@ -75,17 +75,17 @@ class FrozenView:
             self.rows[name].dtype != kind or self.rows[name].shape != (count,)
             for name, kind in ROW_TYPES.items()
         ):
-            raise ValueError("the columns are of other types or lengths")
+            raise ValueError("the columns have wrong types or lengths")
         positions = self.rows["positions"]
         if count and (positions[0] < 1 or (np.diff(positions) < 1).any() or positions[-1] > self.revision):
-            raise ValueError("the positions are not those of this revision")
+            raise ValueError("the positions do not match the revision")
         _check_numbers(self.rows["sessions"], len(self.sessions))
         _check_numbers(self.rows["kinds"], len(ItemKind))
         _check_numbers(self.rows["row_doc"], count)
         if (np.bincount(self.rows["row_doc"], minlength=count) != 1).any():
-            raise ValueError("rows and documents are not one for one")
+            raise ValueError("rows and documents do not match one to one")
         if self.sessions[:1] != [""] or len(set(self.sessions)) != len(self.sessions):
-            raise ValueError("the sessions are not as they are numbered")
+            raise ValueError("the sessions are numbered wrongly")
         _check_words(self.words, count)
         labels = self.labels
         _check_starts(labels.starts, len(labels.labels), len(labels.rows))
@@ -94,25 +94,25 @@ class FrozenView:
 
 def _check_numbers(numbers: NDArray[Any], count: int) -> None:
     if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < count:
-        raise ValueError("a number is of nothing that there is")
+        raise ValueError("a number is out of range")
 
 
 def _check_starts(starts: NDArray[np.int64], count: int, total: int) -> None:
     whole = starts.shape == (count + 1,) and starts[0] == 0 and starts[-1] == total
     if not whole or (np.diff(starts) < 0).any():
-        raise ValueError("a list does not begin where it should")
+        raise ValueError("a list starts at a wrong place")
 
 
 def _check_words(words: Words, count: int) -> None:
     if words.lengths.dtype != np.int32 or words.lengths.shape != (count,) or len(words.live) != count:
-        raise ValueError("there is not one document for each row")
+        raise ValueError("the number of documents differs from that of rows")
     for segment in words.segments:
         kinds = (segment.terms, np.uint32), (segment.starts, np.int64), (segment.docs, np.int32)
         if any(part.dtype != kind for part, kind in (*kinds, (segment.counts, np.uint16))):
-            raise ValueError("postings are of another type")
+            raise ValueError("postings have a wrong type")
         _check_starts(segment.starts, len(segment.terms), len(segment.docs))
         if segment.counts.shape != segment.docs.shape:
-            raise ValueError("postings have no counts")
+            raise ValueError("postings lack counts")
         _check_numbers(segment.docs, count)
 
 

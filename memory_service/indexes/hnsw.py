@@ -263,7 +263,7 @@ class HnswGraph:
         self._index.save_index(str(path))
         # hnswlib does not report when the disk takes only a part.
         if path.stat().st_size != self.file_bytes:
-            raise OSError(f"{path.name} was written in part only")
+            raise OSError(f"{path.name} was written only partly")
         return _replace_deleted(path, self.dimension)
 
     @property
@@ -292,14 +292,14 @@ class HnswGraph:
         """Compare some vectors read from a file with those that hnswlib reads."""
         count = len(self)
         if count != len(self._vectors):
-            raise ValueError("the file of the graph has another number of vectors than the graph")
+            raise ValueError("the file has a different number of vectors than the graph")
         for label in {0, count // 3, count - 1} if count else ():
             try:
                 vector = self._index.get_items([label], return_type="numpy")[0]
             except RuntimeError:  # A deleted vector.
                 continue
             if not np.array_equal(vector, self._vectors.view[label]):
-                raise ValueError("the file of the graph has another layout than this version of hnswlib")
+                raise ValueError("the file of the graph has a different layout than this version of hnswlib")
 
 
 def _file_vectors(path: Path, dimension: int) -> FloatMatrix:

@@ -176,7 +176,7 @@ def reader(wanted: Field) -> Callable[[Item], Value]:
             return lambda item: item.labels.get(wanted.path[0], UNSET)
         case FieldName.METADATA:
             return lambda item: value_at(item.metadata, wanted.path)
-    raise ValueError(f"{wanted.name} is in every view")
+    raise ValueError(f"{wanted.name} needs no column: every view has it")
 
 
 def source_name(source: SourceKind) -> str:

@@ -27,9 +27,9 @@ def read_array(file: IO[bytes]) -> NDArray[Any]:
     long.
     """
     if npy.read_magic(file) != (1, 0):
-        raise ValueError("an array of a format that is not written here")
+        raise ValueError("unknown format of an array")
     with _header_parsing:
         shape, by_columns, dtype = npy.read_array_header_1_0(file)
     if by_columns or dtype.hasobject:
-        raise ValueError("an array of a kind that is not written here")
+        raise ValueError("unknown kind of array")
     return np.fromfile(file, dtype, prod(shape)).reshape(shape)

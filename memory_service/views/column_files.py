@@ -71,6 +71,6 @@ def read_columns(file: IO[bytes], uid: int, records_format: int) -> FrozenView:
         LabelLists(header.labels, starts, label_rows),
     )  # fmt: skip
     if file.read(1):
-        raise ValueError("there is more than there should be")
+        raise ValueError("unexpected data at the end of the file")
     frozen.check()
     return frozen

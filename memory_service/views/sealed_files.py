@@ -58,7 +58,7 @@ class SealedFiles:
 def _in_memory() -> Iterator[Path]:
     """Create a file that is never on a disk, and yield its path."""
     if not hasattr(os, "memfd_create"):
-        raise OSError("this system has no files in memory: encrypted index snapshots are not written")
+        raise OSError("this system has no memfd: encrypted index snapshots are not written")
     descriptor = os.memfd_create("index", os.MFD_CLOEXEC)
     try:
         yield Path(f"/proc/self/fd/{descriptor}")
@@ -98,7 +98,7 @@ def _unseal(key: DataKey, source: IO[bytes], target: IO[bytes]) -> None:
         try:
             target.write(cipher.decrypt(_nonce(number, not following), chunk, None))
         except InvalidTag as error:
-            raise ValueError("the file was changed, or is of another key") from error
+            raise ValueError("the file was changed, or encrypted with another key") from error
         if not following:
             return
         number, chunk = number + 1, following

@@ -133,7 +133,7 @@ class Snapshots:
         try:
             decoded = msgspec.json.decode(manifest, type=_Manifest)
             if (decoded.format, decoded.uid, decoded.dimension) != (FORMAT, uid, dimension):
-                raise ValueError("the snapshot is of another format, namespace or dimension")
+                raise ValueError("the snapshot has another format, namespace or dimension")
             for file in (decoded.graph, decoded.slots):
                 self._verify(file)
             with self._files.reading(self._folder / decoded.slots.name) as path, path.open("rb") as arrays:

@@ -130,7 +130,7 @@ class LlmDecider(Decider):
         contrary = frozenset({frozenset(data)})
         if not problem and answer.action == "supersede" and len(facts) > 2:
             contrary = (await self._rules.settle(facts, threshold)).contrary
-            problem = "" if contrary else "does not tell which of them contradict each other"
+            problem = "" if contrary else "does not say which of them contradict each other"
         if problem:
             raise self._flawed(problem, facts[0].id)
         return Settlement(Action[answer.action.upper()], answer.reason, answer.content, contrary)
@@ -138,7 +138,7 @@ class LlmDecider(Decider):
     async def keep(self, output: ToolOutput) -> Keeping:
         answer = await self._ask(keeping.INSTRUCTIONS, keeping.shown(output), keeping.StorageAnswer)
         verb = "should" if answer.save else "should not"
-        reason = _told(answer.reason, f"the language model says that it {verb} be kept")
+        reason = _told(answer.reason, f"the language model says that it {verb} be saved")
         if not answer.save:
             return Keeping(False, reason)
         parts = {"key": output.key or answer.key.strip(), "description": " ".join(answer.description.split())}
@@ -146,7 +146,7 @@ class LlmDecider(Decider):
             if problem := output.problem(name, text):
                 if self._insist:
                     raise Unavailable.llm(problem)
-                message = f"the language model's answer was not allowed: {problem}"
+                message = f"the language model's answer is invalid: {problem}"
                 self.failures.append(Failure(FailureReason.INVALID_VALUE, message, answer.key))
             if problem or not text:
                 parts[name] = getattr(await self._rules.keep(output), name)

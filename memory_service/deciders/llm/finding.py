@@ -103,13 +103,13 @@ def _problem(
     if not first <= at < len(lines) or lines[at].role is not Role.USER:
         return "names a message that is not the user's", None
     if not fact.quote.strip() or _plain(fact.quote) not in plain[at]:
-        return "quotes what the user did not say", None
+        return "has a quote that is not from the user", None
     before = "\n".join(line.text for line in lines[first : at + 1])
     near = "\n".join(line.text for line in lines[max(at - 1, first) : at + 1])
     if problem := invented(fact.content, before, near, reader):
         return problem, None
     if compare(fact.content, third_person(fact.quote), None, 1.0).relation is Relation.CONTRADICTION:
-        return "says the contrary of what the user said", None
+        return "contradicts the user's words", None
     return "", category
 
 

@@ -38,9 +38,9 @@ def problem(answer: GroupAnswer, sources: Sequence[str]) -> str:
     if what := invented(answer.content, together, together):
         return f"the merged text {what}"
     if what := invented(together, answer.content, answer.content):
-        return f"what is merged {what}"
+        return f"unlike the merged text, one of the facts {what}"
     if any(_negated(answer.content, source) != _negated(source, answer.content) for source in sources):
-        return "the merged text says the contrary of one of them"
+        return "the merged text contradicts one of them"
     return ""
 
 

@@ -45,9 +45,9 @@ def invented(content: str, said: str, near: str, reader: Reader | None = None) -
     reader = reader or Reader()
     worded, read = reader.pair(content, said)
     if names := sorted(worded.names.difference(read.tokens)):
-        return f"names what was not said: {names[0][:40]!r}"
+        return f"has a name that was not mentioned: {names[0][:40]!r}"
     worded, read = reader.pair(content, near)
     known = set(read.numbers)
     if numbers := [number for number in worded.numbers if number not in known]:
-        return f"has a number that was not said: {numbers[0][:40]}"
+        return f"has a number that was not mentioned: {numbers[0][:40]}"
     return ""

@@ -141,7 +141,7 @@ def _other_roles(one: Reading, other: Reading) -> str:
     if one.past != other.past:
         return f"another time: {_shown(one.past ^ other.past)}"
     if one.ended != other.ended:
-        return "only one of them tells of an end"
+        return "only one of them reports an end"
     if one.links != other.links:
         return f"other roles: {_shown(one.links)} and {_shown(other.links)}"
     if not _same_order(one, other):
@@ -168,7 +168,9 @@ def _contradiction(one: Reading, other: Reading) -> str:
         return ""
     if both := clash(one, other):
         here, there = both
-        return f"other values of what has one, {here.key}: {_shown((here.value, there.value))}"
+        return (
+            f"different values of {here.key}, of which there is only one: {_shown((here.value, there.value))}"
+        )
     return ""
 
 
@@ -196,7 +198,7 @@ def _opposite_values(one: Reading, other: Reading) -> str:
         return ""
     changed = [(a, b) for a, b in zip(one.tokens, other.tokens, strict=True) if a != b]
     if len(changed) == 2 and changed[0] == changed[1][::-1] and {"over", "than"} & set(one.tokens):
-        return f"the other way round: {_shown(changed[0])}"
+        return f"in reverse: {_shown(changed[0])}"
     if len(changed) == 1 and frozenset(changed[0]) in _OPPOSITE_STEMS:
         return f"opposite values: {_shown(changed[0])}"
     return ""

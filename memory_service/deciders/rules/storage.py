@@ -98,9 +98,9 @@ def _decide(tool_name: str, result: Json, goal: str) -> tuple[bool, str]:
         # The name of a tool such as "fetch" says nothing; the goal does.
         words, where = set(_words(goal)), "the goal"
     if passing := words & _PASSING:
-        return False, f'"{min(passing)}" in {where} tells of data for one question'
+        return False, f'"{min(passing)}" in {where} suggests data for one question'
     if lasting := (words - _VERBS) & _LASTING:
-        return True, f'"{min(lasting)}" in {where} tells of data that is useful across sessions'
+        return True, f'"{min(lasting)}" in {where} suggests data that is useful across sessions'
     return _by_shape(result)
 
 
@@ -123,7 +123,7 @@ def _by_shape(result: Json) -> tuple[bool, str]:
         return True, "the result is a list of people, which is useful across sessions"
     if lasting := _fields(result) & _LASTING:
         return True, f'the result has a field "{min(lasting)}", which is useful across sessions'
-    return False, "nothing tells that the result is useful beyond this question"
+    return False, "nothing shows that the result is useful beyond this question"
 
 
 def _lists_people(result: Json) -> bool:

@@ -118,9 +118,7 @@ class FactConsolidating:
             examined = sorted(memories, key=lambda memory: memory.revision)[-_EXAMINED_MAX:]
         done.examined_count = len(examined)
         if len(examined) < len(memories):
-            done.reason += (
-                f"; of {len(memories)} memories the {len(examined)} that were written last, with all"
-            )
+            done.reason += f"; only the newest {len(examined)} of {len(memories)} memories, each with all"
         return examined
 
     async def _groups(

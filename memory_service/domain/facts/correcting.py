@@ -91,7 +91,7 @@ class FactCorrecting:
             checks.request_id(request.key.id)
         checks.item_id(new.id, "memory.id")
         if not fields:
-            raise InvalidArgument("update_mask", "names nothing to change")
+            raise InvalidArgument("update_mask", "names no field to change")
         if "content" in fields:
             check_content("memory.content", new.content)
         if "reasoning" in fields:
@@ -101,7 +101,7 @@ class FactCorrecting:
         if "metadata" in fields and new.metadata is not None:
             checks.metadata("memory.metadata", new.metadata)
         if "importance" in fields and not 0 <= correction.importance_score < math.inf:
-            raise InvalidArgument("memory.importance.score", "must be a number that is not negative")
+            raise InvalidArgument("memory.importance.score", "must be a finite number of at least 0")
         ttl = correction.ttl_us if "ttl" in fields else None
         checks.expiry("memory", new.expire_us if "expire_time" in fields else None, ttl, now_us())
 
@@ -237,7 +237,7 @@ async def _corrected(
     changed = current.changed(content=content if "content" in fields else None, **changes)
     fact = changed.fact
     if fact.valid_until_us is not None and fact.valid_until_us <= fact.valid_from_us:
-        raise InvalidArgument("memory.valid_until_time", "must lie after valid_from_time")
+        raise InvalidArgument("memory.valid_until_time", "must be after valid_from_time")
     if changed.content != current.content:
         fact.original_content = "" if content == new.content else new.content
     fact.importance = await _rated(current, changed, correction, deciding)

@@ -98,7 +98,9 @@ class FactExtracting:
         checks.count("after_revision", asked.after_revision)
         for field, given in (("after_revision", asked.after_revision), ("limit", asked.limit is not None)):
             if asked.said and given:
-                raise InvalidArgument(field, "is for a session, and cannot be given together with messages")
+                raise InvalidArgument(
+                    field, "applies to a session, and cannot be given together with messages"
+                )
         if asked.limit is not None and not 1 <= asked.limit <= checks.limits.page_items_max:
             raise InvalidArgument("limit", f"must be 1 to {checks.limits.page_items_max}")
         checks.size("recalled_memory_ids", len(asked.recalled_ids), "batch_items_max")
@@ -221,18 +223,12 @@ class FactExtracting:
 def _tell_what_was_left(extracted: Extracted, search: Search, said: Sequence[Said]) -> None:
     """Report how many messages were examined, if they have more facts than one call takes."""
     if search.left_out:
-        extracted.reason += (
-            f"; the last message has more than {FACTS_MAX} facts, of which the first were taken"
-        )
+        extracted.reason += f"; only the first {FACTS_MAX} facts of the last message were taken"
     if any(line.cut for line in said[: search.line_count]):
-        extracted.reason += (
-            "; of a message that is longer than messages may be the beginning was looked through"
-        )
+        extracted.reason += "; only the beginning of an overlong message was examined"
     if search.line_count == len(said):
         return
-    extracted.reason += (
-        f"; after so many messages there were more than the {FACTS_MAX} facts that a call takes"
-    )
+    extracted.reason += f"; the messages after these exceed the limit of {FACTS_MAX} facts per call"
     extracted.examined_count = search.line_count
     if last := said[search.line_count - 1].position:
         extracted.examined_revision, extracted.more = last, True

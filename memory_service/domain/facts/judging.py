@@ -27,7 +27,7 @@ class Judgement(msgspec.Struct):
     duplicate: UserMemory | None = None
     weaker: list[UserMemory] = []
     contradicted: list[UserMemory] = []
-    reason: str = "no known memory says this or the contrary"
+    reason: str = "no known memory says the same or the contrary"
     similarity: float | None = None
     by_model: bool = False
     degraded: Sequence[Degradation] = ()

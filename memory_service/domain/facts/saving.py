@@ -167,7 +167,7 @@ class FactSaving:
         later = [m for m in contradicted if m.fact.valid_from_us > begins and m.trust >= new.trust]
         if firm := next((m for m in contradicted if m.trust > new.trust), None):
             saved.existing = firm
-            saved.reason = f"a memory that is trusted more goes on holding: {saved.reason}"[:REASON_CHARS_MAX]
+            saved.reason = f"a more trusted memory stays valid: {saved.reason}"[:REASON_CHARS_MAX]
         if later:
             first = min(later, key=lambda m: m.fact.valid_from_us)
             new.fact.superseded_by = first.id
