@@ -149,7 +149,7 @@ REFUSED = {
     'labels.a = "\\ud800"': (13, "half of a surrogate pair"),
     'labels.a = "\\ude00\\ud83d"': (13, "half of a surrogate pair"),
     'labels."\\q" = 1': (9, "expected one of"),
-    "labels.a.b = 1": (10, "a key with dots in it has to be quoted"),
+    "labels.a.b = 1": (10, "quote a key that contains dots"),
     "labels = 1": (8, "expected labels.KEY"),
     "metadata < 1": (10, "expected metadata.KEY"),
     "labels:*": (8, "expected a key"),

@@ -66,7 +66,7 @@ def test_the_less_trusted_does_not_end_what_is_trusted_more(writers: Writers) ->
     known = writers.save(writers.ada, ROME).memory
     saved = writers.save(writers.mallory, PARIS)
     assert (saved.outcome, list(saved.superseded), saved.existing.id) == (SAVED, [], known.id)
-    assert saved.reason.startswith("a memory that is trusted more goes on holding: ")
+    assert saved.reason.startswith("a more trusted memory stays valid: ")
     assert writers.hold() == [PARIS, ROME]
     # Neither does it take trust from it: it was not written anew.
     trusted = writers.ada.call("ListMemories", namespace=writers.namespace, min_trust=0.9)

@@ -211,7 +211,7 @@ func (o *MemoryRetrieveOptions) checkRanges() error {
 	case o.MaxTokens != nil && *o.MaxTokens < 1:
 		return invalidArgument("options.max_tokens", "options.max_tokens: must be positive")
 	case !o.StartTime.IsZero() && !o.EndTime.IsZero() && o.EndTime.Before(o.StartTime):
-		return invalidArgument("options.end_time", "options.end_time: lies before start_time")
+		return invalidArgument("options.end_time", "options.end_time: is before start_time")
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ _OUT_OF_REACH = (FailureReason.LLM_UNAVAILABLE, FailureReason.LLM_TIMEOUT, Failu
 
 
 class Undecided(Exception):
-    """Raised by a decider without an answer; `failures` says what went wrong, if anything."""
+    """Raised by a decider without an answer; `failures` are the errors, if any."""
 
 
 class Category(enum.IntEnum):
@@ -99,7 +99,7 @@ class Line(msgspec.Struct):
 
     @property
     def speaks(self) -> bool:
-        """Whether this is a non-empty message of the user."""
+        """Return whether this is a non-empty message of the user."""
         return self.role is Role.USER and bool(self.text.strip())
 
 
@@ -183,12 +183,12 @@ class Candidate:
 
     @property
     def score(self) -> float:
-        """How well the key fits the goal, 0 to 1."""
+        """How well the key matches the goal, 0 to 1."""
         return min(sum(share.value for share in self.shares), 1.0)
 
 
 class KeySearch(ABC):
-    """A search for keys that may fit a goal: `add` every key, get the `best`, `rank` them."""
+    """A search for keys that may match a goal: `add` every key, get the `best`, `rank` them."""
 
     @abstractmethod
     def add(self, entry: StateEntry) -> None:
@@ -290,7 +290,7 @@ class Decider:
         raise Undecided
 
     async def search(self, goal: str) -> KeySearch:
-        """Return a search for keys that may fit a goal."""
+        """Return a search for keys that may match a goal."""
         raise Undecided
 
     async def relevant(self, goal: str, ranked: Sequence[Candidate]) -> Relevance:

@@ -31,7 +31,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass
 class BackupProgress:
-    """How far a backup is."""
+    """The progress of a backup."""
 
     name: str
     done_bytes: int = 0
@@ -39,7 +39,7 @@ class BackupProgress:
 
 
 class Administration:
-    """The server's data as a whole."""
+    """Administers the server's data as a whole."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Administration:
         tokens: PageTokens,
         sweep_s: float = 5.0,
     ) -> None:
-        """`sweep_s` is the time between two removals of what has expired."""
+        """`sweep_s` is the time between two removals of expired data."""
         self._store = store
         self._embedding = embedding
         self._checks = checks
@@ -60,7 +60,7 @@ class Administration:
     async def list_namespaces(
         self, prefix: str, page_size: int, page_token: str
     ) -> tuple[list[NamespaceInfo], str]:
-        """Return a page of the caller's namespaces by name, and the token of the next."""
+        """Return a page of the namespaces that the caller may see, by name, and the token of the next."""
         if prefix:
             self._checks.name("prefix", prefix, self._checks.limits.namespace_chars_max)
         size = self._checks.page_size(page_size)
@@ -74,7 +74,9 @@ class Administration:
     async def _allowed_namespaces(
         self, allowed: tuple[str, ...], prefix: str, after: str, limit: int
     ) -> list[NamespaceInfo]:
-        """Return namespaces with a prefix that a credential's patterns allow, as the store scans them."""
+        """Return the namespaces with a prefix that a credential's patterns allow, in the order of the
+        store.
+        """
         found = dict[str, NamespaceInfo]()
         for pattern in allowed:
             if not pattern.endswith("*"):
@@ -82,7 +84,7 @@ class Administration:
                 if info is not None and pattern > after:
                     found[pattern] = info
             elif pattern[:-1].startswith(prefix) or prefix.startswith(pattern[:-1]):
-                # Both are beginnings of the names that are wanted: the longer one has the other.
+                # A wanted name starts with both, so the longer one begins with the shorter one.
                 for info in await self._store.scan_namespaces(
                     max(prefix, pattern[:-1], key=len), after, limit
                 ):
@@ -98,21 +100,21 @@ class Administration:
         return info, await self._store.index_info(namespace)
 
     async def reembed(self, namespace: str, *, replace_client_vectors: bool) -> NamespaceInfo:
-        """Move a namespace to the server's embedder; return what it is then.
+        """Move a namespace to the server's embedder; return its new state.
 
-        Its items are embedded in the background. Raises NotFound, FailedPrecondition where there is no
-        embedder or the vectors are its clients' own, and Unavailable where the embedder does not answer:
-        the vectors that are there are not given up for nothing.
+        Its items are embedded in the background. Raises NotFound, FailedPrecondition if there is no embedder
+        or clients supplied the vectors, and Unavailable if the embedder does not answer, so that existing
+        vectors are not given up for nothing.
         """
         self._checks.namespace(namespace)
         if self._embedding.embedder is None:
-            raise FailedPrecondition.embedder_required("the server runs without an embedder")
+            raise FailedPrecondition.embedder_required("the server has no embedder")
         info = await self._store.namespace(namespace)
         if info is None:
             raise NotFound.namespace(namespace)
         known = info.model and self._embedding.dimension
         if not known or self._embedding.obstacle(info) is not None:
-            # This tells its dimension, too, where only the provider knows.
+            # This also reveals the dimension, if only the provider knows it.
             await self._embedding.vectors([_ANY_TEXT])
         info = await self._store.begin_reembedding(
             namespace,
@@ -131,24 +133,24 @@ class Administration:
         return await self._store.delete_namespace(namespace, by=present_caller())
 
     async def flush(self) -> float:
-        """Bring the files into the form that opens the quickest; return the seconds it took."""
+        """Bring the files into the form that opens fastest; return the seconds it took."""
         began = time.monotonic()
         await self._store.flush()
         return time.monotonic() - began
 
     @property
     def backup_progress(self) -> BackupProgress | None:
-        """Return the progress of a running backup, to callers that may make one.
+        """Return the progress of a running backup, to callers that may make backups.
 
         It reveals the total size of all records.
         """
         return self._backing_up if present_caller().administers_server else None
 
     async def backup(self, name: str) -> tuple[BackupReport, float]:
-        """Write a backup; return what was written and the seconds it took.
+        """Write a backup; return a report and the seconds it took.
 
-        It goes on when its caller goes away, and until it is done there is no other: what copies is a thread,
-        which nobody can stop.
+        It continues if its caller goes away, and blocks other backups until it is done: it runs in a thread,
+        which cannot be stopped.
         """
         name = name or datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
         self._checks.backup_name(name)
@@ -172,7 +174,7 @@ class Administration:
 
     @contextlib.asynccontextmanager
     async def sweeping(self):  # type: ignore[no-untyped-def]
-        """Remove what is expired, again and again, as long as the context lasts."""
+        """Remove expired data periodically, as long as the context lasts."""
         task = asyncio.create_task(self._sweep())
         try:
             yield
@@ -194,9 +196,10 @@ class Administration:
                 _log.error("sweep_failed", exc_info=error)
 
     async def _sweep_once(self) -> int:
-        """Remove some of what has expired, if that is not another server's work; return how much it was.
+        """Remove some expired data, unless another server does so; return how much it was.
 
-        By the clock that all servers share: one whose own is ahead would remove what others still show.
+        Uses the clock that all servers share: a server whose own is ahead would remove what others still
+        show.
         """
         now = await self._store.claim(_SWEEP, _SWEEPS_MISSED * self._sweep_s)
         if now is None:

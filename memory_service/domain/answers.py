@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 class Repeated(Exception):
-    """A request was applied before: `receipt` has what it was answered."""
+    """The request was applied before: `receipt` has its answer."""
 
     def __init__(self, receipt: Receipt) -> None:
         super().__init__("the request was applied before")
@@ -24,10 +24,9 @@ class Repeated(Exception):
 
 @dataclass
 class Answering(Generic[R]):
-    """A request that may come again, whose answer is kept as it is sent.
+    """A request that may be repeated, whose answer is stored in its encoded form.
 
-    `encode` makes the answer of what became of the request, within the transaction of the write and in its
-    thread.
+    `encode` encodes the answer, within the transaction of the write and in its thread.
     """
 
     key: RequestKey
@@ -40,7 +39,7 @@ class Answering(Generic[R]):
 
 
 async def check_new(store: Store, namespace: str, request: Answering[R] | None) -> None:
-    """Raise Repeated where a request was applied before."""
+    """Raise Repeated if the request was applied before."""
     receipt = None if request is None else await store.find_receipt(namespace, request.key)
     if receipt is not None:
         raise Repeated(receipt)
@@ -49,9 +48,9 @@ async def check_new(store: Store, namespace: str, request: Answering[R] | None) 
 async def keep_answer(
     store: Store, namespace: str, request: Answering[R], result: R, at: Callable[[int], None]
 ) -> None:
-    """Keep the answer of a request that wrote nothing. `at` takes the revision that it is of.
+    """Store the answer to a request that wrote nothing. `at` receives the revision that it is of.
 
-    Raises Repeated where the same request was faster.
+    Raises Repeated if an equal request was faster.
     """
 
     def complete(receipt: Receipt) -> None:
@@ -67,7 +66,7 @@ async def keep_answer(
 async def live_versions(
     store: Store, namespace: str, versions: Sequence[tuple[str, int]]
 ) -> dict[tuple[str, int], Item]:
-    """Return versions of items, as far as they are kept and have not expired."""
+    """Return versions of items that are still stored and have not expired."""
     found = await store.get_versions(namespace, versions)
     now = now_us()
     return {version: item for version, item in found.items() if not item.expired(now)}

@@ -1,10 +1,10 @@
-"""Fills in missing vectors: after the embedder failed, or after a change of model.
+"""Fills in missing vectors after the embedder failed, or after a change of model.
 
-Pending items are recorded in the store, so a restart loses nothing. One task embeds them, a batch at a time,
-with a share for each namespace that waits. `TextEmbedding.waiting` reports new namespaces; those from before
-are read from the store once, at the start.
+Pending items are recorded in the store, so a restart loses nothing. One task embeds them in batches, with a
+share for each waiting namespace. `TextEmbedding.waiting` reports new namespaces; earlier ones are read from
+the store once, at the start.
 
-Among servers that share their records, one works for each model at a time. The others leave it the namespaces
+Among servers that share their records, one at a time works for each model. The others leave it the namespaces
 they know of, and check now and then for work that no server does: after a crash, or when the working server's
 embedder fails.
 """
@@ -39,36 +39,36 @@ _CLAIM_AGAIN_S = 5.0
 # One indexed query by each idle server. Doubled: the work of a crashed server waits that much longer; halved:
 # twice as many queries.
 _ASK_AGAIN_S = 30.0
-# Every provider accepts this: if it is refused, the texts are not to blame.
+# Every provider accepts this text: if it is rejected, the texts are not to blame.
 _HARMLESS_TEXT = "text"
 _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
 class _Share:
-    """What a batch has of one namespace."""
+    """The part of a batch that belongs to one namespace."""
 
     info: NamespaceInfo
     items: Sequence[Item]
 
     @property
     def texts(self) -> list[str]:
-        """What is to be embedded; blank: nothing is."""
+        """The texts to embed, blank for items without one."""
         return [search_text(item.content, item.kind) for item in self.items]
 
 
 class Backfill:
-    """The task that gives pending items their vectors."""
+    """The task that fills in the vectors of pending items."""
 
     def __init__(self, store: Store, embedding: TextEmbedding, pause_s: float) -> None:
-        """`pause_s` is the time after a first failure; it doubles with each further one."""
+        """`pause_s` is the pause after a first failure; it doubles with each further one."""
         self._store = store
         self._embedding = embedding
         self._pause_s = pause_s
         self._batch_items = _BATCH_ITEMS_MAX
         # The position up to which each namespace was processed.
         self._done: dict[str, int] = {}
-        # The last name read from the store; None: it has returned all.
+        # The last name read from the store; None after the last one.
         self._last_name: str | None = ""
         self._task = f"backfill {embedding.model}"
 
@@ -98,7 +98,7 @@ class Backfill:
                 failures = 0
                 if not len(self._embedding.waiting):
                     await self._store.give_up(self._task)
-                # Others first, also where nothing of it had to wait.
+                # Let others run first, even if nothing here had to wait.
                 await asyncio.sleep(0)
             except Exception as error:
                 failures += 1
@@ -110,7 +110,7 @@ class Backfill:
                 await self._pause(failures)
 
     async def _some_waiting(self) -> None:
-        """Return when a namespace waits, reported to this server or found in the store."""
+        """Return when a namespace is waiting, reported to this server or found in the store."""
         await self._find_waiting()
         again_s = random.uniform(1, 1.2) * _ASK_AGAIN_S if self._store.capabilities.shared else None
         while not len(self._embedding.waiting):
@@ -122,12 +122,12 @@ class Backfill:
             await self._find_waiting()
 
     async def _let_others_try(self) -> None:
-        """Release the work, because another server's embedder may succeed."""
+        """Release the claim, because another server's embedder may succeed."""
         with contextlib.suppress(MemoryServiceError):
             await self._store.give_up(self._task)
 
     async def _pause(self, failures: int) -> None:
-        """Wait before the next try; the time after the first pause ends when the embedder answers others."""
+        """Wait before the next try. Later pauses end early when the embedder answers another call."""
         pause_s = min(self._pause_s * 2 ** min(failures - 1, 16), _PAUSE_MAX_S)
         # Servers must not all retry at once when a provider recovers.
         pause_s *= random.uniform(1, 1.2)
@@ -148,7 +148,7 @@ class Backfill:
             self._last_name = names[-1] if len(names) == _NAMES_AT_ONCE else None
 
     async def _fill_batch(self, embedder: Embedder) -> None:
-        """Take a batch of what waits, embed it and write it."""
+        """Embed a batch of pending items and write the vectors."""
         waiting = self._embedding.waiting
         names = waiting.take(self._batch_items)
         try:
@@ -158,7 +158,7 @@ class Backfill:
                 waiting.add(name)
             raise
         for share in shares:
-            # There may be more of it; if not, that is found next time.
+            # There may be more of it; if not, the next read shows that.
             waiting.add(share.info.name)
         if not shares:
             return
@@ -167,7 +167,7 @@ class Backfill:
             vectors = await self._embed(embedder, [text for share in shares for text in share.texts])
         except Unavailable:
             if self._batch_items == 1:
-                # A text that makes the provider fail must not keep it from all the others.
+                # One text that makes the provider fail must not block all the others.
                 self._pass(shares)
             self._batch_items = max(1, self._batch_items // 2)
             raise
@@ -178,7 +178,7 @@ class Backfill:
         self._pass(shares)
 
     async def _take_shares(self, names: Sequence[str]) -> list[_Share]:
-        """Return of each namespace that has something to embed as much as is its share."""
+        """Return a share of the batch for each namespace that has something to embed."""
         limit = max(1, self._batch_items // len(names))
         shares = []
         for name in names:
@@ -188,7 +188,8 @@ class Backfill:
                 continue
             items = await self._store.pending_items(name, self._done.get(name, 0), limit)
             if not items and self._done.pop(name, 0):
-                # From the beginning again: some were written behind, or changed while they were embedded.
+                # Start again from the beginning: items may have been written at earlier positions, or changed
+                # in the meantime.
                 items = await self._store.pending_items(name, 0, limit)
             if items:
                 shares.append(_Share(info, items))
@@ -199,7 +200,7 @@ class Backfill:
             self._done[share.info.name] = share.items[-1].position
 
     async def _embed(self, embedder: Embedder, texts: Sequence[str]) -> list[Vector | None]:
-        """Return the vector of each text, None for a blank one and for one that is refused."""
+        """Return the vector of each text, None for blank and rejected ones."""
         at = [n for n, text in enumerate(texts) if text.strip()]
         vectors: list[Vector | None] = [None] * len(texts)
         if at:
@@ -221,7 +222,7 @@ class Backfill:
         return first + await self._embed_or_halve(embedder, texts[half:])
 
     async def _check_taken(self, embedder: Embedder) -> None:
-        """Raises Unavailable where the embedder refuses whatever it is asked."""
+        """Raise Unavailable if the embedder rejects every text."""
         try:
             await embedder.embed([_HARMLESS_TEXT], background=True)
         except TextsRefused as error:
@@ -243,5 +244,5 @@ class Backfill:
         try:
             await self._store.fill_vectors(info.name, info.uid, self._embedding.model, fills)
         except (ModelMismatch, InvalidArgument) as error:
-            # A concurrent change decided on the namespace's vectors: they are no longer the server's to make.
+            # A concurrent change affected the namespace's vectors: the server no longer makes them.
             _log.warning("backfill_refused", uid=info.uid, reason=error.reason)

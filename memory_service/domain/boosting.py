@@ -1,4 +1,4 @@
-"""Which of the items found fit what a query says beside its words."""
+"""Finds which hits match a query's times and quoted phrases."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memory_service.domain.search_text import search_text
 from memory_service.reading import Reading
 from memory_service.runtime.yielding import give_way
 
-# So many of the best are read to look for a phrase, so many at once.
+# The best hits, read to look for a phrase, and how many to read at once.
 _READ_ITEMS_MAX = 256
 _READ_AT_ONCE = 32
 
@@ -17,10 +17,9 @@ _READ_AT_ONCE = 32
 async def boosted(
     reading: Reading, hits: Hits, scoring: Scoring, asked: Understanding
 ) -> dict[str, set[int]]:
-    """Return for each boost the positions of the items that it is for.
+    """Return the positions of the items that each boost applies to.
 
-    `time` is for what was made in a time that the query names, `phrase` for what has a phrase that it
-    quotes.
+    `time`: items from a time that the query names. `phrase`: items with a phrase that it quotes.
     """
     boosts = {}
     if asked.spans:
@@ -32,12 +31,12 @@ async def boosted(
 
 
 async def _having(reading: Reading, positions: list[int], phrases: tuple[str, ...]) -> set[int]:
-    """Return the positions of the items whose text has one of the phrases."""
+    """Return the positions of the items whose text contains one of the phrases."""
     having = set()
     for at in range(0, len(positions), _READ_AT_ONCE):
         for item in await reading.load_items(positions[at : at + _READ_AT_ONCE]):
             if item is not None and has_phrase(search_text(item.content, item.kind), phrases):
                 having.add(item.position)
-        # Long texts take a while: others come between.
+        # Long texts take a while: let others run in between.
         await give_way()
     return having

@@ -1,4 +1,4 @@
-"""What happens in a namespace, change by change, and all that is in it: for readers at their own pace."""
+"""Streams the changes or the contents of a namespace, at each reader's pace."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from memory_service.store import Store
 
 _ITEM_CHANGES = (ChangeType.ITEM_ADDED, ChangeType.ITEM_UPDATED)
 _CHANGES_AT_ONCE = 200
-# What a stream keeps for a reader that is slow: contents may be large.
+# Memory that a stream holds for a slow reader: contents may be large.
 _CONTENTS_AT_ONCE = 16
 
 
 @dataclass(slots=True)
 class Event:
-    """A change with what it left behind, if that is still so; change None is a heartbeat."""
+    """A change, with its content if that is still current; change None is a heartbeat."""
 
     revision: int
     change: Change | None = None
@@ -29,7 +29,7 @@ class Event:
 
 
 class ChangeFeed:
-    """The changes of namespaces."""
+    """Streams the changes of namespaces."""
 
     def __init__(self, store: Store, checks: Checks) -> None:
         self._store = store
@@ -38,14 +38,14 @@ class ChangeFeed:
     async def watch(
         self, namespace: str, after_revision: int | None, heartbeat_s: float
     ) -> AsyncIterator[Event]:
-        """Send every change after a revision, for ever; a heartbeat first, and when nothing happens.
+        """Yield every change after a revision, endlessly; a heartbeat first, and while nothing happens.
 
         Nothing is queued for a slow reader: it reads the log at its own pace.
         """
         self._checks.namespace(namespace)
         info = await self._store.namespace(namespace)
         current = info.revision if info else 0
-        # A revision that is yet to come is one of another history, of which this one knows nothing.
+        # A future revision belongs to another history, unknown here.
         after = current if after_revision is None else min(after_revision, current)
         yield Event(after)
         uid = info.uid if info else None
@@ -65,7 +65,7 @@ class ChangeFeed:
                 yield Event(after)
 
     async def _wait(self, namespace: str, after: int, heartbeat_s: float) -> bool:
-        """Return whether something happened before it was time for a heartbeat."""
+        """Return whether a change came before the next heartbeat is due."""
         try:
             async with asyncio.timeout(heartbeat_s):
                 await self._store.wait_for_change(namespace, after)
@@ -74,7 +74,7 @@ class ChangeFeed:
         return True
 
     async def _check_same(self, namespace: str, uid: int | None) -> None:
-        """To be asked after each reading by name: what was read may be of a namespace that came later."""
+        """Check after each read by name that it was not of a later namespace with the same name."""
         now = await self._store.namespace(namespace)
         if now is None or now.uid != uid:
             raise NotFound.namespace(namespace)
@@ -115,7 +115,7 @@ class ChangeFeed:
     async def export(
         self, namespace: str, after_revision: int, *, include_embedding: bool
     ) -> AsyncIterator[Event]:
-        """Send every item and state written after a revision, as they were when the export began or later."""
+        """Yield every item and state written after a revision, as of the start of the export or later."""
         self._checks.namespace(namespace)
         self._checks.count("after_revision", after_revision)
         info = await self._store.namespace(namespace)

@@ -1,4 +1,4 @@
-"""Checks of what callers send. Each raises InvalidArgument or LimitExceeded that names the field."""
+"""Checks of requests. Each raises InvalidArgument or LimitExceeded, which name the field."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ _BACKUP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @lru_cache(maxsize=_KEPT_NAMESPACES_MAX)
 def _fault_of_namespace(name: str) -> str:
-    """Return what is wrong with the characters of a name; empty: nothing."""
+    """Return what is wrong with the characters of a name; empty if nothing is."""
     if not _NAMESPACE.fullmatch(name):
-        return "may hold A-Z a-z 0-9 . _ - : / @ only"
+        return "may contain only A-Z a-z 0-9 . _ - : / @"
     if ".." in name or "//" in name or name[0] == "/" or name[-1] == "/":
-        return 'may not hold "..", "//", or "/" at an end'
+        return 'may not contain "..", "//", or "/" at an end'
     return ""
 
 
 class Checks:
-    """The checks, with the limits in force."""
+    """Checks of requests, with the limits in force."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
 
     def namespace(self, value: str) -> None:
-        """A namespace is a name, never a path."""
+        """Check the name of a namespace: never a path."""
         if not value:
             raise InvalidArgument("namespace", "is required")
         if len(value) > self.limits.namespace_chars_max:
@@ -61,86 +61,86 @@ class Checks:
             raise InvalidArgument("namespace", fault)
 
     def request_id(self, value: str) -> None:
-        """A request id is short and printable."""
+        """Check a request id: short and printable."""
         if len(value) > self.limits.request_id_chars_max:
             raise InvalidArgument(
                 "request_id", f"has more than {self.limits.request_id_chars_max} characters"
             )
         if value and not _REQUEST_ID.fullmatch(value):
-            raise InvalidArgument("request_id", "may hold printable ASCII characters without spaces only")
+            raise InvalidArgument("request_id", "may contain only printable ASCII characters except spaces")
 
     def name(self, field: str, value: str, bytes_max: int, *, required: bool = True) -> None:
-        """An id or key: some text without control characters."""
+        """Check an id or key: text without control characters."""
         if required and not value:
             raise InvalidArgument(field, "is required")
         if len(value.encode()) > bytes_max:
             raise InvalidArgument(field, f"has more than {bytes_max} bytes")
         if _CONTROL.search(value):
-            raise InvalidArgument(field, "may not hold control characters")
+            raise InvalidArgument(field, "may not contain control characters")
 
     def item_id(self, value: str, field: str = "id", *, required: bool = True) -> None:
-        """The id of an item."""
+        """Check the id of an item."""
         self.name(field, value, self.limits.id_bytes_max, required=required)
 
     def session_id(self, value: str, field: str = "session_id") -> None:
-        """The id of a session."""
+        """Check the id of a session."""
         if len(value.encode()) > self.limits.session_id_bytes_max:
             raise InvalidArgument(field, f"has more than {self.limits.session_id_bytes_max} bytes")
         _no_nul(field, value)
 
     def description(self, field: str, value: str) -> None:
-        """What a state is described by."""
+        """Check the description of a state."""
         self.size(field, len(value.encode()), "state_description_bytes_max")
         _no_nul(field, value)
 
     def state_key(self, value: str) -> None:
-        """The key of a state."""
+        """Check the key of a state."""
         self.name("key", value, self.limits.state_key_bytes_max)
 
     def backup_name(self, value: str) -> None:
-        """The name of a backup: a plain file name."""
+        """Check the name of a backup: a plain file name."""
         if not _BACKUP_NAME.fullmatch(value):
-            raise InvalidArgument("name", "must be 1 to 64 characters out of A-Z a-z 0-9 . _ -")
+            raise InvalidArgument("name", "must be 1 to 64 of the characters A-Z a-z 0-9 . _ -")
 
     def count(self, field: str, value: int) -> None:
-        """A number of things."""
+        """Check that a number is not negative."""
         if value < 0:
             raise InvalidArgument(field, "must not be negative")
 
     def page_size(self, value: int, default: int = 100) -> int:
-        """Return the size of a page that is asked for."""
+        """Return the size of a requested page."""
         self.count("page_size", value)
         return min(value or default, self.limits.page_items_max)
 
     def size(self, field: str, actual: int, limit_name: str) -> None:
-        """Something that has a size."""
+        """Check a size against the limit of this name."""
         limit = getattr(self.limits, limit_name)
         if actual > limit:
             raise LimitExceeded(field, limit_name, limit, actual)
 
     def text(self, field: str, value: str) -> None:
-        """A text."""
+        """Check the size of a text."""
         self.size(field, len(value.encode()), "text_bytes_max")
 
     def encoded(self, field: str, value: Json, limit_name: str = "data_bytes_max") -> bytes:
-        """Return a JSON value in compact form. NaN and infinities are none."""
+        """Return a JSON value in compact form. NaN and infinities are rejected."""
         return self._encoded(field, value, limit_name)[0]
 
     def _encoded(self, field: str, value: Json, limit_name: str) -> tuple[bytes, int]:
-        """Return a JSON value in compact form, and how many levels it has."""
+        """Return a JSON value in compact form, and its depth."""
         encoded = msgspec.json.encode(value)
-        # The size first: it is known much sooner.
+        # The size first: it is much quicker to find out.
         self.size(field, len(encoded), limit_name)
         return encoded, _depth(field, value)
 
     def metadata(self, field: str, value: dict[str, Json]) -> None:
-        """Metadata: small and not deep."""
+        """Check metadata: small, and not deeply nested."""
         _, depth = self._encoded(field, value, "metadata_bytes_max")
         if depth > self.limits.metadata_depth_max:
             raise InvalidArgument(field, f"is more than {self.limits.metadata_depth_max} levels deep")
 
     def labels(self, field: str, labels: dict[str, str]) -> None:
-        """Labels of an item, or those to look for."""
+        """Check labels of an item or of a filter."""
         if len(labels) > self.limits.labels_max:
             raise InvalidArgument(field, f"has more than {self.limits.labels_max} entries")
         for key, value in labels.items():
@@ -153,21 +153,21 @@ class Checks:
             _no_nul(field, key + value)
 
     def vector(self, field: str, vector: Vector) -> None:
-        """A vector has a direction."""
+        """Check a vector: finite, and not all zeros."""
         square = float(np.vdot(vector, vector))
         if 1e-30 < square < 1e30 and len(vector) <= self.limits.embedding_values_max:
-            return  # NaN and infinities would be in the sum, too.
+            return  # NaN and infinities would show in the sum.
         if not len(vector):
             raise InvalidArgument(field, "has no values")
         if len(vector) > self.limits.embedding_values_max:
             raise InvalidArgument(field, f"has more than {self.limits.embedding_values_max} values")
         if not np.isfinite(vector).all():
-            raise InvalidArgument(field, "holds a value that is not finite")
+            raise InvalidArgument(field, "contains a value that is not finite")
         if not vector.any():
             raise InvalidArgument(field, "is all zeros, which has no direction")
 
     def draft(self, field: str, draft: ItemDraft, now_us: int) -> None:
-        """An item to be added."""
+        """Check a new item."""
         self.item_id(draft.id, f"{field}.id", required=False)
         self.session_id(draft.session_id, f"{field}.session_id")
         if draft.content is None:
@@ -190,7 +190,7 @@ class Checks:
         self.expiry(field, draft.expire_us, draft.ttl_us, now_us)
 
     def provenance(self, field: str, said: ProvenanceDraft) -> None:
-        """What a writer says of where an item comes from, or an export said."""
+        """Check the claims of a writer or an export about an item's source."""
         limits, claimed = self.limits, said.claimed or UNATTRIBUTED
         for name, value, bytes_max in (
             ("source_uri", said.source_uri or claimed.source_uri, limits.source_uri_bytes_max),
@@ -209,23 +209,23 @@ class Checks:
             raise InvalidArgument(f"{field}.trust", "must be a number from 0 to 1")
 
     def document_text(self, field: str, content: Content) -> None:
-        """What a document holds: a text, longer than that of other items may be."""
+        """Check the text of a document, which may be longer than that of other items."""
         if not isinstance(content, TextPart) or not content.text:
             raise InvalidArgument(f"{field}.text", "is required")
         self.size(f"{field}.text", len(content.text.encode()), "document_bytes_max")
 
     def expiry(self, field: str, expire_us: int | None, ttl_us: int | None, now_us: int) -> None:
-        """The end of something's life."""
+        """Check an expiry time or time to live."""
         if ttl_us is not None:
             if ttl_us <= 0:
                 raise InvalidArgument(f"{field}.ttl", "must be positive")
             if expire_us is not None:
                 raise InvalidArgument(f"{field}.ttl", "cannot be given together with expire_time")
         if expire_us is not None and expire_us <= now_us:
-            raise InvalidArgument(f"{field}.expire_time", "must lie in the future")
+            raise InvalidArgument(f"{field}.expire_time", "must be in the future")
 
     def content(self, field: str, content: Content) -> None:
-        """What an item holds."""
+        """Check the content of an item."""
         if isinstance(content, ChatMessage):
             self._message(f"{field}.chat_message", content)
             return
@@ -272,14 +272,14 @@ class Checks:
 
 
 def _no_nul(field: str, value: str) -> None:
-    """Names are kept in columns of text, and not every database can hold U+0000 there."""
+    """Reject U+0000: names are stored in text columns, and not every database accepts it there."""
     if "\0" in value:
-        raise InvalidArgument(field, "may not hold U+0000")
+        raise InvalidArgument(field, "may not contain U+0000")
 
 
 def _depth(field: str, value: Json) -> int:
-    """Return how many levels a value has. Raises InvalidArgument where a number is not finite."""
+    """Return the depth of a value. Raises InvalidArgument if a number is not finite."""
     levels = depth(value)
     if levels < 0:
-        raise InvalidArgument(field, "holds a number that is not finite")
+        raise InvalidArgument(field, "contains a number that is not finite")
     return levels

@@ -1,7 +1,7 @@
-"""State as a block for a prompt, within bounds.
+"""States as a block for a prompt, within limits.
 
-The block is a heading and a JSON object. A value cannot end the object or bring a heading of its own, as
-what could be taken for one or the other is escaped in its strings; the values stay what they are.
+The block is a heading and a JSON object. A value cannot end the object or imitate the heading: strings escape
+every character that could be taken for either, without changing the values.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from memory_service.tokens import estimate_tokens
 
 _HEADING = "[Relevant Memory]\n"
 _HEADING_BEGINS = "[relevantmemory"
-# As the object is laid out, its own brackets end a line or are empty.
+# In this layout, brackets outside of strings end a line or are empty.
 _BRACKET_OF_STRING = re.compile(r"\[(?![\n\]])")
-# What ends a line, or becomes a sign of JSON where a text is normalised.
+# Characters that end a line, or turn into JSON punctuation when a text is normalized.
 _AMBIGUOUS = re.compile(
     "[\x7f-\x9f\u2028\u2029\ufe37\ufe38\ufe47\ufe48\ufe5b\ufe5c\ufe68\uff02\uff3b\uff3c\uff3d\uff5b\uff5d]"
 )
 
 
 class ContextBlock:
-    """Takes entries in as long as there is room.
+    """Collects entries as long as there is room.
 
-    `tokens_max` bounds what the entries take in the block, estimated; -1 does not. `bytes_max` bounds
-    the entries in an answer, as `entry_bytes` counts them, and the block together.
+    `tokens_max` limits the estimated tokens of the entries in the block; -1: no limit. `bytes_max` limits the
+    block and the entries in an answer, as counted by `entry_bytes`, together.
     """
 
     def __init__(self, tokens_max: int, bytes_max: int, entry_bytes: Callable[[StateEntry], int]) -> None:
@@ -39,8 +39,8 @@ class ContextBlock:
         self._values: dict[str, msgspec.Raw] = {}
 
     def add(self, entry: StateEntry) -> str:
-        """Take an entry in and return ""; or leave it out and return why."""
-        # As it will stand in the block, without the braces around all.
+        """Add an entry and return ""; or leave it out and return why."""
+        # As it will appear in the block, without the outer braces.
         piece = _formatted({entry.key: msgspec.Raw(entry.value_json)})[2:-1]
         tokens = estimate_tokens(piece)
         nbytes = self._entry_bytes(entry) + len(piece.encode())
@@ -55,7 +55,7 @@ class ContextBlock:
 
     @property
     def text(self) -> str:
-        """The heading, then a JSON object from key to value; empty without entries."""
+        """Return the heading and a JSON object from key to value; empty without entries."""
         return _HEADING + _formatted(self._values) if self._values else ""
 
 

@@ -1,4 +1,4 @@
-"""Documents and fragments, and how they are kept as items."""
+"""Documents and fragments, and how they are stored as items."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from memory_service.limits import Limits
 from memory_service.runtime.clock import now_us
 
 DOCUMENT_TAG = "document"
-"""The tag of a fragment that holds the id of its document."""
+"""Tag of a fragment: the id of its document."""
 _PREVIEW_CHARS = 100
 _FRAGMENT_KEY_CHARS_MAX = 128
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
-# The next version is sent, too, and must not be more than 64 bits hold.
+# The next version is sent too, and must fit into 64 bits.
 _Version = Annotated[int, msgspec.Meta(ge=1, le=1 << 62)]
 _Kept = TypeVar("_Kept", bound=msgspec.Struct)
 
 
 class KeptDocument(msgspec.Struct, omit_defaults=True):
-    """What is kept with the text of a document."""
+    """Data stored with the text of a document."""
 
     version: _Version
     fragments: Annotated[str, msgspec.Meta(max_length=_FRAGMENT_KEY_CHARS_MAX)]
-    """What the ids of its fragments begin with; the fragment's index follows."""
+    """The prefix of its fragments' ids; the fragment's index follows."""
     fragment_count: Annotated[int, msgspec.Meta(ge=0, le=Limits.document_fragments_max)]
     title: str = ""
     source: str = ""
@@ -47,7 +47,7 @@ class KeptDocument(msgspec.Struct, omit_defaults=True):
 
 
 class KeptFragment(msgspec.Struct):
-    """What is kept with the text of a fragment; offsets as in the proto."""
+    """Data stored with the text of a fragment; offsets as in the proto."""
 
     document_id: str
     document_version: _Version
@@ -60,7 +60,7 @@ class KeptFragment(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document, and the item that it is kept in."""
+    """A document, and the item that stores it."""
 
     item: Item
     kept: KeptDocument
@@ -78,14 +78,14 @@ class Document:
         return text if len(text) <= _PREVIEW_CHARS else text[:_PREVIEW_CHARS] + "..."
 
     def fragment_ids(self, start: int = 0, end: int | None = None) -> list[str]:
-        """Return the ids that its fragments should have, in their order; an import may lack some."""
+        """Return the ids that its fragments should have, in order; an import may lack some."""
         last = self.kept.fragment_count if end is None else min(end, self.kept.fragment_count)
         return [f"{self.kept.fragments}.{index}" for index in range(start, last)]
 
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A fragment, and the item that it is kept in."""
+    """A fragment, and the item that stores it."""
 
     item: Item
     kept: KeptFragment
@@ -97,13 +97,13 @@ class Fragment:
         return content.text if isinstance(content, TextPart) else ""
 
     def is_of(self, document: Document) -> bool:
-        """Whether it is a piece of this version of this document."""
+        """Return whether it is a piece of this version of this document."""
         return self.item.id == f"{document.kept.fragments}.{self.kept.index}"
 
 
 @dataclass(slots=True)
 class DocumentDraft:
-    """A document as a caller asks for it; None where the caller left a choice to the server."""
+    """A document as the caller sent it; None where the choice is the server's."""
 
     text: str
     id: str = ""
@@ -121,7 +121,7 @@ class DocumentDraft:
 
 
 def document_of(item: Item | None, at_us: int) -> Document | None:
-    """Return the document of an item; None if it has expired or is no document."""
+    """Return the document in an item; None if it has expired or is no document."""
     if item is None or item.kind is not ItemKind.DOCUMENT or item.expired(at_us):
         return None
     kept = _kept(item, KeptDocument)
@@ -129,7 +129,7 @@ def document_of(item: Item | None, at_us: int) -> Document | None:
 
 
 def fragment_of(item: Item | None, at_us: int) -> Fragment | None:
-    """Return the fragment of an item; None if it has expired or is no fragment."""
+    """Return the fragment in an item; None if it has expired or is no fragment."""
     if item is None or item.kind is not ItemKind.FRAGMENT or item.expired(at_us):
         return None
     kept = _kept(item, KeptFragment)
@@ -137,7 +137,7 @@ def fragment_of(item: Item | None, at_us: int) -> Fragment | None:
 
 
 def _kept(item: Item, kind: type[_Kept]) -> _Kept | None:
-    """Return a service's data of an item; None if an import brought something else."""
+    """Return the service's data in an item; None if an import stored something else."""
     assert item.facet is not None
     if not isinstance(item.content, TextPart):
         return None
@@ -155,7 +155,7 @@ def drafts_of(
     version: int,
     expected_revision: int | None,
 ) -> list[ItemDraft]:
-    """Return the items to write for a document: itself, and then its fragments."""
+    """Return the items to write for a document: itself, then its fragments."""
     # The ids contain the version, so that they identify the write.
     fragments = f"{new_id(now_us())}.{version}"
     kept = KeptDocument(version, fragments, len(pieces), draft.title, draft.source, draft.source_item_id)
@@ -181,7 +181,9 @@ def _fragment(
 
 
 def _said_of(draft: DocumentDraft) -> ProvenanceDraft | None:
-    """Return the claims about a document's source: made from a message, it is trusted no more than that."""
+    """Return the claims about a document's source: derived from a message, it is trusted no more than
+    that.
+    """
     if not draft.source_item_id:
         return None
     return ProvenanceDraft(parent_ids=(draft.source_item_id,), lenient=True)

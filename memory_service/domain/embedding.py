@@ -1,4 +1,4 @@
-"""Which texts are embedded, and the degradation if one cannot be."""
+"""Embeds texts, and reports a degradation if that is impossible."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from memory_service.errors import Unavailable
 
 @dataclass(frozen=True)
 class Degradation:
-    """Something that could not be done for an answer."""
+    """Something that an answer had to do without."""
 
     reason: DegradationReason
     message: str
 
 
 _NO_EMBEDDER = Degradation(
-    DegradationReason.NO_EMBEDDER, "the server runs without an embedder: text is found by its words alone"
+    DegradationReason.NO_EMBEDDER, "the server has no embedder: text is searched only by words"
 )
 _UNAVAILABLE = Degradation(
     DegradationReason.EMBEDDER_UNAVAILABLE,
-    "the embedder does not answer: text was searched by its words alone",
+    "the embedder does not answer: text was searched only by words",
 )
 _FOREIGN = Degradation(
     DegradationReason.FOREIGN_VECTORS,
-    "the vectors of the namespace do not come from the server's embedder: text is found by its words alone",
+    "the vectors of the namespace do not come from the server's embedder: text is searched only by words",
 )
 _DELAYED = Degradation(
     DegradationReason.EMBEDDING_PENDING,
-    "the embedder does not answer: text is found by its words alone until it does",
+    "the embedder does not answer: until it does, text is searched only by words",
 )
 
 
 def pending_items(count: int) -> Degradation:
-    """Return the degradation of a vector search while this many items wait for vectors."""
-    waiting = "1 item waits" if count == 1 else f"{count} items wait"
+    """Return the degradation of a vector search while this many items are pending."""
+    waiting = "1 item has" if count == 1 else f"{count} items have"
     return Degradation(
         DegradationReason.EMBEDDING_PENDING,
-        f"{waiting} to be embedded: until then they are found by their words alone",
+        f"{waiting} no vector yet, and can only be found by words",
     )
 
 
 class WaitingNamespaces:
-    """The namespaces that have pending items, as far as this is known, each once, in order of arrival."""
+    """The namespaces known to have pending items, each once, in order of arrival."""
 
     def __init__(self) -> None:
         self._names: dict[str, None] = {}
@@ -56,12 +56,12 @@ class WaitingNamespaces:
         return len(self._names)
 
     def add(self, namespace: str) -> None:
-        """Put a namespace at the end, unless it waits already."""
+        """Append a namespace, unless it is waiting already."""
         self._names.setdefault(namespace)
         self._some.set()
 
     def take(self, count: int) -> list[str]:
-        """Take up to so many out, from the front."""
+        """Remove and return up to `count` namespaces from the front."""
         taken = list(self._names)[:count]
         for name in taken:
             del self._names[name]
@@ -70,12 +70,12 @@ class WaitingNamespaces:
         return taken
 
     async def some(self) -> None:
-        """Return when there is one."""
+        """Return as soon as a namespace is waiting."""
         await self._some.wait()
 
 
 class TextEmbedding:
-    """Embeds for one namespace at a time, and never mixes vectors of two models in one."""
+    """Embeds texts for one namespace at a time, and never mixes vectors of two models in it."""
 
     def __init__(self, embedder: Embedder | None) -> None:
         self.embedder = embedder
@@ -85,7 +85,7 @@ class TextEmbedding:
 
     @property
     def model(self) -> str:
-        """The name of the embedder."""
+        """The name of the embedding model."""
         return self.embedder.name if self.embedder else ""
 
     @property
@@ -94,7 +94,7 @@ class TextEmbedding:
         return self.embedder.dimension if self.embedder else 0
 
     def obstacle(self, info: NamespaceInfo | None) -> Degradation | None:
-        """Return why text cannot be embedded for a namespace; None when it can."""
+        """Return why texts cannot be embedded for a namespace; None if they can."""
         if self.embedder is None:
             return _NO_EMBEDDER
         if info is None or not info.model:
@@ -104,7 +104,7 @@ class TextEmbedding:
 
     @property
     def foreign(self) -> Degradation:
-        """The degradation of a namespace whose vectors are its clients' own."""
+        """The degradation of a namespace whose vectors come from its clients."""
         return _FOREIGN
 
     @property
@@ -130,12 +130,12 @@ class TextEmbedding:
         obstacle = self.obstacle(info)
         if obstacle is None:
             vectors = await self.vectors(texts)
-            # Its first answer may have told a dimension that is not the namespace's.
+            # The first answer may have revealed a dimension that differs from the namespace's.
             obstacle = self.obstacle(info)
         return (vectors, None) if obstacle is None else ((), obstacle)
 
     async def query(self, info: NamespaceInfo | None, text: str) -> tuple[Vector | None, Degradation | None]:
-        """Embed a search text for a namespace; on failure return a degradation in place of the vector."""
+        """Embed a search text for a namespace; on failure, return a degradation instead of the vector."""
         try:
             vectors, trouble = await self.fitting_vectors(info, [text])
         except Unavailable:

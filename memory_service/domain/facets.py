@@ -1,4 +1,4 @@
-"""What an import says that a service keeps with an item: it must be what that service could have kept."""
+"""Validates imported service data of items: it must be data that the service could have stored."""
 
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ _READERS: dict[ItemKind, msgspec.json.Decoder[Any]] = {
 
 
 def read_facet(field: str, kind: ItemKind, facet_json: str, text: str | None) -> Facet:
-    """Return what is to be kept with an imported item, without what its service does not know.
+    """Return the data to store with an imported item, without fields that its service does not know.
 
-    `text` is that of the item, None where it holds something else. Raises InvalidArgument.
+    `text` is that of the item, None for other content. Raises InvalidArgument.
     """
     named = f"{field}.facet_json"
     if len(facet_json) > FACET_BYTES_MAX:
@@ -106,14 +106,14 @@ def read_facet(field: str, kind: ItemKind, facet_json: str, text: str | None) ->
         found = _READERS[kind].decode(facet_json or "{}")
         said = msgspec.json.decode(facet_json or "{}").get("attributes", {})
     except (ValueError, RecursionError) as error:
-        # The rest of the message may repeat what was sent.
+        # The rest of the message may quote the request.
         at = _PATH.search(str(error))
         raise InvalidArgument(named, f"is not what an export wrote{f', at {at[1]}' if at else ''}") from None
     return Facet(kind, found.tags, _known_of(said, msgspec.to_builtins(found.attributes)))
 
 
 def _known_of(said: Any, known: Any) -> Any:
-    """Return what was said as far as it is known, in its own order: it is exported as it was."""
+    """Return the known part of the imported data, in its own order: it is exported unchanged."""
     if isinstance(said, dict):
         return {key: _known_of(value, known[key]) for key, value in said.items() if key in known}
     if isinstance(said, list):

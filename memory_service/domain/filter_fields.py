@@ -1,4 +1,4 @@
-"""The fields that a filter may name: what type each has, and which comparisons make sense of it."""
+"""The fields of filters, with their types and valid comparisons."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memory_service.predicates import (
 
 @dataclass(frozen=True)
 class Word:
-    """A part of a path, or an operator, and where it is."""
+    """A part of a path, or an operator, and its place."""
 
     text: str
     at: int
@@ -38,7 +38,7 @@ _KINDS: dict[str, Operand] = {kind.name.lower(): int(kind) for kind in ItemKind}
 
 
 def comparison(path: Sequence[Word], written: Word, literal: Literal) -> Predicate:
-    """Return what one comparison says. Raises Misfit where it makes no sense."""
+    """Return the predicate of a comparison. Raises Misfit if it makes no sense."""
     operator = Operator(written.text)
     if len(path) == 1 and path[0].text in _MAPS:
         return _has_key(FieldName(path[0].text), operator, written, literal)
@@ -60,12 +60,12 @@ def _field(path: Sequence[Word]) -> Field:
     if name not in _MAPS and keys:
         raise Misfit(keys[0].at, f"{name} has no parts")
     if name is FieldName.LABELS and len(keys) > 1:
-        raise Misfit(keys[1].at, "a label has no parts; a key with dots in it has to be quoted")
+        raise Misfit(keys[1].at, "a label has no parts; quote a key that contains dots")
     return Field(name, tuple(key.text for key in keys))
 
 
 def _has_key(name: FieldName, operator: Operator, written: Word, literal: Literal) -> Present:
-    """`labels:KEY` and `metadata:KEY`."""
+    """Return the predicate of `labels:KEY` or `metadata:KEY`."""
     if operator is not Operator.HAS:
         raise Misfit(written.at, f"expected {name}.KEY, or {name}:KEY")
     if literal.is_any:
@@ -113,6 +113,6 @@ _SHOWN_CHARS_MAX = 40
 
 
 def shown(text: str) -> str:
-    """Return a piece of a filter as an error shows it."""
+    """Return a piece of a filter as errors show it."""
     text = text if len(text) <= _SHOWN_CHARS_MAX else text[:_SHOWN_CHARS_MAX] + "..."
     return '"' + "".join(c if c.isprintable() else " " for c in text) + '"'

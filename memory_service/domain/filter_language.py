@@ -1,7 +1,7 @@
-"""The language of filters: a subset of AIP-160, parsed into a predicate. See docs/filters.md.
+"""The filter language: a subset of AIP-160, parsed into a predicate. See docs/filters.md.
 
-The grammar is LALR(1): the parser reads each token once and keeps an explicit stack, so that no text makes it
-slow or deep.
+The grammar is LALR(1): the parser reads each token once and keeps an explicit stack, so no text can make it
+slow or overflow the stack.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ _EXPECTED = {
     "RPAR": '")"',
     "$END": "the end",
 }
-"""The terminals of the grammar, in the words of errors."""
+"""The terminals of the grammar, as errors name them."""
 _KEPT_FILTERS_MAX = 256
 _SMALL_OPERATOR = re.compile(r"(?<![^\s)])(and|or|not)\s*$", re.IGNORECASE)
 
 
 class FilterLanguage:
-    """Reads filters within the limits."""
+    """Parses filters within the limits."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -75,15 +75,15 @@ class FilterLanguage:
             parser="lalr",
             lexer="contextual",
             maybe_placeholders=False,
-            # It makes a predicate out of what would be a tree.
+            # Builds the predicate instead of a tree.
             transformer=_ToPredicate(),
             lexer_callbacks=self._bounds.callbacks,
         )
-        # The same few filters come again and again, and a predicate never changes.
+        # The same few filters recur, and a predicate never changes.
         self._read = lru_cache(_KEPT_FILTERS_MAX)(self._read_anew)
 
     def parse(self, field: str, text: str) -> Predicate | None:
-        """Return what a filter says; None for one that says nothing.
+        """Return the predicate of a filter; None for an empty one.
 
         Raises InvalidArgument of `field` with the column of the mistake, counted in characters from 1.
         """
@@ -108,7 +108,7 @@ class FilterLanguage:
         return predicate
 
     def _misfit(self, error: UnexpectedInput, text: str) -> Misfit:
-        """Return where a text leaves the grammar, and what would have stayed in it."""
+        """Return where a text leaves the grammar, and what was expected there."""
         if isinstance(error, UnexpectedToken):
             ended = error.token.type == "$END"
             at, found = (len(text), "the end") if ended else (_at(error.token), shown(error.token.value))
@@ -132,7 +132,7 @@ class FilterLanguage:
 
 
 class _Bounds:
-    """Ends the parsing of a text that goes on for too long, at the token that is one too many."""
+    """Stops the parser at the first token beyond the limits."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -142,7 +142,7 @@ class _Bounds:
         self.begin()
 
     def begin(self) -> None:
-        """Begin with a text."""
+        """Start a new text."""
         self._depth = self._terms = self._keys = 0
 
     def _open(self, token: Token) -> Token:
@@ -170,7 +170,7 @@ class _Bounds:
 
 
 class _ToPredicate(Transformer[Token, object]):
-    """Makes the predicate of each rule while the text is parsed. Raises Misfit."""
+    """Builds the predicate of each rule during parsing. Raises Misfit."""
 
     def start(self, parts: list[Predicate]) -> Predicate:
         return parts[0]

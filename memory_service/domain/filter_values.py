@@ -1,4 +1,4 @@
-"""The values in a filter: what is written, and what it stands for."""
+"""The values in a filter: as written, and what they mean."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory_service.predicates import Pattern
 
 
 class Misfit(Exception):
-    """A mistake in a filter; `at` is the index of the character where it is."""
+    """A mistake in a filter; `at` is the index of its character."""
 
     def __init__(self, at: int, problem: str) -> None:
         super().__init__(problem)
@@ -21,7 +21,7 @@ class Misfit(Exception):
 
 @dataclass(frozen=True)
 class Literal:
-    """A value as it is written, without its quotes; asterisks that are escaped are none."""
+    """A value as written, without its quotes; escaped asterisks do not count as wildcards."""
 
     text: str
     at: int
@@ -31,22 +31,22 @@ class Literal:
 
     @classmethod
     def bare(cls, text: str, at: int) -> Literal:
-        """A word without quotes."""
+        """Return a word without quotes."""
         return cls(text, at, False, text.startswith("*"), text.endswith("*"))
 
     @classmethod
     def in_quotes(cls, written: str, at: int) -> Literal:
-        """A text with its quotes. Raises Misfit at an escape that means nothing."""
+        """Return a quoted text. Raises Misfit at an unknown escape."""
         text, starred = _unescaped(written[1:-1], at + 1)
         return cls(text, at, True, 0 in starred, bool(text) and len(text) - 1 in starred)
 
     @property
     def is_any(self) -> bool:
-        """Whether it is a bare asterisk."""
+        """Return whether it is a bare asterisk."""
         return self.text == "*" and not self.quoted
 
     def as_text(self, *, wildcards: bool = True) -> str | Pattern:
-        """The value where a text is expected."""
+        """Return the value where a text is expected."""
         if not wildcards or not (self.any_before or self.any_after):
             return self.text
         if self.text == "*":
@@ -56,7 +56,7 @@ class Literal:
         )
 
     def as_json(self, *, wildcards: bool = True) -> str | float | bool | Pattern | None:
-        """What it stands for where any value may be: numbers, true, false and null have no quotes."""
+        """Return the value where any type is allowed: unquoted numbers, true, false and null are no texts."""
         if self.quoted:
             return self.as_text(wildcards=wildcards)
         if self.text in _WORDS:
@@ -69,14 +69,14 @@ class Literal:
         return self.as_text(wildcards=wildcards)
 
     def as_number(self) -> float:
-        """The value where a number is expected."""
+        """Return the value where a number is expected."""
         number = self.as_json(wildcards=False)
         if isinstance(number, float):
             return number
         raise Misfit(self.at, "expected a number")
 
     def as_time_us(self) -> int:
-        """The value where a time is expected, in microseconds."""
+        """Return the value where a time is expected, in microseconds."""
         if _TIME.fullmatch(self.text):
             try:
                 time = datetime.fromisoformat(self.text.upper())
@@ -94,7 +94,7 @@ _TIME = re.compile(
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
-# Two halves of a surrogate pair are one character.
+# The two halves of a surrogate pair are one character.
 _ESCAPE = re.compile(r"((?:\\u[0-9A-Fa-f]{4})+)|\\(.)", re.DOTALL)
 _ESCAPED = {
     '"': '"', "'": "'", "\\": "\\", "/": "/", "*": "*", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t",
@@ -107,7 +107,7 @@ def unquoted(written: str, at: int) -> str:
 
 
 def _unescaped(written: str, at: int) -> tuple[str, set[int]]:
-    """Return a text without its escapes, and where in it asterisks are that were not escaped."""
+    """Return a text without its escapes, and the places of its unescaped asterisks."""
     text, starred, end = "", set[int](), 0
     for escape in _ESCAPE.finditer(written):
         text, end = _with_plain(text, written[end : escape.start()], starred), escape.end()

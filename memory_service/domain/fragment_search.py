@@ -1,4 +1,4 @@
-"""Finding fragments of documents for a text."""
+"""Searches fragments of documents."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from memory_service.store import Store
 
 _DEFAULT_LIMIT = 5
 _RESULT_BYTES = 400
-"""About how many bytes an explanation and a score take."""
+"""Approximate size of an explanation and a score."""
 
 
 @dataclass(slots=True)
 class FragmentQuery:
-    """What fragments are wanted, as in the proto."""
+    """The options of a search, as in the proto."""
 
     query: str
     selection: Selection
@@ -52,7 +52,7 @@ class FragmentHit:
 
 @dataclass(slots=True)
 class FragmentPage:
-    """A page of what was found, the best first."""
+    """A page of hits, the best first."""
 
     hits: list[FragmentHit]
     revision: int
@@ -62,18 +62,18 @@ class FragmentPage:
 
 @dataclass(slots=True)
 class _Place:
-    """Where a page begins: at a page of the retrieval, after so many of its results."""
+    """Where a page begins: at a page of the retrieval, after this many of its results."""
 
     inner_token: str = ""
     passed: int = 0
     tokens: int = 0
-    """How many tokens the pages before took."""
+    """Tokens of the previous pages."""
     missed: int = 0
-    """How many of their fragments did not fit."""
+    """Fragments of the previous pages that did not fit."""
 
 
 class FragmentSearch:
-    """Finds fragments. `document_bytes` returns the size of a document in a response without its text."""
+    """Searches fragments. `document_bytes` returns the size of a document in a response without its text."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class FragmentSearch:
         self._document_bytes = document_bytes
 
     async def search(self, namespace: str, query: FragmentQuery) -> FragmentPage:
-        """Return a page of the fragments that fit a text best, without those whose document is gone."""
+        """Return a page of the fragments that match a text best, without those whose document is gone."""
         self._check(namespace, query)
         selection = query.selection
         selection.kinds = frozenset({ItemKind.FRAGMENT})
@@ -140,8 +140,9 @@ class FragmentSearch:
         return _Place(str(inner), int(passed), int(tokens), int(missed))
 
     async def _hits(self, namespace: str, page: Page, selection: Selection) -> list[FragmentHit | None]:
-        """Return what a page found; None for a fragment whose document is gone, is another by now, or is
-        not as trusted as is asked for."""
+        """Return the hits of a page; None for a fragment whose document is gone, was replaced, or is less
+        trusted than required.
+        """
         fragments = [fragment_of(item, now_us()) for item in page.items]
         wanted = dict.fromkeys(fragment.kept.document_id for fragment in fragments if fragment)
         items = await self._store.get_items(namespace, list(wanted))
@@ -158,10 +159,10 @@ class FragmentSearch:
     def _cut(
         self, hits: Sequence[FragmentHit | None], place: _Place, max_tokens: int | None, next_inner: str
     ) -> tuple[list[FragmentHit], _Place | None]:
-        """Return the hits that fit into a page and into the budget, and where the next page begins."""
+        """Return the hits that fit into the page and the budget, and where the next page begins."""
         taken: list[FragmentHit] = []
         budget, missed, nbytes = Budget(max_tokens, place.tokens), place.missed, 0
-        # Of each document once: many fragments of one may be found, and it may be large.
+        # Measure each document once: many of its fragments may be found, and it may be large.
         sizes: dict[str, int] = {}
         for at, hit in enumerate(hits):
             if hit is None:

@@ -1,4 +1,4 @@
-"""Ids that the server makes."""
+"""Ids made by the server."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import os
 import re
 
 _RANDOM_BYTES = 9
-# Drawn from the system many at a time: asking it lets other threads go on, which takes longer than the rest.
+# Random bytes of many ids are drawn at once: the system call releases the GIL, which costs more than the
+# rest.
 _drawn: list[str] = []
 
 
-# From 2020 on; what is made with an id, such as a fragment, may have the id with numbers behind it.
+# From 2020 on. Derived ids, such as those of fragments, have numbers appended.
 _MADE = re.compile(r"([0-9a-f]{14})[0-9a-f]{18}(?:\.[0-9]+)*")
 _FIRST_US = 1_577_836_800_000_000
 
 
 def new_id(now_us: int) -> str:
-    """Return an id that is unique, and sorts by the time it was made: indexes grow at their end."""
+    """Return a unique id that sorts by the time it was made, so that indexes grow at their end."""
     try:
         random = _drawn.pop()
     except IndexError:
@@ -26,6 +27,8 @@ def new_id(now_us: int) -> str:
 
 
 def is_made(text: str, now_us: int) -> bool:
-    """Whether a text looks like an id of `new_id`. Of other 32 hexadecimal digits few in a thousand do."""
+    """Return whether a text looks like an id of `new_id`. Of other 32 hexadecimal digits few in a thousand
+    do.
+    """
     match = _MADE.fullmatch(text)
     return match is not None and _FIRST_US <= int(match[1], 16) <= now_us

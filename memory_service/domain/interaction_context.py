@@ -1,4 +1,4 @@
-"""What an agent should have before it when it answers: the interactions that fit a text."""
+"""Finds the interactions that an agent should have in its context."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _THOUGHT = frozenset({ItemKind.REFLECTION})
 
 @dataclass(slots=True)
 class ContextOptions:
-    """The options of the request; of the selection session, labels and times."""
+    """The options of the request; the selection contains session, labels and times."""
 
     query: str
     selection: Selection
@@ -44,7 +44,7 @@ class ContextOptions:
 
 @dataclass(slots=True)
 class Fitting:
-    """An interaction that fits, the text for a prompt, and how its score came about if that was asked."""
+    """A matching interaction, its text for a prompt, and an explanation of its score if requested."""
 
     interaction: Interaction
     text: str
@@ -54,7 +54,7 @@ class Fitting:
 
 @dataclass(slots=True)
 class Context:
-    """What fits: messages and responses, the best first, then reflections, the best first."""
+    """The matches: messages and responses, then reflections, each the best first."""
 
     results: list[Fitting] = field(default_factory=list)
     token_count: int = 0
@@ -90,7 +90,7 @@ class InteractionContext:
         self._item_bytes = item_bytes
 
     async def relevant(self, namespace: str, options: ContextOptions) -> Context:
-        """Return the messages and responses that fit best, then the reflections that do."""
+        """Return the best matching messages and responses, then the best matching reflections."""
         self._check(namespace, options)
         context = Context()
         base = await self._prepared(namespace, options, context)
@@ -120,7 +120,7 @@ class InteractionContext:
             raise InvalidArgument("max_tokens", "must be positive")
 
     async def _prepared(self, namespace: str, options: ContextOptions, context: Context) -> RetrieveOptions:
-        """Return what both searches have in common; the query is embedded once for both."""
+        """Return the options that both searches share; the query is embedded once for both."""
         base = RetrieveOptions(
             options.selection,
             query_text=options.query,
@@ -132,7 +132,7 @@ class InteractionContext:
             return base
         info = await self._store.namespace(namespace)
         if self._embedding.obstacle(info) is not None:
-            return base  # Each search says so itself.
+            return base  # Each search reports it itself.
         base.query_embedding, trouble = await self._embed(info, options)
         if trouble is not None:
             base.mode = RetrieveMode.LEXICAL
@@ -155,10 +155,10 @@ class InteractionContext:
         excluded: frozenset[str],
         context: Context,
     ) -> list[Fitting]:
-        """Return the best of a search that are not excluded."""
+        """Return the best hits of a search that are not excluded."""
         if not search.limit:
             return []
-        # With so many more there are enough, also if all that is excluded is among the best.
+        # This many more suffice even if all excluded ones are among the best.
         ask = search.limit + len(excluded)
         options = msgspec.structs.replace(base, selection=search.selection, limit=ask)
         found: list[Fitting] = []
@@ -183,7 +183,7 @@ class InteractionContext:
                 return found[: search.limit]
 
     def _pack(self, context: Context, lists: Sequence[Sequence[Fitting]], max_tokens: int | None) -> None:
-        """Keep what there is room for, in turns by how far down its list it is."""
+        """Keep what fits, taking turns between the lists, from their tops down."""
         room = self._checks.limits.page_bytes_max
         places = sorted(
             ((at + 1) / len(found), number, at)
@@ -208,7 +208,7 @@ class InteractionContext:
         said = [fitting.interaction.item]
         if fitting.interaction.original is not None:
             said.append(fitting.interaction.original)
-        # The text for a prompt is sent beside what it was made of.
+        # The text for a prompt is sent besides the items it is made of.
         return sum(map(self._item_bytes, said)) + len(fitting.text.encode())
 
 
@@ -219,7 +219,7 @@ def _searches(options: ContextOptions) -> list[_Search]:
         said.tags = ((PARTY_TAG, options.sender),)
     thought = msgspec.structs.replace(asked, kinds=_THOUGHT)
     if asked.session_id:
-        # Those of this session and those of none.
+        # Those of this session, and those of none.
         thought.session_id = ""
         thought.any_tag = ((SESSION_TAG, asked.session_id), (SESSION_TAG, ""))
     limits = options.interaction_limit, options.reflection_limit

@@ -1,4 +1,4 @@
-"""Interactions as items: what is kept with each, and how it is read again."""
+"""Interactions as items: the data stored with each, and how it is read."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from memory_service.domain.search_text import search_text
 DEFAULT_AGENT = "system"
 """The default sender of responses and reflections."""
 PARTY_TAG = "party"
-"""On a message and on the responses to it: who sent the message."""
+"""On a message and its responses: the sender of the message."""
 LINK_TAG = "in_response_to"
 """On a response: the id of the message that it answers."""
 CONTENT_TAG = "content"
 """On a message: a digest of its content."""
 SESSION_TAG = "session"
-"""On a reflection: its session, or "" for none, which no other filter can say."""
+"""On a reflection: its session, or "" for none, which no other filter can express."""
 
 
 def message_facet(sender: str, content: str) -> Facet:
-    """Return what is kept with a message."""
+    """Return the data stored with a message."""
     tags = {PARTY_TAG: sender, CONTENT_TAG: digest(content)}
     return Facet(ItemKind.MESSAGE, tags, {"sender": sender})
 
 
 def response_facet(sender: str) -> Facet:
-    """Return what is kept with a response that answers no message."""
+    """Return the data stored with a response that answers no message."""
     return Facet(ItemKind.RESPONSE, {}, {"sender": sender})
 
 
 def reflection_facet(sender: str, session_id: str, interaction_ids: Sequence[str]) -> Facet:
-    """Return what is kept with a reflection."""
+    """Return the data stored with a reflection."""
     attributes = {"sender": sender, "interaction_ids": list(interaction_ids)}
     return Facet(ItemKind.REFLECTION, {SESSION_TAG: session_id}, attributes)
 
@@ -51,12 +51,12 @@ def current_facet(item: Item) -> Facet | None:
 
 
 def digest(content: str) -> str:
-    """Return a digest of a content; lookups by it must compare the content too."""
+    """Return a digest of a content; lookups by it must also compare the content."""
     return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
 
 def text_of(item: Item) -> str:
-    """Return what an interaction says."""
+    """Return the text of an interaction."""
     content = item.content
     if isinstance(content, TextPart):
         return content.text
@@ -64,12 +64,12 @@ def text_of(item: Item) -> str:
         texts = [part.text for part in content.parts if isinstance(part, TextPart)]
         if texts:
             return "\n".join(texts)
-    # Not written by this service: an item may be given any content when it is updated.
+    # Not written by this service: an update may give an item any content.
     return search_text(content)
 
 
 def sender_of(item: Item) -> str:
-    """Return who says it."""
+    """Return the sender."""
     sender = item.facet.attributes.get("sender") if item.facet else None
     return sender if isinstance(sender, str) and sender else DEFAULT_AGENT
 
@@ -80,6 +80,6 @@ def link_of(item: Item) -> str:
 
 
 def subjects_of(item: Item) -> list[str]:
-    """Return the ids of what a reflection is about."""
+    """Return the ids of the interactions that a reflection is about."""
     ids = item.facet.attributes.get("interaction_ids") if item.facet else None
     return [each for each in ids if isinstance(each, str)] if isinstance(ids, list) else []

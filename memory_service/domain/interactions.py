@@ -60,7 +60,7 @@ _RESPONSES = frozenset({ItemKind.RESPONSE})
 
 @dataclass(slots=True)
 class Saying:
-    """Something to be kept, as a caller asks for it; None or empty where the server chooses."""
+    """An interaction to store, as the caller sent it; None or empty where the choice is the server's."""
 
     content: str
     sender: str
@@ -74,7 +74,7 @@ class Saying:
 
 @dataclass(slots=True, frozen=True)
 class Original:
-    """A message by what it said; sender "" and create_us None: any."""
+    """A message, identified by its content; sender "" and create_us None: any."""
 
     content: str
     sender: str = ""
@@ -83,7 +83,7 @@ class Original:
 
 @dataclass(slots=True)
 class Interaction:
-    """A message, response or reflection; with a response the message that it answers, if there is one."""
+    """A message, response or reflection; a response with the message that it answers, if any."""
 
     item: Item
     original: Item | None = None
@@ -100,7 +100,7 @@ class Kept:
 
 @dataclass(slots=True)
 class Pair:
-    """A message with the first responses to it, and how many there are."""
+    """A message with its first responses, and their total number."""
 
     message: Item
     responses: list[Item]
@@ -117,7 +117,7 @@ class PairPage:
 
 
 class Interactions:
-    """The interactions of namespaces. `item_bytes` returns the size of an item in a response."""
+    """Stores and lists interactions. `item_bytes` returns the size of an item in a response."""
 
     def __init__(
         self,
@@ -152,9 +152,9 @@ class Interactions:
         in_response_to: str = "",
         original: Original | None = None,
     ) -> Kept:
-        """Write a response, linked to the message of an id or to the newest that says what `original` does.
+        """Write a response, linked to the message of this id, or to the newest one that matches `original`.
 
-        Raises NotFound when there is no such message, AlreadyExists.
+        Raises NotFound if there is no such message, AlreadyExists.
         """
         self._check(namespace, saying, request)
         self._checks.item_id(in_response_to, "in_response_to", required=False)
@@ -187,7 +187,7 @@ class Interactions:
         original: Item | None = None,
     ) -> Kept:
         part = TextPart(saying.content)
-        # Names are searched as well, and the word "system" would find every response.
+        # Names are searched too, and the word "system" would find every response.
         name = saying.sender if role is Role.USER or saying.sender != DEFAULT_AGENT else None
         draft = ItemDraft(
             part if role is None else ChatMessage(role, [part], name=name),
@@ -216,13 +216,13 @@ class Interactions:
     async def _again(self, namespace: str, item: Item, receipt: Receipt) -> Interaction:
         """Return an interaction as an earlier, equal request wrote it, with the message found then.
 
-        A new search might find another one. Of a message that was deleted since, only the id is returned.
+        A new search might find another message. If it has been deleted since, only its id is returned.
         """
         if not receipt.seen:
             return Interaction(item)
         (seen,) = receipt.seen
         if item.facet is not None and item.facet.tags.get(LINK_TAG) != seen[0]:
-            # The interaction itself is gone: it is made of the request, as if it were written now.
+            # The interaction itself is gone: rebuild it from the request, as if it were written now.
             facet = msgspec.structs.replace(item.facet, tags={**item.facet.tags, LINK_TAG: seen[0]})
             item = msgspec.structs.replace(item, facet=facet)
         return Interaction(item, (await live_versions(self._store, namespace, [seen])).get(seen))
@@ -243,7 +243,7 @@ class Interactions:
             raise InvalidArgument("ttl", "must be positive")
 
     def check_text(self, field: str, text: str) -> None:
-        """Check a text that is required."""
+        """Check a required text."""
         if not text:
             raise InvalidArgument(field, "is required")
         self._checks.text(field, text)
@@ -268,9 +268,9 @@ class Interactions:
     async def _message(
         self, namespace: str, item_id: str, original: Original | None, request: RequestKey | None
     ) -> Item | None:
-        """Return the message to link to; None when none is asked for. Raises NotFound.
+        """Return the message to link to; None if none is named. Raises NotFound.
 
-        For a request that was applied before it may be gone by now: then nothing is written.
+        If the request was applied before, the message may be gone by now; nothing is written then.
         """
         if original is not None:
             message = await self._newest_like(namespace, original)
@@ -281,7 +281,7 @@ class Interactions:
         if message is None and (request is None or not await self._store.find_receipt(namespace, request)):
             if item_id:
                 raise NotFound.item(namespace, item_id)
-            problem = f"no message in {namespace!r} says what original_message does"
+            problem = f"no message in {namespace!r} matches original_message"
             raise NotFound("ITEM_NOT_FOUND", problem, namespace=namespace, id="")
         return message
 
@@ -295,7 +295,7 @@ class Interactions:
         }
 
     async def _newest_like(self, namespace: str, original: Original) -> Item | None:
-        """Return the newest message that says this, found by a digest of its content."""
+        """Return the newest message with this content, found by its digest."""
         tags = {CONTENT_TAG: digest(original.content)}
         if original.sender:
             tags[PARTY_TAG] = original.sender
@@ -308,7 +308,7 @@ class Interactions:
             wanted = selection.to_filter(max_position=bound)
             positions = await reading.scan(wanted, _LOOKED_AT_ONCE, newest=True)
             for item in reversed(await reading.load_items(positions)):
-                # Digests may be equal where contents are not.
+                # Different contents may have equal digests.
                 if item is not None and text_of(item) == original.content:
                     return item
             if len(positions) < _LOOKED_AT_ONCE:
@@ -332,7 +332,7 @@ class Interactions:
         page_size: int = 0,
         page_token: str = "",
     ) -> PairPage:
-        """Return a page of the newest messages of a sender, "" for any, with the responses to them."""
+        """Return a page of the newest messages of a sender, "" for any, with their responses."""
         self._checks.namespace(namespace)
         limit = _DEFAULT_LIMIT if limit is None else limit
         if limit < -1:
@@ -362,7 +362,7 @@ class Interactions:
     async def _pairs(
         self, reading: Reading, positions: Sequence[int], size: int, predicate: Predicate | None
     ) -> tuple[list[Pair], int | None]:
-        """Return as many pairs as a page takes, and the position that the next begins at."""
+        """Return the pairs of a page, and the position at which the next begins."""
         pairs: list[Pair] = []
         nbytes, part = 0, Part()
         for at in range(0, len(positions), _LOADED_AT_ONCE):

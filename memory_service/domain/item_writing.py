@@ -1,4 +1,4 @@
-"""Writes of items: what is to be written of what a caller asks, and what was written, also before."""
+"""Writes of items: what a request writes, and what it or an earlier, equal one has written."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Added:
 
 
 Complete = Callable[[Added], None]
-"""Puts into the receipt of a write what else its answer is made of, once the write is done."""
+"""Completes the receipt of a write with other data of its answer, once the write is done."""
 
 
 def write_of(draft: ItemDraft, provenance: Provenance | None, now: int) -> ItemWrite:
@@ -73,7 +73,7 @@ def write_of(draft: ItemDraft, provenance: Provenance | None, now: int) -> ItemW
 
 
 def changed_item(current: Item, draft: ItemDraft, fields: frozenset[str], now: int) -> ItemWrite:
-    """Return the write that changes an item in these fields."""
+    """Return the write that changes these fields of an item."""
     item = msgspec.structs.replace(current, update_us=now, embedding=None, wire=None, framed=None)
     if "content" in fields and draft.content is not None:
         item.content = draft.content
@@ -97,7 +97,7 @@ def changed_item(current: Item, draft: ItemDraft, fields: frozenset[str], now: i
 
 
 def nothing_to_change(draft: ItemDraft, now: int) -> Item:
-    """Return what an update of an item that is not there is applied to."""
+    """Return the empty item to which an update of a missing item is applied."""
     return Item(draft.id, "", TextPart(""), now, now)
 
 
@@ -110,7 +110,7 @@ def degraded_as_kept(degraded: Sequence[Degradation]) -> list[tuple[int, str]]:
 
 
 def added_of(writes: Sequence[ItemWrite], receipt: Receipt, degraded: list[Degradation]) -> Added:
-    """Return what was written; of an earlier, equal request what could not be done then."""
+    """Return what was written; for an earlier, equal request with the degradations of then."""
     if receipt.replayed:
         degraded = degraded_then(receipt)
         return Added([write.item for write in writes], receipt, degraded)
@@ -118,7 +118,7 @@ def added_of(writes: Sequence[ItemWrite], receipt: Receipt, degraded: list[Degra
 
 
 def written_items(writes: Sequence[ItemWrite], receipt: Receipt) -> list[Item]:
-    """Return the items that were written of those that were to be."""
+    """Return those of the intended items that were written."""
     if len(receipt.items) == len(writes):
         return [write.item for write in writes]
     written = {stamp.id for stamp in receipt.items}
@@ -126,7 +126,7 @@ def written_items(writes: Sequence[ItemWrite], receipt: Receipt) -> list[Item]:
 
 
 def degraded_then(receipt: Receipt) -> list[Degradation]:
-    """Return what could not be done for the request of a receipt."""
+    """Return the degradations reported to the original request of a receipt."""
     return [Degradation(DegradationReason(reason), message) for reason, message in receipt.degraded]
 
 

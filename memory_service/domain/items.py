@@ -1,4 +1,4 @@
-"""What an agent remembers: adding, reading, changing and forgetting items."""
+"""Adding, reading, changing and deleting items."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from memory_service.store import Store
 
 
 class Items:
-    """The items of namespaces."""
+    """Adds, reads, changes and deletes items."""
 
     def __init__(
         self,
@@ -76,12 +76,12 @@ class Items:
     # --- adding -------------------------------------------------------------------------------
 
     def check_batch(self, items: int, states: int = 0) -> None:
-        """Refuse a batch of too many items or states, before they are converted: a million take long."""
+        """Reject a batch with too many items or states before it is converted: a million take long."""
         self._checks.size("items", items, "batch_items_max")
         self._checks.size("states", states, "batch_items_max")
 
     def check_namespace(self, namespace: str) -> None:
-        """Check the name of a namespace, before anything else of an import is looked at."""
+        """Check the name of a namespace, before anything else of an import."""
         self._checks.namespace(namespace)
 
     async def add(
@@ -101,10 +101,9 @@ class Items:
     ) -> Added:
         """Remove items, write items and states, all or none; see `ItemStore.add_items`.
 
-        `fields` names each of the items in errors. `bounded` tells that the caller has a limit of its
-        own on how many items there are. Where the write policy wants a review, all of it is put into
-        quarantine; `apart`: only the items that it is about. `complete` is called with what a request
-        writes for the first time.
+        `fields` names each item in errors. `bounded`: the caller limits the number of items itself. If the
+        write policy wants a review, everything is put into quarantine, or with `apart` only the items
+        concerned. `complete` is called with the result of a request that is applied for the first time.
         """
         self._checks.namespace(namespace)
         if request is not None:
@@ -159,7 +158,7 @@ class Items:
         added.items = [versions.get((item.id, item.revision), item) for item in added.items]
 
     async def provenance_of(self, namespace: str, draft: ItemDraft) -> Provenance | None:
-        """Return the provenance that an item would have, if it were added now. Raises InvalidArgument."""
+        """Return the provenance that an item would have if it were added now. Raises InvalidArgument."""
         (provenance,) = await self._attribution.of_drafts(namespace, [draft], ["item"], None)
         return provenance
 
@@ -170,7 +169,7 @@ class Items:
         return Added(items, Receipt(info.revision if info else 0), [degradation])
 
     async def release(self, namespace: str, held_id: str) -> Added:
-        """Let a write out of quarantine take place now. Raises NotFound, and what the write raises."""
+        """Apply a quarantined write now. Raises NotFound, and what the write raises."""
         intended = await self._screening.quarantine.intended(namespace, held_id)
         await self._check_room(namespace, len(intended.writes) - len(intended.removals), intended.request)
         return await self._write_all(namespace, intended, released=held_id)
@@ -207,7 +206,7 @@ class Items:
         try:
             receipt = await write_all()
         except ModelMismatch:
-            # Another writer was first, with vectors of its own.
+            # Another writer was first, with vectors from a client.
             degraded = self._forget_vectors(writes)
             receipt = await write_all()
         if degraded:
@@ -215,7 +214,7 @@ class Items:
         return added_of(writes, receipt, degraded)
 
     async def _check_room(self, namespace: str, more: int, request: RequestKey | None) -> None:
-        """Refuse more items than a namespace may have; those that replace others count as more."""
+        """Reject more items than a namespace may have; replacements count as additional items."""
         limit = self._checks.limits.namespace_items_max
         if not limit or more <= 0:
             return
@@ -226,7 +225,7 @@ class Items:
             raise LimitExceeded("items", "namespace_items_max", limit, count)
 
     async def _tell_of_pending(self, namespace: str) -> None:
-        """See to it that what waits for a vector gets one."""
+        """Report pending items to the backfill."""
         info = await self._store.namespace(namespace)
         if info is not None and info.pending_count:
             self._embedding.waiting.add(namespace)
@@ -234,7 +233,7 @@ class Items:
     async def _check_dimensions(
         self, namespace: str, drafts: Sequence[ItemDraft], fields: Sequence[str]
     ) -> None:
-        """Check the dimension of vectors here already, where it is known which item has a wrong one."""
+        """Check dimensions of vectors early, while it is known which item has a wrong one."""
         own = [(f, d.embedding) for f, d in zip(fields, drafts, strict=True) if d.embedding is not None]
         info = await self._store.namespace(namespace) if own else None
         dimension = info.dimension if info else 0
@@ -251,7 +250,7 @@ class Items:
         self._checks.expiry(field, state.expire_us, None, state.now_us)
 
     async def _give_vectors(self, namespace: str, writes: Sequence[ItemWrite]) -> list[Degradation]:
-        """Embed the texts that have no vector; return what could not be done."""
+        """Embed the texts that have no vector; return the degradations."""
         lacking = [
             w for w in writes if w.item.embedding is None and not w.keep_vector and w.search_text.strip()
         ]
@@ -268,14 +267,14 @@ class Items:
         return await self._embed(info, lacking)
 
     async def _embed(self, info: NamespaceInfo | None, writes: Sequence[ItemWrite]) -> list[Degradation]:
-        """Give writes their vectors, or let them wait for them; return what could not be done."""
+        """Give writes their vectors, or mark them as pending; return the degradations."""
         texts = [write.search_text for write in writes]
         try:
             vectors, trouble = await self._embedding.fitting_vectors(info, texts)
         except Unavailable:
             vectors, trouble = [], self._embedding.delayed
         for write in writes:
-            # Should the namespace be moved to this model before they are written, they wait for it.
+            # If the namespace moves to this model before the write, these items become pending.
             write.model, write.dimension = self._embedding.model, self._embedding.dimension
         if trouble is not None:
             return [trouble]
@@ -313,7 +312,7 @@ class Items:
         newest_first: bool,
         include_embedding: bool,
     ) -> Page:
-        """Return a page of items in the order in which they were added, or the other way round."""
+        """Return a page of items in the order in which they were added, or in reverse."""
         self._checks.namespace(namespace)
         self._retrieval.check_selection(selection)
         size = self._checks.page_size(page_size)
@@ -351,9 +350,9 @@ class Items:
         if request is not None:
             self._checks.request_id(request.id)
         if not fields:
-            raise InvalidArgument("update_mask", "names nothing to change")
+            raise InvalidArgument("update_mask", "names no field to change")
         self._check_changes(draft, fields)
-        # Updates of one item at this server take turns: each would void what the others have read.
+        # Updates of one item take turns within this server: each would void what the others have read.
         turn = self._turns.setdefault((namespace, draft.id), asyncio.Lock())
         await aside(turn.acquire())
         try:
@@ -370,10 +369,10 @@ class Items:
             turn.release()
 
     def _check_changes(self, draft: ItemDraft, fields: frozenset[str]) -> None:
-        """Check the fields that are taken, as if the item were added with them alone."""
+        """Check the changed fields, as if an item were added with them alone."""
         taken = dataclasses.replace(draft)
         if "content" not in fields:
-            # Something that passes, in the place of what is not looked at.
+            # A valid placeholder for content that is not checked.
             taken.content = _ANY_CONTENT
         for name, attribute in _ATTRIBUTES.items():
             if name not in fields:
@@ -392,7 +391,7 @@ class Items:
         current = (await self._store.get_items(namespace, [draft.id])).get(draft.id)
         if current is None and request is None:
             raise NotFound.item(namespace, draft.id)
-        # A repeated request may find its item gone: the store knows the answer it had.
+        # The item of a repeated request may be gone: the store has the original answer.
         if current is not None:
             _check_own(current, "item.id")
         base = current or nothing_to_change(draft, now)
@@ -434,7 +433,7 @@ class Items:
     async def _updated_then(
         self, namespace: str, draft: ItemDraft, fields: frozenset[str], receipt: Receipt
     ) -> Item:
-        """Return the version that an update wrote; of one that is gone what the request says of it."""
+        """Return the version that an update wrote; if it is gone, the item according to the request."""
         ((stamp, writing),) = receipt.written()
         version = stamp.id, stamp.revision
         found = await live_versions(self._store, namespace, [version])
@@ -470,11 +469,11 @@ class Items:
         return receipt.revision
 
     async def reset(self, namespace: str, *, request: RequestKey | None) -> Receipt:
-        """Remove everything of a namespace."""
+        """Remove everything in a namespace."""
         self._checks.namespace(namespace)
         if request is not None:
             self._checks.request_id(request.id)
-        # One that can be repeated is remembered: it must not remove what is written after it.
+        # A repeatable request is remembered: its repetition must not remove what is written in between.
         if request is None and await self._store.namespace(namespace) is None:
             return Receipt(0)
         return await self._store.reset(namespace, request=request, by=present_caller())
@@ -498,7 +497,7 @@ _DEFAULTS: dict[str, object] = {
 
 
 def _check_own(item: Item, field: str) -> None:
-    """Refuse to change what another service keeps in more than one item."""
+    """Reject changes to what another service stores in several items."""
     if item.kind not in CONVERSATION_KINDS:
         name = item.kind.name.lower().replace("_", " ")
-        raise InvalidArgument(field, f"is of a {name}, which its own service changes and deletes")
+        raise InvalidArgument(field, f"is a {name}: use its service to change or delete it")

@@ -1,15 +1,15 @@
 # cython: language_level=3
 # distutils: language = c++
-"""What a JSON value is like, however many values it holds: see `json_walk.pyi`.
+"""Measures JSON values of any size: see `json_walk.pyi`.
 
-In Python each value takes a tenth of a microsecond, and a request may hold hundreds of thousands.
+Python takes a tenth of a microsecond for each value, and a request may hold hundreds of thousands.
 """
 
 from libc.math cimport isfinite
 
 
 def depth(value):
-    """Return how many levels a value has, -1 where a number in it is not finite."""
+    """Return the depth of a value, -1 if a number in it is not finite."""
     return _depth(value)
 
 

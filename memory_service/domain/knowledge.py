@@ -1,4 +1,4 @@
-"""Documents: kept whole, searched by their fragments."""
+"""Documents: stored whole, searched by their fragments."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _READS = 10
 _LOADED_AT_ONCE = 500
 _FRAGMENTS = frozenset({ItemKind.FRAGMENT})
 _FRAGMENT_BYTES = 200
-"""About how many bytes a fragment takes in an answer, without its text."""
+"""Approximate size of a fragment in an answer, without its text."""
 
 
 @dataclass(slots=True)
 class WrittenDocument:
-    """A document that was written. After a repeated request its fragments are left out."""
+    """A document that was written. The answer to a repeated request has no fragments."""
 
     document: Document
     fragments: list[Fragment]
@@ -71,7 +71,7 @@ class DocumentPage:
 
 
 class Knowledge:
-    """The documents of namespaces.
+    """Writes, reads and lists documents.
 
     `document_bytes` returns a document's size in a response without its text.
     """
@@ -91,7 +91,7 @@ class Knowledge:
         self._checks = checks
         self._tokens = tokens
         self._document_bytes = document_bytes
-        # Their pages are cut by what is sent, which is not the whole text of a document.
+        # Size pages by what is sent, which is less than the whole text of a document.
         self.retrieval = Retrieval(store, embedding, checks, tokens, self._answer_bytes)
         self._items = Items(store, embedding, self.retrieval, checks, tokens, screening)
         self.split = split or Split()
@@ -104,10 +104,10 @@ class Knowledge:
         return fragment_bytes(fragment) if fragment else 0
 
     def _turn(self, namespace: str, document_id: str) -> asyncio.Lock:
-        """Return what is held while it is one's turn to change a document.
+        """Return the lock for changes of a document.
 
-        It saves work: of those who split and embed a text for one document at once all but one would do so
-        for nothing. What keeps them apart, also in two servers, is what each write expects.
+        It only saves work: of concurrent writers of one document, all but one would split and embed a text in
+        vain. Conditional writes keep them apart, also across servers.
         """
         return self._turns.setdefault((namespace, document_id), asyncio.Lock())
 
@@ -123,13 +123,13 @@ class Knowledge:
         expected_version: int | None = None,
         request: RequestKey | None = None,
     ) -> WrittenDocument:
-        """Write a document with its fragments, all or nothing. Raises AlreadyExists, Conflict."""
+        """Write a document with its fragments, all or none. Raises AlreadyExists, Conflict."""
         self._check(namespace, request)
         self._check_draft(draft)
         if expected_version is not None:
             self._checks.count("expected_version", expected_version)
             if not replace:
-                raise InvalidArgument("expected_version", "is for a replacement only: set replace")
+                raise InvalidArgument("expected_version", "is only valid with replace")
         async with self._turn(namespace, draft.id or new_id(now_us())):
             if request and (receipt := await self._store.find_receipt(namespace, request)):
                 return await self._repeated(namespace, draft, receipt)
@@ -153,13 +153,13 @@ class Knowledge:
         checks.size("document.source", len(draft.source.encode()), "document_source_bytes_max")
 
     async def pieces(self, draft: DocumentDraft, split: Split, text: str, labels: str) -> list[Piece]:
-        """Return the pieces of a document: one at least. Each will have the labels of the document.
+        """Return the pieces of a document, one at least. Each will have the labels of the document.
 
         `text` and `labels` name the fields in errors. Raises InvalidArgument and LimitExceeded.
         """
         pieces = await split_text(draft.text, split, self._checks.limits.document_fragments_max, text)
         if not pieces:
-            raise InvalidArgument(text, "holds nothing but white space")
+            raise InvalidArgument(text, "contains only white space")
         nbytes = sum(len(key.encode()) + len(value.encode()) for key, value in draft.labels.items())
         self._checks.size(labels, nbytes * len(pieces), "document_labels_bytes_max")
         return pieces
@@ -172,7 +172,7 @@ class Knowledge:
         request: RequestKey | None,
         complete: Complete | None = None,
     ) -> WrittenDocument:
-        """Write a document that was checked. Raises AlreadyExists."""
+        """Write a validated document. Raises AlreadyExists."""
         try:
             return await self._write(namespace, draft, pieces, None, request, complete=complete)
         except AlreadyExists as error:
@@ -213,7 +213,7 @@ class Knowledge:
         replace: bool = False,
         complete: Complete | None = None,
     ) -> WrittenDocument:
-        """Write a document in the place of its current version, if there is one, in one step."""
+        """Replace the current version of a document, if there is one, in one step."""
         revision = current.item.revision if current else 0
         drafts = drafts_of(
             draft, pieces,
@@ -243,18 +243,18 @@ class Knowledge:
         return WrittenDocument(document, [], receipt, degraded_then(receipt))
 
     async def as_told(self, namespace: str, draft: DocumentDraft, receipt: Receipt) -> Document:
-        """Return the document that an earlier, equal request wrote, with what its receipt tells of it."""
+        """Return the document that an earlier, equal request wrote, completed from its receipt."""
         stamp, writing = next(receipt.written())
         version = stamp.id, stamp.revision
         stored = (await live_versions(self._store, namespace, [version])).get(version)
-        # The source of a version that is gone is unknown.
+        # The source of a deleted version is unknown.
         provenance = provenance_again(None, writing) if stored is None else stored.provenance
         return document_of_stamps(draft, receipt.items, provenance)
 
     async def delete(
         self, namespace: str, document_id: str, *, expected_version: int | None, request: RequestKey | None
     ) -> tuple[int, int]:
-        """Remove a document; return how many fragments it had, and the revision.
+        """Remove a document; return the number of its fragments, and the revision.
 
         Raises NotFound, Conflict.
         """
@@ -285,7 +285,7 @@ class Knowledge:
             raise last
 
     async def _version_to_delete(self, namespace: str, document_id: str) -> int:
-        """Return the version of a document, 0 of what cannot be read as one. Raises NotFound."""
+        """Return the version of a document, 0 if it cannot be read as one. Raises NotFound."""
         item = (await self._store.get_items(namespace, [document_id])).get(document_id)
         if item is None or item.kind is not ItemKind.DOCUMENT or item.expired(now_us()):
             raise NotFound.document(namespace, document_id)
@@ -293,10 +293,10 @@ class Knowledge:
         return document.kept.version if document else 0
 
     async def _fragment_ids(self, namespace: str, document_id: str) -> list[str]:
-        """Return the ids of all fragments that go with a document.
+        """Return the ids of all existing fragments of a document.
 
-        Of those that are there: where an import wrote over it, those of the version before are among
-        them, and what an import said of them need not be so.
+        If an import replaced it, fragments of the version before are included; what an import says of its
+        fragments need not be true.
         """
         kept = Selection(kinds=_FRAGMENTS, tags=((DOCUMENT_TAG, document_id),)).to_filter()
         reading = await self._store.read(namespace)
@@ -320,7 +320,7 @@ class Knowledge:
     async def get(
         self, namespace: str, document_id: str, *, include_fragments: bool, page_size: int, page_token: str
     ) -> FoundDocument:
-        """Return a document and, if asked for, a page of its fragments. Raises NotFound."""
+        """Return a document and, on request, a page of its fragments. Raises NotFound."""
         self._check(namespace)
         self._checks.item_id(document_id)
         size = self._checks.page_size(page_size)
@@ -344,13 +344,13 @@ class Knowledge:
         return page
 
     async def fragments(self, namespace: str, ids: Sequence[str]) -> list[Fragment]:
-        """Return the fragments of these ids that there are, in the order of the ids."""
+        """Return the existing fragments with these ids, in the order of the ids."""
         items = await self._store.get_items(namespace, ids)
         found = (fragment_of(items.get(one), now_us()) for one in ids)
         return [fragment for fragment in found if fragment is not None]
 
     def _fitting(self, document: Document, found: list[Fragment], *, with_text: bool) -> list[Fragment]:
-        """Return the fragments, one at least, that fit into a page with their document."""
+        """Return the fragments that fit into a page with their document, one at least."""
         nbytes = self._document_bytes(document)
         if with_text:
             nbytes += len(document.text.encode())
@@ -363,7 +363,7 @@ class Knowledge:
     async def list_documents(
         self, namespace: str, selection: Selection, *, page_size: int, page_token: str, newest_first: bool
     ) -> DocumentPage:
-        """Return a page of documents in the order in which they were added, or the other way round."""
+        """Return a page of documents in the order in which they were added, or in reverse."""
         selection.kinds = frozenset({ItemKind.DOCUMENT})
         page = await self._items.list_items(
             namespace, selection, page_size=page_size, page_token=page_token, newest_first=newest_first,
@@ -374,6 +374,6 @@ class Knowledge:
 
 
 def fragment_bytes(fragment: Fragment) -> int:
-    """Return about how many bytes a fragment takes in an answer."""
+    """Return the approximate size of a fragment in an answer."""
     kept = len(fragment.kept.document_id) + provenance_bytes(fragment.item.provenance)
     return len(fragment.text.encode()) + _FRAGMENT_BYTES + kept

@@ -1,4 +1,4 @@
-"""Results together with what was said right before and right after each."""
+"""Results with the items right before and right after each."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from memory_service.runtime.clock import now_us
 
 
 class Window(msgspec.Struct, frozen=True):
-    """What stands around an item in its session, in the order of the namespace."""
+    """The items around an item in its session, in the order of the namespace."""
 
     before: Sequence[Item] = ()
     after: Sequence[Item] = ()
 
     @property
     def items(self) -> list[Item]:
-        """All of it."""
+        """All items of the window."""
         return [*self.before, *self.after]
 
 
@@ -28,8 +28,7 @@ async def windows(
 ) -> list[Window]:
     """Return the windows of the items at these positions, with at most `count` items each way.
 
-    They come without vectors. Those that are not trusted are left out, and none that is farther away takes
-    their place.
+    They come without vectors. Untrusted items are left out, and not replaced by more distant ones.
     """
     if not count:
         return [Window()] * len(positions)

@@ -1,4 +1,4 @@
-"""What of the saved state a goal needs: candidates are searched for, then each is decided on."""
+"""Finds the saved state that a goal needs: searches for candidates, then decides on each."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _LIMIT, _LIMIT_MAX = 10, 100
 _TOKENS = 2000
 _CANDIDATES, _CANDIDATES_MAX = 50, 200
 _SCANNED_AT_ONCE = 200
-# So many keys are compared by their vectors: all candidates there can be. More would make a call slow,
-# and dear where a provider embeds.
+# Keys compared by their vectors: as many as there can be candidates. More would make a call slow, and
+# expensive with a paid provider.
 _EMBEDDED_MAX = _CANDIDATES_MAX
 
 
 class KeyVerdict(enum.IntEnum):
-    """What was decided on a key; the numbers equal the proto's."""
+    """The decision on a key; the numbers equal the proto's."""
 
     RELEVANT = 1
     NOT_RELEVANT = 2
@@ -57,7 +57,7 @@ class KeyDecision:
 
 @dataclass(frozen=True)
 class RelevanceQuery:
-    """The request; None leaves a choice to the server."""
+    """The request; None where the choice is the server's."""
 
     namespace: str
     goal: str
@@ -71,7 +71,7 @@ class RelevanceQuery:
 
 @dataclass
 class RelevantState:
-    """The state that a goal needs, the most relevant first, with all that led to it."""
+    """The state that a goal needs, the most relevant first, and how it was chosen."""
 
     entries: list[StateEntry] = field(default_factory=list)
     decided_by: DecidedBy = DecidedBy.RULES
@@ -124,7 +124,7 @@ class Overseer:
         return answer
 
     def _check(self, query: RelevanceQuery) -> tuple[int, int, int]:
-        """Return limit, budget of tokens (-1: none) and number of candidates."""
+        """Return the limit, the token budget (-1: none) and the number of candidates."""
         self._checks.namespace(query.namespace)
         self._checks.size("goal", len(query.goal.encode()), "goal_bytes_max")
         if not query.goal.strip():
@@ -153,11 +153,11 @@ class Overseer:
             if len(entries) < _SCANNED_AT_ONCE:
                 return
             after = entries[-1].key
-            # Other calls have their turn, however many keys there are.
+            # Let other calls run, however many keys there are.
             await give_way()
 
     async def _rank(self, goal: str, search: KeySearch) -> tuple[list[Candidate], Sequence[Degradation]]:
-        """Return candidates by words and by meaning, the best first, and what could not be done."""
+        """Return candidates by words and by meaning, the best first, and degradations."""
         pool = await search.best(_EMBEDDED_MAX)
         # Vectors of state are not stored, so those of the namespace are no obstacle.
         trouble = self._embedding.obstacle(None)
@@ -196,23 +196,23 @@ class Overseer:
         max_tokens: int,
         answer: RelevantState,
     ) -> None:
-        """Load the entries of relevant keys as far as the bounds allow, and tell what was left out."""
+        """Load the entries of relevant keys within the limits, and report what was left out."""
         block = ContextBlock(max_tokens, self._checks.limits.page_bytes_max, self._entry_bytes)
         for decision in chosen:
             if len(answer.entries) >= limit:
-                _omit(decision, f"over the limit of {limit}")
+                _omit(decision, f"beyond the limit of {limit}")
                 continue
             entry = await live_entry(self._store, query.namespace, decision.key)
             if entry is None:
-                _omit(decision, "it was removed meanwhile")
-                message = "the key was removed while it was decided on"
+                _omit(decision, "it was removed in the meantime")
+                message = "the key was removed during the decision"
                 answer.failures.append(Failure(FailureReason.CHANGED_MEANWHILE, message, decision.key))
             elif why := "" if query.omit_values else block.add(entry):
                 _omit(decision, why)
             else:
                 answer.entries.append(entry)
         answer.context_text = block.text
-        # Those on entries come first, then those that were left out, then the others.
+        # Decisions on loaded entries come first, then those left out, then the others.
         answer.decisions.sort(key=lambda decision: _ORDER[decision.verdict])
 
 
@@ -228,14 +228,14 @@ def _within(field_name: str, value: int | None, least: int, most: int, default: 
 
 
 async def live_entry(store: Store, namespace: str, key: str) -> StateEntry | None:
-    """Return an entry; None where there is none, or none any more."""
+    """Return an entry; None if it does not exist or has expired."""
     entry = (await store.load_states(namespace, [key])).get(key)
     return None if entry is None or entry.expired(now_us()) else entry
 
 
 def _unavailable(error: Unavailable) -> Degradation:
     return Degradation(
-        DegradationReason.EMBEDDER_UNAVAILABLE, f"{error.message}: state was searched by its words alone"
+        DegradationReason.EMBEDDER_UNAVAILABLE, f"{error.message}: state was searched only by words"
     )
 
 

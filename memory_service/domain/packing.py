@@ -1,4 +1,4 @@
-"""Packing texts into a prompt's budget: by rank, and what does not fit makes room for what does."""
+"""Packs texts into a prompt's budget by rank; texts that do not fit are skipped."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from memory_service.domain.search_text import search_text
 from memory_service.tokens import estimate_tokens
 
 MISSES_MAX = 32
-"""After so many results that do not fit, no more are tried: what is left to find fits ever less."""
+"""Stop after this many results that do not fit: further ones rarely do."""
 
 
 class Budget:
-    """A number of tokens, and what was taken of it; None: no bound, tokens are counted only.
+    """A token budget and its use; None: no limit, tokens are only counted.
 
-    A text is counted once, by its key. No text costs less than 1: in a prompt it is a line at least.
+    A text is counted once, by its key. It costs at least 1: a line in a prompt.
     """
 
     def __init__(self, tokens_max: int | None, used: int = 0, counted: Iterable[Hashable] = ()) -> None:
@@ -24,11 +24,11 @@ class Budget:
         self.used = used
 
     def fits(self, texts: Iterable[tuple[Hashable, str]]) -> bool:
-        """Whether there is room for texts that belong together."""
+        """Return whether there is room for texts that belong together."""
         return self._tokens_max is None or self.used + self._cost(texts) <= self._tokens_max
 
     def take(self, texts: Sequence[tuple[Hashable, str]]) -> None:
-        """Count texts as taken."""
+        """Count texts as used."""
         self.used += self._cost(texts)
         self._counted.update(key for key, _ in texts)
 
@@ -38,5 +38,5 @@ class Budget:
 
 
 def texts_of(items: Iterable[Item]) -> list[tuple[Hashable, str]]:
-    """Return the texts of items by position, as a prompt would have them."""
+    """Return the texts of items by position, as a prompt would contain them."""
     return [(item.position, search_text(item.content)) for item in items]

@@ -1,4 +1,4 @@
-"""Page tokens: opaque, signed, and good for one request only."""
+"""Page tokens: opaque, signed, and valid for one request only."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ class PageTokens:
         self._key = key
 
     def make(self, scope: tuple[object, ...], place: list[int | str]) -> str:
-        """Return the token for a place in the answer to a request; `scope` is all else of the request."""
+        """Return the token for a place in the answer to a request; `scope` is the rest of the request."""
         payload = msgspec.json.encode(place)
         return base64.urlsafe_b64encode(self._mac(scope, payload) + payload).decode().rstrip("=")
 
     def read(self, scope: tuple[object, ...], token: str, field: str = "page_token") -> list[int | str]:
-        """Return the place of a token. Raises InvalidArgument, of `field`, when it is of another request."""
+        """Return the place in a token. Raises InvalidArgument, of `field`, if it belongs to another
+        request.
+        """
         try:
             raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
         except (binascii.Error, ValueError) as error:

@@ -1,4 +1,4 @@
-"""The write policy's view of a write: all its texts, whatever field they are in."""
+"""Converts writes to proposals for the write policy, with all their texts, whatever field they are in."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from memory_service.domain.search_text import leaves, told_by
 from memory_service.policies.base import Proposal
 from memory_service.runtime.clock import now_us
 
-# What services put into tags by themselves; an import may bring tags with other keys and values.
+# Tags that services set themselves; an import may bring tags with other keys and values.
 _OUR_TAGS = frozenset(
     {PARTY_TAG, LINK_TAG, CONTENT_TAG, SESSION_TAG, DOCUMENT_TAG, "category", "status", "superseded_by"}
 )
 _OUR_VALUES = frozenset(member.name.lower() for members in (Category, Status) for member in members)
 _NO_TEXTS = frozenset({int, float, bool, type(None)})
-# JSON, all of which `told_by` returns.
+# Fields with JSON, which `told_by` returns in full.
 _TOLD = {DataPart: "data", ToolCallPart: "arguments", ToolCallResult: "result"}
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 
 
 def proposal_of_draft(namespace: str, draft: ItemDraft, provenance: Provenance | None) -> Proposal:
-    """Return the proposal of an item that is to be added."""
+    """Return the proposal of an item to be added."""
     assert draft.content is not None
     return _proposal(namespace, draft, draft.content, provenance, draft.provenance)
 
@@ -58,7 +58,7 @@ def proposal_of_item(namespace: str, item: Item) -> Proposal:
 
 
 def proposal_of_state(namespace: str, state: StateWrite) -> Proposal:
-    """Return the proposal of a value."""
+    """Return the proposal of a state."""
     known = state.provenance or provenance_of_caller() or UNATTRIBUTED
     told = leaves(msgspec.json.decode(state.value_json))
     text = "\n".join((state.key, state.description or "", *told))
@@ -68,7 +68,7 @@ def proposal_of_state(namespace: str, state: StateWrite) -> Proposal:
 def _proposal(
     namespace: str, item: Item | ItemDraft, content: Content, provenance: Provenance | None, whence: Any
 ) -> Proposal:
-    """Return the proposal of an item; `whence` is what its writer says of where it comes from."""
+    """Return the proposal of an item; `whence` has its writer's claims about its source."""
     facet, now = item.facet, now_us()
     kind = facet.kind if facet else ItemKind.PLAIN
     known = provenance or UNATTRIBUTED
@@ -99,15 +99,15 @@ def _of_tags(tags: Mapping[str, str]) -> Iterator[str]:
 
 
 def _names(record: Any, told: Sequence[str], now: int) -> tuple[str, ...]:
-    """Return the texts in a record that are not among those that it tells."""
+    """Return the texts in a record that are not among `told`."""
     known = {"", *told}
     found = dict.fromkeys(text for text in _texts(record) if text not in known)
     return tuple(text for text in found if not is_made(text, now))
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield all texts in a record, whatever field they are in: none that is added later is forgotten."""
-    # One generator for all levels, and nothing done for a number: there may be hundreds of thousands.
+    """Yield all texts in a record, whatever field they are in, so that new fields are included."""
+    # One generator for all levels, and no work for numbers: there may be hundreds of thousands.
     above = [value]
     while above:
         value = above.pop()

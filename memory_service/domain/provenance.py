@@ -1,4 +1,4 @@
-"""Who wrote an item, out of what, and how far that is trusted."""
+"""Determines who wrote an item, from what, and how far to trust it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from memory_service.store import Store
 
 _PARENTS_KEPT_MAX = 100
 _PROVENANCE_BYTES = 48
-"""About how many bytes a provenance takes in an answer, without its texts and parents."""
+"""Approximate size of a provenance in an answer, without its texts and parents."""
 
 
 def provenance_of_caller() -> Provenance | None:
-    """Return the provenance of what the present caller writes and says nothing of."""
+    """Return the provenance of writes by the present caller without claims."""
     return _of_caller(present_caller())
 
 
@@ -38,12 +38,12 @@ def _of_caller(caller: Caller) -> Provenance | None:
 
 
 def _kept(provenance: Provenance) -> Provenance | None:
-    """Return a provenance as it is kept: what says nothing takes no space."""
+    """Return a provenance as it is stored: an empty one takes no space."""
     return None if provenance == UNATTRIBUTED else provenance
 
 
 def provenance_bytes(provenance: Provenance | None) -> int:
-    """Return about how many bytes a provenance takes in an answer."""
+    """Return the approximate size of a provenance in an answer."""
     if provenance is None:
         return 0
     known = provenance
@@ -67,18 +67,18 @@ def provenance_again(said: ProvenanceDraft | None, writing: Provenance) -> Prove
 
 
 def attribute_states(states: Sequence[StateWrite]) -> None:
-    """Note on states who writes them."""
+    """Set the writer of states."""
     own = provenance_of_caller()
     for state in states:
         state.provenance = own
 
 
 def of_update(current: Item, *, whole: bool, content: bool) -> Provenance | None:
-    """Return the provenance of the next version of an item, that the present caller writes.
+    """Return the provenance of the next version of an item, written by the present caller.
 
-    What takes over anything of the version before is trusted no more than it: else its writer would be
-    trusted by another's correction of a label. `whole`: nothing is taken over. With the content goes what is
-    said of it: `content` tells whether it is another.
+    A version that keeps anything of the previous one is trusted no more than that: otherwise correcting a
+    label would raise the trust of another writer's text. `whole`: it keeps nothing. `content`: the content
+    changes, and with it the claims about its source.
     """
     caller = present_caller()
     before = current.provenance or UNATTRIBUTED
@@ -104,8 +104,8 @@ class Attribution:
     ) -> list[Provenance | None]:
         """Return the provenance of items that the present caller writes. Raises InvalidArgument.
 
-        A parent is an item of the namespace, or one before in the same batch. One that there is not is
-        refused: its trust is not known, and a reader could not look at it.
+        A parent is an item of the namespace, or an earlier one of the batch. Missing parents are rejected:
+        their trust is unknown, and a reader could not look at them.
         """
         own = provenance_of_caller()
         if all(draft.provenance is None for draft in drafts):
@@ -119,7 +119,8 @@ class Attribution:
             except InvalidArgument:
                 if request is None or await self._store.find_receipt(namespace, request) is None:
                     raise
-                # It was applied before: the parent is gone since, and the answer is the one it had.
+                # The request was applied before: the parent is gone since then, and the answer is the
+                # original one.
                 provenance = own
             found.append(provenance)
             if draft.id:
@@ -127,7 +128,7 @@ class Attribution:
         return found
 
     async def _trusts(self, namespace: str, drafts: Sequence[ItemDraft]) -> dict[str, float]:
-        """Return how far the parents that there are already are trusted."""
+        """Return the trust of the parents that exist already."""
         wanted = [
             parent
             for d in drafts
@@ -148,7 +149,7 @@ def _attributed(field: str, said: ProvenanceDraft, trusts: dict[str, float]) -> 
     known = [parent for parent in said.parent_ids if parent in trusts]
     if not said.lenient and len(known) < len(said.parent_ids):
         at = next(n for n, parent in enumerate(said.parent_ids) if parent not in trusts)
-        raise InvalidArgument(f"{field}.parent_ids[{at}]", "is no item of the namespace")
+        raise InvalidArgument(f"{field}.parent_ids[{at}]", "is not an item of the namespace")
     least = min((trusts[parent] for parent in known), default=1.0)
     trust = min(caller.trust, least, 1.0 if said.trust is None else said.trust)
     return _kept(
@@ -162,8 +163,8 @@ def _attributed(field: str, said: ProvenanceDraft, trusts: dict[str, float]) -> 
 def _imported(said: ProvenanceDraft, caller: Caller) -> Provenance | None:
     """Return the provenance of an imported item.
 
-    Administrators restore exports, so the provenance is kept. For other callers it is a claim: the item is
-    theirs, came by an import, and is trusted no more than they are and the claim says.
+    Administrators restore exports, so the provenance is kept. For other callers it is a claim: they are the
+    writers, the source is an import, and the trust is at most theirs and the claimed one.
     """
     claimed = said.claimed
     if Role.ADMIN in caller.roles:

@@ -1,4 +1,4 @@
-"""Writes that a policy put aside: kept for a review, and part of nothing that is read."""
+"""Holds writes that a policy put aside for a review; they are invisible to reads."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _decode = msgspec.json.Decoder(_Body).decode
 
 @dataclass(slots=True)
 class Intended:
-    """What a write would do: as `ItemStore.add_items` takes it."""
+    """A write with its arguments, as `ItemStore.add_items` takes it."""
 
     writes: list[ItemWrite]
     removals: Sequence[str] = ()
@@ -87,7 +87,7 @@ class QuarantinePage:
 
 
 class Quarantine:
-    """The writes in quarantine of namespaces."""
+    """Puts writes into quarantine, and lists, returns and deletes them."""
 
     def __init__(self, store: Store, checks: Checks, tokens: PageTokens, days: int) -> None:
         self._store = store
@@ -96,9 +96,9 @@ class Quarantine:
         self._keep_us = days * _DAY_US
 
     async def put(self, namespace: str, intended: Intended, reason: str) -> tuple[list[Item], Degradation]:
-        """Keep a write as one. Return its items, with no revision, and what to tell of it.
+        """Quarantine a write as a whole. Return its items, with no revision, and the degradation to report.
 
-        A repeated request is kept once. Raises AlreadyExists and Conflict as the write would.
+        A repeated request is stored once. Raises AlreadyExists and Conflict as the write would.
         """
         await self._check(namespace, intended)
         (held,) = await self._hold(namespace, [_held(intended, reason, now_us(), self._keep_us)])
@@ -118,7 +118,7 @@ class Quarantine:
         return [_degradation(reason) for reason in dict.fromkeys(write.reason for write in held)]
 
     async def _check(self, namespace: str, intended: Intended) -> bool:
-        """Refuse what the write itself would refuse by now; return whether it would skip everything."""
+        """Raise what the write itself would raise now; return whether it would skip everything."""
         now = now_us()
         found = await self._store.get_items(namespace, [write.item.id for write in intended.writes])
         live = {key: item.revision for key, item in found.items() if not item.expired(now)}
@@ -138,7 +138,7 @@ class Quarantine:
         return await self._store.hold(namespace, held, by=present_caller())
 
     async def page(self, namespace: str, page_size: int, page_token: str) -> QuarantinePage:
-        """Return a page of what is in quarantine."""
+        """Return a page of writes in quarantine."""
         self._checks.namespace(namespace)
         size = self._checks.page_size(page_size)
         scope = ("quarantine", namespace)
@@ -165,7 +165,7 @@ class Quarantine:
         return intended
 
     async def delete(self, namespace: str, held_id: str) -> int:
-        """Forget a write in quarantine; return the revision of the namespace. Raises NotFound."""
+        """Delete a write in quarantine; return the revision of the namespace. Raises NotFound."""
         self._check_names(namespace, held_id)
         await self._store.drop_held(namespace, held_id, by=present_caller())
         info = await self._store.namespace(namespace)
@@ -210,7 +210,7 @@ def _intended(held: HeldWrite) -> Intended:
 def _write_of(kept: _HeldItem, held_us: int) -> ItemWrite:
     provenance = kept.provenance
     if provenance is not None and provenance.write_us is None:
-        # Whoever releases it later does not write it.
+        # The writer is not the caller who releases it later.
         provenance = msgspec.structs.replace(provenance, write_us=held_us)
     vector = None if kept.embedding is None else np.frombuffer(kept.embedding, "<f4").astype(np.float32)
     item = Item(

@@ -1,7 +1,7 @@
-"""What the text of a query says beside its words: times that it names, and phrases that it quotes.
+"""Finds the times that a query names, and the phrases that it quotes.
 
-Times are read by date-wrangler, whose answers are spans. It takes long to load and some 0.3 ms for a
-question, so a text that has no word of time never meets it, and what it says is kept.
+Times are parsed by date-wrangler into spans. The library takes long to load and some 0.3 ms for a question,
+so texts without a word of time never reach it, and results are cached.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Span = tuple[int, int]
 
 _log = structlog.get_logger(__name__)
 
-# What a text is looked at: times and quotations stand in questions, and those are short.
+# How much of a text is read: times and quotations stand in questions, which are short.
 _TIME_CHARS_MAX = 400
 _QUOTE_CHARS_MAX = 4096
 _SPANS_MAX = 8
@@ -35,7 +35,7 @@ _ALWAYS_US = 1 << 62
 _DAY_US = 86_400_000_000
 _EPOCH = date(1970, 1, 1)
 
-# How words of time begin, after a look at their first letter, which spares most of the search.
+# Beginnings of words of time. A look at the first letter spares most of the search.
 _TIME = re.compile(
     r"\b(?=[adfjmnoqstwy\d])(?:\d|a(?:pr|ug)|d(?:ays?\b|ec)|feb|fri|j(?:an|u[nl])|ma(?:r|y\b)|mon(?:day|ths?\b)"
     r"|nov|oct|quarter|s(?:at|ep|un)|t(?:hu|oday|omorrow|onight|ue)|we(?:d|ek)|y(?:ear|esterday))"
@@ -44,7 +44,9 @@ _QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”')
 
 
 class Understanding(msgspec.Struct, frozen=True):
-    """What a text says. A phrase is its words as the index knows them, one space between two."""
+    """The times and phrases in a text. A phrase is its words as the index has them, separated by single
+    spaces.
+    """
 
     spans: tuple[Span, ...] = ()
     phrases: tuple[str, ...] = ()
@@ -54,13 +56,13 @@ NOTHING = Understanding()
 
 
 class QueryReader:
-    """Reads queries, and remembers what it read. For use by one event loop."""
+    """Reads queries, and caches the results. For use by one event loop."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, int], tuple[Span, ...]] = OrderedDict()
 
     async def read(self, text: str, now_us: int) -> Understanding:
-        """Return what a text says; times like "yesterday" are relative to `now_us`, in UTC."""
+        """Return the times and phrases in a text; times like "yesterday" are relative to `now_us`, in UTC."""
         quotes = '"' in text or "“" in text
         times = _TIME.search(text[:_TIME_CHARS_MAX].lower()) is not None
         if not quotes and not times:
@@ -72,7 +74,7 @@ class QueryReader:
         key = text, day
         if (spans := self._kept.get(key)) is None:
             if not self._kept:
-                # Loading the library takes a second: not on the loop.
+                # Loading the library takes a second, so not on the loop.
                 await aside(asyncio.to_thread(_load))
             spans = self._kept[key] = spans_in(text, day)
             if len(self._kept) > _KEPT_QUERIES_MAX:
@@ -87,10 +89,10 @@ def phrases_in(text: str) -> tuple[str, ...]:
 
 
 def has_phrase(text: str, phrases: tuple[str, ...]) -> bool:
-    """Whether a text has one of the phrases, as whole words."""
+    """Return whether a text contains one of the phrases, as whole words."""
     folded = fold(text)
     if not any(all(word in folded for word in phrase.split()) for phrase in phrases):
-        return False  # As for most: to look for letters costs far less than to find words.
+        return False  # Quick exit for most texts: looking for letters costs far less than finding words.
     said = f" {' '.join(words_of(text))} "
     return any(f" {phrase} " in said for phrase in phrases)
 
@@ -102,7 +104,7 @@ def spans_in(text: str, day: int) -> tuple[Span, ...]:
     try:
         found = parse(text, today=_EPOCH + timedelta(days=day))
     except Exception as error:
-        # Such as a date beyond the year 9999. A boost is not worth a query.
+        # For example a date beyond the year 9999. A boost is not worth a failed query.
         _log.debug("times_not_read", cause=cause_of(error))
         return ()
     sure = [match.range for match in found if match.confidence >= _CONFIDENCE_MIN]

@@ -1,11 +1,12 @@
-"""How what was found becomes one order.
+"""Ranks hits in one order.
 
-In a hybrid search each channel's scores are divided by the best of the query and summed by weight. On
-conversations this finds more than reciprocal rank fusion, which buries what one channel alone finds.
-The weights of words and vectors, the boost of a speaker and what the neighbours of a turn count
-(indexes/turns.py) were chosen together on conversations, each scored with what was best on the others.
+In a hybrid search each channel's scores are divided by the query's best and summed by weight. On
+conversations this finds more than reciprocal rank fusion, which buries what only one channel finds. The
+weights of words and vectors, the boost of a speaker and the weight of neighbouring turns (indexes/turns.py)
+were chosen together on conversations; each conversation was scored with the values that were best on the
+others.
 
-A boost adds a share of the score to what fits something that the query says: mild, and never a filter.
+A boost adds a share of the score to hits that match something else in the query: mild, and never a filter.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _USES_OF_ONE_HALF = 3
 
 
 class ScoreWeights(msgspec.Struct, frozen=True):
-    """How much each part counts in a score; they are relative."""
+    """Relative weights of the parts of a score."""
 
     lexical: float = LEXICAL_WEIGHT
     vector: float = VECTOR_WEIGHT
@@ -42,21 +43,21 @@ class ScoreWeights(msgspec.Struct, frozen=True):
 
     @property
     def weigh_items(self) -> bool:
-        """Whether something of the items themselves counts, beside what the query has to do with them."""
+        """Return whether properties of the items count, besides their match with the query."""
         return bool(self.recency or self.importance or self.usage)
 
     def check(self, field: str) -> None:
-        """Raise InvalidArgument, of a part of `field`, where a score cannot be built with these."""
+        """Raise InvalidArgument, naming a part of `field`, if these weights cannot make a score."""
         parts = {
             name: getattr(self, name) for name in ("lexical", "vector", "recency", "importance", "usage")
         }
         for name, weight in parts.items():
             if not 0 <= weight < math.inf:
-                raise InvalidArgument(f"{field}.{name}", "must be a finite number that is not negative")
+                raise InvalidArgument(f"{field}.{name}", "must be a finite number of at least 0")
         if self.recency_half_life_us <= 0:
             raise InvalidArgument(f"{field}.recency_half_life", "must be positive")
         if not 0 < sum(parts.values()) < math.inf:
-            raise InvalidArgument(field, "must have a sum that is finite and above 0")
+            raise InvalidArgument(field, "must have a finite sum above 0")
 
 
 DEFAULT_WEIGHTS = ScoreWeights()
@@ -67,7 +68,7 @@ Column = tuple[Sequence[float | None], float, float, float]
 
 
 class Scoring(msgspec.Struct, frozen=True):
-    """How scores are made. Ages count back from `now_us`."""
+    """How to compute scores. Ages count back from `now_us`."""
 
     mode: RetrieveMode
     weights: ScoreWeights = DEFAULT_WEIGHTS
@@ -75,26 +76,28 @@ class Scoring(msgspec.Struct, frozen=True):
 
     @property
     def is_sum(self) -> bool:
-        """Whether a score is a weighted sum, 0 to 1, and not the bare score of one channel."""
+        """Return whether a score is a weighted sum, 0 to 1, and not the plain score of one channel."""
         return self.mode is RetrieveMode.HYBRID or self.weights.weigh_items
 
 
 class Ranked(msgspec.Struct):
-    """Scores and positions of items, the best first; `shares` by position, where they are explained."""
+    """Scores and positions of items, the best first; `shares` by position, if an explanation was
+    requested.
+    """
 
     order: list[tuple[float, int]]
     shares: dict[int, Shares] = {}
 
 
 def merged(found: Sequence[Hits]) -> Hits:
-    """Return the hits of several searches by the same channels as one, each item once."""
+    """Merge the hits of several searches by the same channels, each item once."""
     places: dict[int, tuple[Hits, int]] = {}
     for hits in found:
         for at, position in enumerate(hits.positions):
             places.setdefault(position, (hits, at))
     whole = Hits(list(places))
     for name in ("vector_scores", "lexical_scores", "create_us", "importances", "use_counts"):
-        # A search that finds nothing need not have its columns.
+        # A search that finds nothing may lack its columns.
         columns = [(getattr(hits, name), at) for hits, at in places.values()]
         if columns and columns[0][0] is not None:
             setattr(whole, name, [column[at] for column, at in columns])
@@ -112,13 +115,13 @@ def rank(
 ) -> Ranked:
     """Return the best `limit` hits by score, the best first; of equal ones the newer first.
 
-    `boosts` has for each the positions of the items found that it is for, beside that of the speaker.
+    `boosts` maps each boost, except that of the speaker, to the positions of the hits that it applies to.
     """
     if scoring.mode is RetrieveMode.LEXICAL:
         hits = _with_words(hits)
     channels = _channels(hits, scoring)
     given = _given(hits, boosts)
-    # Where scores are shares they stay at most 1; BM25 has no such bound.
+    # Normalized scores stay at most 1; BM25 has no such bound.
     whole = 1 + BOOST * len(given) if scoring.is_sum else 1.0
     columns = [channel.column for channel in channels]
     count = len(hits.positions) if limit is None else limit
@@ -143,17 +146,17 @@ def _with_words(hits: Hits) -> Hits:
 
 
 def within(hits: Hits, spans: Sequence[tuple[int, int]]) -> set[int]:
-    """Return the positions of what was made within one of the spans."""
+    """Return the positions of the hits created within one of the spans."""
     positions, times = hits.positions, hits.create_us or ()
     return {p for start, end in spans for p, us in zip(positions, times, strict=False) if start <= us < end}
 
 
 Boost = tuple[str, Sequence[bool]]
-"""The name of a boost, and for each hit whether it is for it."""
+"""The name of a boost, and for each hit whether it applies."""
 
 
 def _given(hits: Hits, boosts: Mapping[str, Collection[int]] | None) -> list[Boost]:
-    """Return the boosts that are for something."""
+    """Return the boosts that apply to any hit."""
     given: list[Boost] = []
     for name, its in boosts.items() if boosts else ():
         if its:
@@ -164,7 +167,7 @@ def _given(hits: Hits, boosts: Mapping[str, Collection[int]] | None) -> list[Boo
 
 
 def _raised(boosts: Sequence[Boost]) -> list[float] | None:
-    """Return for each hit by what the boosts raise its score; None: by nothing."""
+    """Return the factor by which boosts raise each hit's score; None without boosts."""
     if not boosts:
         return None
     if len(boosts) == 1:
@@ -174,7 +177,7 @@ def _raised(boosts: Sequence[Boost]) -> list[float] | None:
 
 
 def _shares(channels: Sequence[_Channel], boosts: Sequence[Boost], whole: float, at: int) -> Shares:
-    """Return what adds up to the score of one hit."""
+    """Return the parts that add up to the score of one hit."""
     shares = [channel.share(at, whole) for channel in channels]
     score = sum(channel.value(at) for channel in channels)
     shares += [Contribution(name, score, BOOST / whole, 1.0) for name, flags in boosts if flags[at]]
@@ -183,9 +186,10 @@ def _shares(channels: Sequence[_Channel], boosts: Sequence[Boost], whole: float,
 
 @dataclass(slots=True)
 class _Channel:
-    """A column of scores, their weight in the sum and what they are divided by.
+    """A column of scores, their weight in the sum and their divisor.
 
-    What is below `least` counts as much: a vector that points away does not take from what the words found.
+    Values below `least` count as `least`: a vector that points in the opposite direction must not reduce the
+    score by words.
     """
 
     name: str
@@ -196,15 +200,15 @@ class _Channel:
 
     @property
     def column(self) -> Column:
-        """The channel as it is summed."""
+        """The channel in the form that is summed."""
         return self.scores, self.scale, self.weight, self.least
 
     def value(self, at: int) -> float:
-        """Return what it adds to the score of one item."""
+        """Return its value for one item."""
         return max(self.scores[at] or 0.0, self.least) / self.scale * self.weight
 
     def share(self, at: int, whole: float) -> Contribution:
-        """Return the share of one item, where all weights are divided by `whole`."""
+        """Return its share in the score of one item, with all weights divided by `whole`."""
         raw = self.scores[at] or 0.0
         return Contribution(self.name, raw, self.weight / whole, self.scale, max(raw, self.least))
 
@@ -236,7 +240,7 @@ def _channels(hits: Hits, scoring: Scoring) -> list[_Channel]:
 
 
 def _recencies(hits: Hits, scoring: Scoring) -> list[float]:
-    """Return how recent each is, 0 to 1, halving with each half-life."""
+    """Return the recency of each hit, 0 to 1, halved with each half-life."""
     ages = np.maximum(scoring.now_us - np.array(hits.create_us or (), np.float64), 0.0)
     recencies: list[float] = (0.5 ** (ages / scoring.weights.recency_half_life_us)).tolist()
     return recencies

@@ -1,4 +1,4 @@
-"""The best results in the order that a reranker gives them."""
+"""Reorders the best results by a reranker."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from memory_service.rerankers.base import Reranker, RerankerFailed
 from memory_service.runtime.yielding import aside
 
 RERANKED_MAX = 50
-"""How many of the best results a reranker puts in order; what comes behind them stays behind."""
+"""How many of the best results a reranker reorders; the others follow in their order."""
 
 _NO_RERANKER = Degradation(
-    DegradationReason.NO_RERANKER, "the server runs without a reranker: the order is that of the scores"
+    DegradationReason.NO_RERANKER, "the server has no reranker: results are ordered by score"
 )
 _UNAVAILABLE = Degradation(
-    DegradationReason.RERANKER_UNAVAILABLE, "the reranker does not answer: the order is that of the scores"
+    DegradationReason.RERANKER_UNAVAILABLE, "the reranker does not answer: results are ordered by score"
 )
-# More digits differ with what a text is scored together with.
+# Further digits depend on the batch in which a text is scored.
 _DIGITS = 4
 
 Scored = list[tuple[int, float]]
@@ -31,7 +31,7 @@ Scored = list[tuple[int, float]]
 
 
 class Reranking:
-    """Asks a reranker, for `timeout_s` at most; None: there is none."""
+    """Asks a reranker, for `timeout_s` at most; None if there is none."""
 
     def __init__(self, reranker: Reranker | None, timeout_s: float) -> None:
         self._reranker = reranker
@@ -43,7 +43,7 @@ class Reranking:
         return _NO_RERANKER if self._reranker is None else _UNAVAILABLE
 
     async def score(self, reading: Reading, query: str, ranked: Ranked) -> Scored | None:
-        """Return the scores of the best results; None: the reranker gives none, which is a degradation."""
+        """Return the scores of the best results; None, a degradation, if the reranker fails."""
         if self._reranker is None:
             return None
         positions = [position for _, position in ranked.order[:RERANKED_MAX]]
@@ -60,7 +60,7 @@ class Reranking:
 
 
 def reorder(ranked: Ranked, scored: Sequence[tuple[int, float]], *, explain: bool) -> None:
-    """Put what was scored first, the best first; of equal ones the newer first."""
+    """Move the scored results to the front, the best first; of equal ones the newer first."""
     found = {position for _, position in ranked.order}
     best = sorted(((score, position) for position, score in scored if position in found), reverse=True)
     first = {position for _, position in best}

@@ -1,4 +1,4 @@
-"""Loading the results of a page: as many as it takes, with their neighbours, within a budget."""
+"""Loads the results of a page, with their neighbours, within a budget."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _LOADED_AT_ONCE = 100
 
 
 class Place(msgspec.Struct, array_like=True, frozen=True):
-    """Where a page begins among the results of a query, and what the pages before it settled."""
+    """Where a page begins among the results of a query, and what the previous pages determined."""
 
     first: int = 0
     tokens: int = 0
-    """What the pages before take of the budget."""
+    """Tokens of the budget that the previous pages used."""
     missed: list[int] = []
     """Results before `first` that did not fit."""
     reranked: list[tuple[int, float]] = []
@@ -31,7 +31,7 @@ class Place(msgspec.Struct, array_like=True, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> Place:
-        """Return what `text` gave."""
+        """Parse the output of `text`."""
         return msgspec.json.decode(text, type=cls)
 
     @property
@@ -56,17 +56,17 @@ class Filled:
 
 @dataclass(slots=True, frozen=True)
 class PageShape:
-    """What a page holds at most, and what comes with each result."""
+    """The limits of a page, and what comes with each result."""
 
     size: int
     neighbours: int
     trusts: Callable[[Item], bool]
-    """Whether a neighbour may come along."""
+    """Whether to include a neighbour."""
     with_embedding: bool
 
 
 class ResultPages:
-    """Loads results in order, until a page is full. `item_bytes` is the size of an item in an answer."""
+    """Loads results in order until a page is full. `item_bytes` is the size of an item in an answer."""
 
     def __init__(self, item_bytes: Callable[[Item], int], page_bytes_max: int) -> None:
         self._item_bytes = item_bytes
@@ -75,7 +75,7 @@ class ResultPages:
     async def load_page(
         self, reading: Reading, positions: Sequence[int], size: int, with_embedding: bool
     ) -> tuple[list[Item], int | None]:
-        """Load as many items as a page takes; return them and the position that the next begins at."""
+        """Load as many items as fit into a page; return them and the position at which the next begins."""
         page: list[Item] = []
         nbytes, part = 0, Part()
         for at in range(0, len(positions), _LOADED_AT_ONCE):
@@ -92,7 +92,7 @@ class ResultPages:
         return page, None
 
     def fitting(self, loaded: list[Item | None], with_embedding: bool) -> tuple[int, list[Item]]:
-        """Return how many of what was loaded fit into a page, and those of them that exist."""
+        """Return how many of the loaded entries fit into a page, and the items among them that exist."""
         items = [item for item in loaded if item is not None]
         if not with_embedding:
             # Items sent before have a known size: most pages need no other check.
@@ -120,7 +120,7 @@ class ResultPages:
         place: Place = BEGINNING,
         results_max: int | None = None,
     ) -> Filled:
-        """Return the page at a place, of at most `results_max` results on all pages.
+        """Return the page at a place, with at most `results_max` results on all pages.
 
         Results that do not fit into the budget are skipped, and later ones may still fit.
         """
@@ -152,7 +152,7 @@ class ResultPages:
     async def budget(
         self, reading: Reading, passed: Sequence[int], shape: PageShape, tokens_max: int | None, used: int = 0
     ) -> Budget:
-        """Return a budget of which results on the pages before have used something."""
+        """Return a budget, reduced by what results on the previous pages used."""
         if not passed:
             return Budget(tokens_max)
         return Budget(tokens_max, used, await with_neighbours(reading, passed, shape.neighbours))
@@ -160,7 +160,7 @@ class ResultPages:
     async def first_that_fits(
         self, reading: Reading, positions: Sequence[int], shape: PageShape, tokens_max: int
     ) -> int:
-        """Return from which of these positions on all the rest fit into a budget together."""
+        """Return the index from which on all these positions together fit into a budget."""
         budget = Budget(tokens_max)
         async for at, item, window in self._load(reading, positions[::-1], 0, shape):
             texts = texts_of([item, *window.items])
@@ -172,7 +172,7 @@ class ResultPages:
     async def _load(
         self, reading: Reading, positions: Sequence[int], first: int, shape: PageShape
     ) -> AsyncIterator[tuple[int, Item, Window]]:
-        """Yield each item that is still there with its window, and where among the positions it is."""
+        """Yield each item that still exists with its window, and its index among the positions."""
         step = max(_LOADED_AT_ONCE // (1 + 2 * shape.neighbours), 1)
         for start in range(first, len(positions), step):
             chunk = positions[start : start + step]
@@ -183,7 +183,7 @@ class ResultPages:
                     yield at, item, self._sendable(item, window)
 
     def _sendable(self, item: Item, window: Window) -> Window:
-        """Return what of a window goes into one response with its item: the nearest."""
+        """Return the part of a window that fits into one response with its item: the nearest neighbours."""
         room = self._page_bytes_max - self._item_bytes(item)
         if sum(map(self._item_bytes, window.items)) <= room:
             return window

@@ -1,4 +1,4 @@
-"""Whether a tool's result is worth keeping, under which key; and keeping it."""
+"""Decides whether a tool's result is worth saving, and under which key, and saves it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memory_service.errors import Conflict, InvalidArgument, MemoryServiceError
 from memory_service.store import Store
 
 SKIPPED_TOOLS = ("getCurrentDate", "calculateTimestamp", "llm_analyze")
-"""Tools whose results are never kept, unless the configuration names others."""
+"""Tools whose results are never saved, unless the configuration names others."""
 
 _TOOL_NAME_BYTES_MAX = 256
 
@@ -28,7 +28,7 @@ _RequestName = tuple[str, str]
 
 @dataclass(frozen=True)
 class ToolResult:
-    """A result to decide on, and what is to become of it. `nbytes` is its size as it was sent."""
+    """A result to decide on, and what to do with it. `nbytes` is its size as it was sent."""
 
     namespace: str
     tool_name: str
@@ -61,12 +61,12 @@ class StorageDecision:
     revision: int = 0
 
     def at(self, revision: int) -> None:
-        """Note as of which revision it is."""
+        """Set the revision that it is of."""
         self.revision = revision
 
 
 class ResultStorage:
-    """Decides on results of tools, and saves them. `skipped_tools` are those never to be kept."""
+    """Decides on results of tools, and saves them. The results of `skipped_tools` are never saved."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class ResultStorage:
     async def evaluate(
         self, asked: ToolResult, request: Answering[StorageDecision] | None
     ) -> StorageDecision:
-        """Decide on a result, and save it if that is asked for and decided.
+        """Decide on a result, and save it if requested and worth saving.
 
         Raises LLM_REQUIRED and LLM_UNAVAILABLE, see `Begin`, and Repeated.
         """
@@ -94,8 +94,8 @@ class ResultStorage:
         deciding = self._begin(asked.decide_by, asked.namespace)
         if request is None:
             return await self._evaluate(asked, encoded, deciding, None)
-        # A request that comes twice at once is decided once: the second waits for the answer. It saves work:
-        # of two servers both decide, and the store keeps the answer of the first, which both give.
+        # Concurrent repetitions of a request are decided once: the second waits for the answer. This only
+        # saves work: of two servers both decide, and both return the answer that the store accepted first.
         async with self._locks.setdefault((asked.namespace, request.key.id), asyncio.Lock()):
             await check_new(self._store, asked.namespace, request)
             return await self._evaluate(asked, encoded, deciding, request)
@@ -149,10 +149,10 @@ class ResultStorage:
         """Set whether to save, why, and under which key."""
         if asked.tool_name in self._skipped_tools:
             decision.skipped = True
-            decision.reason = "results of this tool are never kept, by the server's configuration"
+            decision.reason = "the server is configured never to save results of this tool"
             return
         if asked.is_error:
-            decision.reason = "the tool failed, and the result of a failure is never kept"
+            decision.reason = "the tool failed, and results of failures are never saved"
             return
         output = ToolOutput(
             asked.tool_name,
@@ -170,7 +170,7 @@ class ResultStorage:
             decision.key, decision.description = asked.key or keeping.key, keeping.description
 
     def _problem(self, name: str, text: str) -> str:
-        """Return what forbids a key or a description; empty: nothing."""
+        """Return what is wrong with a key or a description; empty if nothing is."""
         try:
             if name == "key":
                 self._checks.state_key(text)
@@ -189,13 +189,13 @@ class ResultStorage:
         decision: StorageDecision,
         request: Answering[StorageDecision] | None,
     ) -> None:
-        """Set the version that the key had when it was decided on, and save if that is asked for."""
+        """Set the version that the key had at the decision, and save if requested."""
         now = await live_entry(self._store, asked.namespace, decision.key)
         if asked.key:
             decision.existing_version = before.version if before else 0
             changed = decision.existing_version != (now.version if now else 0)
         else:
-            # The key was named on the way: what was written since the beginning was not decided on.
+            # The key was chosen by the decision, which did not consider later writes.
             changed = now is not None and now.revision > decision.revision
             decision.existing_version = now.version if now and not changed else 0
         if not asked.save:
@@ -237,5 +237,5 @@ class ResultStorage:
     @staticmethod
     def _fail(decision: StorageDecision, reason: FailureReason) -> None:
         exists = reason is FailureReason.KEY_EXISTS
-        message = "the key exists already" if exists else "the key was changed while it was decided on"
+        message = "the key exists already" if exists else "the key was changed during the decision"
         decision.failures.append(Failure(reason, f"{message}; nothing was saved", decision.key))

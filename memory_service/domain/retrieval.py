@@ -1,4 +1,4 @@
-"""Reading items: by recency, by a query, page by page."""
+"""Reads items: by recency, by a query, page by page."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ from memory_service.store import Store
 DEFAULT_LIMIT = 10
 _CANDIDATES_MIN = 64
 _CANDIDATES_PER_RESULT = 4
-# Words bring most of what vectors find: on conversations, more than these hardly changed an answer.
+# Words find most of what vectors find: on conversations, a larger number hardly changed an answer.
 _NEAREST_MIN = 10
-# Where something of the items counts as well, what is best may be far from the best by words and vectors.
+# If properties of items count, the best items may rank low by words and vectors.
 _WEIGHED_CANDIDATES_MIN = 256
 _WEIGHED_CANDIDATES_PER_RESULT = 16
 
 
 class Selection(msgspec.Struct):
-    """Which items are wanted, as a caller says it."""
+    """The conditions on items, as the caller sent them."""
 
     session_id: str = ""
     labels: dict[str, str] = {}
@@ -57,12 +57,12 @@ class Selection(msgspec.Struct):
     kinds: frozenset[ItemKind] = CONVERSATION_KINDS
     tags: tuple[tuple[str, str], ...] = ()
     any_tag: tuple[tuple[str, str], ...] = ()
-    """Tags of which an item has one at least; empty: any item. Only with a query."""
+    """Tags of which an item must have one at least; empty: any item. Only with a query."""
     min_trust: float | None = None
     sources: frozenset[SourceKind] | None = None
     """None: any."""
     predicate: Predicate | None = None
-    """What `filter`, `min_trust` and `sources` say, once they were checked."""
+    """The parsed `filter`, `min_trust` and `sources`, once they were checked."""
 
     def scope(self) -> tuple[object, ...]:
         """The part of a request that a page token is bound to."""
@@ -73,13 +73,13 @@ class Selection(msgspec.Struct):
         )  # fmt: skip
 
     def trusts(self, item: Item) -> bool:
-        """Whether an item is as trusted, and from where, as `min_trust` and `sources` say."""
+        """Return whether an item satisfies `min_trust` and `sources`."""
         return (self.min_trust is None or item.trust >= self.min_trust) and (
             self.sources is None or item.source in self.sources
         )
 
     def one_by_one(self) -> list[ItemFilter]:
-        """Return filters that together let through what is wanted, one for each of `any_tag`."""
+        """Return filters that together accept the wanted items, one for each of `any_tag`."""
         return [msgspec.structs.replace(self, tags=(*self.tags, tag)).to_filter() for tag in self.any_tag]
 
     def to_filter(self, min_position: int = 0, max_position: int | None = None) -> ItemFilter:
@@ -91,7 +91,7 @@ class Selection(msgspec.Struct):
 
 
 def _with_trust(selection: Selection) -> Predicate | None:
-    """Return a predicate of all that a caller says of items beside their kinds, labels and times."""
+    """Return a predicate of all conditions except kinds, labels and times."""
     parts = [] if selection.predicate is None else [selection.predicate]
     if selection.min_trust is not None:
         parts.append(Comparison(Field(FieldName.TRUST), Operator.GREATER_EQUAL, selection.min_trust))
@@ -117,7 +117,7 @@ class RetrieveOptions(msgspec.Struct):
     page_size: int = 0
     page_token: str = ""
     now_us: int | None = None
-    """What times in the query are relative to; None: now."""
+    """The time to which times in the query are relative; None: now."""
     weights: ScoreWeights | None = None
     max_tokens: int | None = None
     rerank: bool = False
@@ -125,21 +125,21 @@ class RetrieveOptions(msgspec.Struct):
 
     @property
     def has_query(self) -> bool:
-        """Whether the best for a query are wanted, and not the newest."""
+        """Return whether to return the best items for a query, not the newest."""
         return bool(self.query_text) or self.query_embedding is not None
 
     @property
     def fills_pages(self) -> bool:
-        """Whether what goes into a page is decided result by result."""
+        """Return whether a page is filled result by result."""
         return bool(self.context_window) or self.max_tokens is not None
 
 
 class Page(msgspec.Struct):
     """One page of results.
 
-    By a query, each item has its score, and `shares` where an explanation was asked for. By recency
-    these lists are empty. `windows` are the neighbours of each item, empty where none were asked for;
-    `token_count` is what the texts take, 0 without a budget.
+    For a query, each item has its score, and `shares` if an explanation was requested. By recency these lists
+    are empty. `windows` are the neighbours of each item, empty if none were requested; `token_count` is that
+    of the texts, 0 without a budget.
     """
 
     items: list[Item]
@@ -220,7 +220,7 @@ class Retrieval:
 
     @staticmethod
     def _check_no_query(options: RetrieveOptions) -> None:
-        """Refuse options that have no effect without a query, which was probably forgotten."""
+        """Reject options that have no effect without a query, which was probably forgotten."""
         for name, given in (
             ("min_score", options.min_score is not None),
             ("mode", options.mode is not RetrieveMode.UNSPECIFIED),
@@ -231,12 +231,12 @@ class Retrieval:
                 raise InvalidArgument(f"options.{name}", "needs a query")
 
     def check_selection(self, selection: Selection, prefix: str = "") -> None:
-        """Check what a caller asks for, and read its filter."""
+        """Check the conditions, and parse the filter."""
         if selection.session_id:
             self._checks.session_id(selection.session_id, f"{prefix}session_id")
         if selection.labels:
             self._checks.labels(f"{prefix}labels", selection.labels)
-        # Also a selection that was checked before: an answer may take several retrievals.
+        # Again even if it was checked before: an answer may take several retrievals.
         selection.predicate = (
             self._filters.parse(f"{prefix}filter", selection.filter) if selection.filter else None
         )
@@ -246,7 +246,7 @@ class Retrieval:
             selection.predicate = _with_trust(selection)
         start, end = selection.start_us, selection.end_us
         if start is not None and end is not None and end < start:
-            raise InvalidArgument(f"{prefix}end_time", "lies before start_time")
+            raise InvalidArgument(f"{prefix}end_time", "is before start_time")
 
     # --- by recency ---------------------------------------------------------------------------
 
@@ -344,9 +344,9 @@ class Retrieval:
         place: Place,
         degraded: Sequence[Degradation],
     ) -> tuple[Place, Sequence[Degradation]]:
-        """Put the best in the reranker's order; return the place with its scores, and what could not be done.
+        """Reorder the best by the reranker; return the place with its scores, and degradations.
 
-        Pages after the first go by the scores of the first, or they would not fit together.
+        Later pages use the scores of the first, or they would not fit together.
         """
         assert self._reranking is not None
         scored: Scored | None = place.reranked or None
@@ -364,7 +364,7 @@ class Retrieval:
     async def _channels(
         self, info: NamespaceInfo | None, options: RetrieveOptions
     ) -> tuple[Vector | None, str | None, RetrieveMode, Sequence[Degradation]]:
-        """Return what to search by: a vector, a text or both, and the mode that comes of it."""
+        """Return the vector, the text or both to search by, and the resulting mode."""
         mode, vector = options.mode, options.query_embedding
         if mode in (RetrieveMode.LEXICAL, RetrieveMode.HYBRID) and not options.query_text:
             raise InvalidArgument("options.query_text", f"is required by mode {mode.name}")
@@ -392,7 +392,7 @@ class Retrieval:
         text: str | None,
         scoring: Scoring,
     ) -> Ranked:
-        """Return the best `limit` of all pages, in order."""
+        """Return the best `limit` results of all pages, in order."""
         if limit < 0 or limit > info.item_count:
             limit = max(info.item_count, 1)
         asked = NOTHING if text is None else await self._reader.read(text, scoring.now_us)
@@ -426,9 +426,9 @@ class Retrieval:
         return ranked
 
     async def _search(self, reading: Reading, queries: Sequence[SearchQuery]) -> Hits:
-        """Return what any of the queries finds, each item once.
+        """Return the hits of all queries, each item once.
 
-        One after the other: a call with a hundred would take all places of the searches that wait.
+        The queries run one after the other: a hundred at once would fill the queue of searches.
         """
         return merged([await reading.search(query) for query in queries])
 
@@ -441,7 +441,7 @@ class Retrieval:
         ranked: Ranked,
         place: Place,
     ) -> Page:
-        """Load the page that is asked for, and make the token of the next. Its revision is not set."""
+        """Load the requested page, and make the token of the next. Its revision is not set."""
         if options.fills_pages:
             page, wanted, rest = await self._filled(reading, options, limit, ranked, place)
         else:
@@ -454,7 +454,7 @@ class Retrieval:
         return page
 
     async def _loaded(self, reading: Reading, options: RetrieveOptions, ranked: Ranked, place: Place) -> Cut:
-        """Load results as they come."""
+        """Load results in order."""
         shape, first, wanted = self._shape(options), place.first, ranked.order
         if first or len(wanted) > shape.size:
             wanted = wanted[first : first + shape.size]
@@ -469,7 +469,7 @@ class Retrieval:
     async def _filled(
         self, reading: Reading, options: RetrieveOptions, limit: int, ranked: Ranked, place: Place
     ) -> Cut:
-        """Load results with their neighbours, those that fit into the budget."""
+        """Load the results that fit into the budget, with their neighbours."""
         shape, budget = self._shape(options), None
         positions = [position for _, position in ranked.order]
         if options.max_tokens is not None:
@@ -490,7 +490,7 @@ class Retrieval:
         return Place.parse(str(self._tokens.read(scope, options.page_token, "options.page_token")[0]))
 
     def _scope(self, namespace: str, options: RetrieveOptions, limit: int) -> tuple[object, ...]:
-        """The part of a request that a page token is bound to."""
+        """Return the part of a request that a page token is bound to."""
         pages = (options.context_window, options.max_tokens, options.rerank)
         return (*self._query_scope(namespace, options, limit), *pages)
 
@@ -505,8 +505,8 @@ class Retrieval:
 
 
 def _depth(limit: int, max_tokens: int | None, at_least: int = 0) -> int:
-    """Return how many of the best have to be known for `limit` results that fit; -1: all."""
+    """Return how many of the best must be known to find `limit` results that fit; -1: all."""
     if max_tokens is not None:
-        # Each result takes a token at least.
+        # Each result takes at least one token.
         limit = (max_tokens if limit < 0 else min(limit, max_tokens)) + MISSES_MAX
     return limit if limit < 0 else max(limit, at_least)

@@ -1,4 +1,4 @@
-"""The command to save: recognise it, choose the message, save it, and inform the user."""
+"""The save command: recognizes it, chooses the message, saves it, and phrases the feedback."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SAVE_FAILED = "Sorry, I encountered an error while trying to save that informat
 
 
 class SaveOutcome(enum.IntEnum):
-    """What became of a message; the numbers equal the proto's."""
+    """The outcome for a message; the numbers equal the proto's."""
 
     NOT_A_COMMAND = 1
     SAVED = 2
@@ -67,7 +67,7 @@ class Spoken:
 
 @dataclass(slots=True)
 class Handled:
-    """What became of a message."""
+    """The outcome for a message, and what was saved."""
 
     outcome: SaveOutcome
     revision: int
@@ -79,12 +79,12 @@ class Handled:
 
     @property
     def feedback(self) -> str:
-        """What to tell the user."""
+        """The feedback for the user."""
         return _FEEDBACK[self.outcome]
 
 
 class SaveCommand:
-    """Handles messages that may be commands to save, each in one step."""
+    """Handles messages that may be save commands, each in one step."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class SaveCommand:
     async def handle(self, namespace: str, spoken: Spoken, request: RequestKey | None) -> Handled:
         """Save the agent's latest message, if the user says so.
 
-        An error carries what to tell the user as "feedback" in its metadata.
+        An error has the feedback for the user as "feedback" in its metadata.
         """
         try:
             self._check(namespace, spoken, request)
@@ -152,20 +152,20 @@ class SaveCommand:
             try:
                 return await self._save(namespace, spoken, split, decided, request)
             except AlreadyExists as error:
-                # A concurrent request has saved the message meanwhile.
+                # A concurrent request has saved the message in the meantime.
                 last = error
             await pause_after(attempt)
         raise last
 
     async def _recognised(self, namespace: str, spoken: Spoken, text: str) -> str:
-        """Return the command that a text is, or holds; empty: none."""
+        """Return the command that a text is or contains; empty if there is none."""
         commands = spoken.commands or self._commands
         deciding = self._begin(DecidedBy.RULES, namespace)
         command, _ = await deciding.ask(lambda decider: decider.command(text, commands))
         return command
 
     async def _decide(self, namespace: str, spoken: Spoken, command: str) -> Handled:
-        """Decide what to do, as things are: SAVED means to save."""
+        """Decide what to do now: SAVED means to save."""
         info = await self._store.namespace(namespace)
         revision = info.revision if info else 0
         message = await self._choose(namespace, spoken)
@@ -197,14 +197,16 @@ class SaveCommand:
     async def _without_writing(
         self, namespace: str, spoken: Spoken, decided: Handled, request: RequestKey | None
     ) -> Handled:
-        """Remember a request that writes nothing: it is answered alike when more was said since."""
+        """Remember a request that writes nothing: a repetition gets the same answer even after new
+        messages.
+        """
         if request is None:
             return decided
         receipt = Receipt(0)
         _note(receipt, decided)
         receipt = await self._store.record_request(namespace, receipt, request, by=present_caller())
         if receipt.replayed:
-            # The same request was here at the same time.
+            # An equal request ran at the same time.
             return await self._repeated(namespace, spoken, receipt)
         decided.revision = receipt.revision
         return decided
@@ -224,7 +226,7 @@ class SaveCommand:
         return _saved(decided, written)
 
     async def _repeated(self, namespace: str, spoken: Spoken, receipt: Receipt) -> Handled:
-        """Answer a repeated request as the first time, even if the agent has spoken since.
+        """Answer a repeated request as the first time, even if the agent has sent messages since.
 
         Content deleted since does not come back: the answer has only its ids and outcome.
         """
@@ -247,14 +249,14 @@ class SaveCommand:
 
 
 def _note(receipt: Receipt, decided: Handled) -> None:
-    """Note in a receipt what was decided, and on what."""
+    """Store the decision and its message in a receipt."""
     receipt.note = [int(decided.outcome), decided.command]
     seen = [decided.message, decided.document.item if decided.document else None]
     receipt.seen = [(item.id, item.revision) for item in seen if item is not None]
 
 
 def _noted(receipt: Receipt) -> tuple[SaveOutcome, str]:
-    """Return what was decided, and the command. An earlier release has noted neither."""
+    """Return the outcome and the command. Receipts of an earlier release have neither."""
     if not receipt.note:
         return SaveOutcome.SAVED if receipt.items else SaveOutcome.NO_MESSAGE, ""
     outcome, command = receipt.note
@@ -271,7 +273,7 @@ def check_commands(commands: Sequence[str], checks: Checks) -> None:
 
 
 def document_id(message: Item) -> str:
-    """Return the id of the document that a message is saved as: the same each time, so it is one."""
+    """Return the id of the document for a message: always the same, so that it is saved once."""
     return "saved-" + hashlib.blake2b(message.id.encode(), digest_size=16).hexdigest()
 
 
@@ -282,7 +284,7 @@ def _is_of_agent(item: Item, agent_name: str) -> bool:
 
 
 def _text_of(item: Item) -> str:
-    """Return what a message says, without its files and calls of tools."""
+    """Return the text of a message, without its files and tool calls."""
     assert isinstance(item.content, ChatMessage)
     return "\n".join(part.text for part in item.content.parts if isinstance(part, TextPart))
 

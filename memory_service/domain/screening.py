@@ -1,4 +1,4 @@
-"""What the server's write policy says of a write, before anything of it is embedded or stored."""
+"""Asks the server's write policy about a write before anything is embedded or stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memory_service.store import Store
 
 
 class Screening:
-    """Asks a policy, and puts aside what it wants reviewed. All that callers write goes through it."""
+    """Asks a policy, and holds what it wants reviewed. All writes of callers go through it."""
 
     def __init__(self, store: Store, policy: WritePolicy | None, quarantine: Quarantine) -> None:
         self._store = store
@@ -30,7 +30,7 @@ class Screening:
         states: Sequence[StateWrite],
         request: RequestKey | None,
     ) -> dict[int, str]:
-        """Return why items are to be put into quarantine, by their index. Raises WriteRejected."""
+        """Return why items must be quarantined, by their index. Raises WriteRejected."""
         if self._policy is None:
             return {}
         asked = [at for at, draft in enumerate(drafts) if not draft.own]
@@ -44,14 +44,14 @@ class Screening:
         return {asked[at]: reason for at, reason in reasons.items()}
 
     async def of_update(self, namespace: str, item: Item, request: RequestKey | None) -> str | None:
-        """Return why the next version of an item is to be put into quarantine. Raises WriteRejected."""
+        """Return why the next version of an item must be quarantined. Raises WriteRejected."""
         if self._policy is None:
             return None
         named = await each(lambda next_one: ("item", proposal_of_item(namespace, next_one)), [item])
         return (await self._ask(self._policy, namespace, named, request)).get(0)
 
     async def of_state(self, namespace: str, state: StateWrite, request: RequestKey | None) -> None:
-        """Ask for a value. Raises WriteRejected."""
+        """Ask about a state. Raises WriteRejected."""
         if self._policy is not None:
             named = await each(lambda value: ("value", proposal_of_state(namespace, value)), [state])
             await self._ask(self._policy, namespace, named, request)
@@ -65,7 +65,7 @@ class Screening:
     ) -> dict[int, str]:
         """Return the reasons for a quarantine.
 
-        A request applied before gets its first response, without refusal.
+        A request applied before gets its first response, without a rejection.
         """
         if not named:
             return {}
@@ -76,7 +76,7 @@ class Screening:
         if not stopped or (request and await self._store.find_receipt(namespace, request)):
             return {}
         for at, verdict in stopped.items():
-            # A state has versions that a compare-and-set relies on: one cannot come in later.
+            # A state cannot be applied later: compare-and-set relies on its versions.
             if verdict.action is Action.REJECT or named[at][1].kind is None:
                 raise WriteRejected(named[at][0], verdict.reason)
         return {at: verdict.reason for at, verdict in stopped.items()}

@@ -1,4 +1,4 @@
-"""The text of an item: what is embedded, and what words are searched in."""
+"""The text of an item, for embedding and search by words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CHARS_MAX = 64 * 1024
 
 
 def search_text(content: Content, kind: ItemKind = ItemKind.PLAIN) -> str:
-    """Return the text of an item. The speaker's name is part of what was said."""
+    """Return the text of an item, including the speaker's name."""
     if kind is ItemKind.DOCUMENT:
         return ""  # It is found by its fragments.
     if isinstance(content, TextPart):
@@ -38,7 +38,7 @@ def search_text(content: Content, kind: ItemKind = ItemKind.PLAIN) -> str:
 
 
 def _joined(texts: Iterable[str]) -> str:
-    """Return texts with a space between them, as far as words are searched in them."""
+    """Join texts by spaces, up to the length that is searched by words."""
     taken, chars = [], 0
     for text in texts:
         taken.append(text)
@@ -83,14 +83,14 @@ def _texts(part: Part) -> Iterator[str]:
             if part.result is not msgspec.UNSET:
                 yield from leaves(part.result)
         case _:
-            # A file: its name may tell what it is.
+            # A file: its name may say what it is.
             if part.name:
                 yield part.name
 
 
 def leaves(value: Json) -> Iterator[str]:
-    """Return keys, texts and numbers of a JSON value, in its order."""
-    # One generator for all levels: each value of one within another would pass through all of them.
+    """Yield keys, texts and numbers of a JSON value, in its order."""
+    # One generator for all levels: nested ones would pass each value up through all of them.
     inside: list[Iterator[Json]] = [iter((value,))]
     while inside:
         for inner in inside[-1]:

@@ -1,4 +1,4 @@
-"""Splitting a text into fragments at the best places there are: paragraphs, sentences, words."""
+"""Splits a text into fragments at the best places: paragraphs, sentences, words."""
 
 from __future__ import annotations
 
@@ -18,24 +18,23 @@ _INLINE_CHARS_MAX = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How a text is split, in code points.
+    """How to split a text, in code points.
 
-    A fragment has at most `max_characters`, and repeats at most `overlap_characters` of the one
-    before.
+    A fragment has at most `max_characters`, and repeats at most `overlap_characters` of the one before.
     """
 
     max_characters: int = 1000
     overlap_characters: int = 100
 
     def changed(self, max_characters: int | None, overlap_characters: int | None, field: str) -> Split:
-        """Return the split that a caller asks for, None where it has no wish. Raises InvalidArgument."""
+        """Return the split with a caller's changes, None for no change. Raises InvalidArgument."""
         most = self.max_characters if max_characters is None else max_characters
         if not CHARACTERS_MIN <= most <= CHARACTERS_MAX:
             raise InvalidArgument(
                 f"{field}.max_characters", f"must be {CHARACTERS_MIN} to {CHARACTERS_MAX}, not {most}"
             )
         if overlap_characters is None:
-            # Shorter fragments than the server's have room for less.
+            # Shorter fragments than the server's allow less overlap.
             return Split(most, min(self.overlap_characters, most // 2))
         if not 0 <= overlap_characters <= most // 2:
             raise InvalidArgument(
@@ -56,15 +55,14 @@ class Piece:
 
 
 async def split_text(text: str, split: Split, pieces_max: int, field: str) -> list[Piece]:
-    """Return the pieces of a text in their order, without white space at their ends.
+    """Return the pieces of a text in order, without white space at their ends.
 
-    A text of nothing but white space has none. Raises LimitExceeded, of `field`, where there are
-    more than `pieces_max`.
+    White space alone has no pieces. Raises LimitExceeded, of `field`, if there are more than `pieces_max`.
     """
     if len(text) <= _INLINE_CHARS_MAX:
         pieces = _pieces(text, split, pieces_max)
     else:
-        # Long texts would hold up everything else on the loop.
+        # Long texts would block the event loop.
         pieces = await aside(asyncio.to_thread(_pieces, text, split, pieces_max))
     if len(pieces) > pieces_max:
         raise LimitExceeded(field, "document_fragments_max", pieces_max, len(pieces))
@@ -78,9 +76,9 @@ def _pieces(text: str, split: Split, pieces_max: int) -> list[Piece]:
 def _places(text: str, split: Split, pieces_max: int) -> list[tuple[int, int]]:
     """Return start and end of each piece; not many more than `pieces_max`.
 
-    The library looks at the whole rest of the text for each piece, which takes minutes for a long
-    word of 1 MiB. So it gets the text by windows. The last piece of a window may have been cut by
-    its end: the next window begins with that piece again.
+    The library looks at the whole rest of the text for each piece, which takes minutes for a long word of 1
+    MiB. So it gets the text in windows. As the end of a window may have cut its last piece, the next window
+    begins with that piece.
     """
     splitter = TextSplitter(split.max_characters, overlap=split.overlap_characters)
     window = _WINDOW_FRAGMENTS * split.max_characters
@@ -102,7 +100,7 @@ def _places(text: str, split: Split, pieces_max: int) -> list[tuple[int, int]]:
 
 
 def _with_bytes(text: str, places: list[tuple[int, int]]) -> list[Piece]:
-    """Return the pieces with their places in bytes, each counted on from the start of the one before."""
+    """Return the pieces with their places in bytes, each computed from the start of the one before."""
     pieces: list[Piece] = []
     at, at_byte = 0, 0
     for start, end in places:

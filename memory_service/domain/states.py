@@ -33,7 +33,7 @@ class StatePage:
 
 
 class States:
-    """State entries of namespaces. `state_bytes` returns the size of one in a response."""
+    """Saves, loads, lists and deletes states. `state_bytes` returns the size of one in a response."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class States:
     ) -> tuple[StateEntry, Receipt]:
         """Save a value, of `nbytes` as it was sent; return the entry and the receipt. Raises Conflict.
 
-        `complete` puts into the receipt of a request what else its answer is made of.
+        `complete` adds other data of the answer to the receipt of a request.
         """
         self._check(namespace, key, request)
         self._checks.size("value", nbytes, "state_encoded_bytes_max")
@@ -139,7 +139,7 @@ class States:
         found: list[StateEntry] = []
         room, part = self._checks.limits.page_bytes_max, Part()
         for _ in range(0, _SCANNED_PER_PAGE, _SCANNED_AT_ONCE):
-            # Keys alone: of five hundred values each may have a million bytes.
+            # Keys only: each of five hundred values may have a million bytes.
             scanned = await self._store.scan_states(
                 namespace, after, _SCANNED_AT_ONCE, now_us=now_us(), value_chars=0
             )
@@ -177,7 +177,7 @@ class States:
     async def clear(self, namespace: str, *, request: RequestKey | None) -> Receipt:
         """Remove every key of a namespace."""
         self._check(namespace, None, request)
-        # One that can be repeated is remembered: it must not remove what is written after it.
+        # A repeatable request is remembered: its repetition must not remove what is written in between.
         if request is None and await self._store.namespace(namespace) is None:
             return Receipt(0)
         return await self._store.clear_states(namespace, request=request, by=present_caller())

@@ -25,7 +25,7 @@ P = TypeVar("P", int, str)
 
 @dataclass(slots=True)
 class Undone:
-    """What was undone, or would be."""
+    """The writes that were undone, or would be."""
 
     removed_count: int = 0
     restored_count: int = 0
@@ -34,7 +34,7 @@ class Undone:
     revision: int = 0
 
     def add(self, step: UndoStep) -> None:
-        """Add what a step did."""
+        """Add the result of a step."""
         self.removed_count += step.removed_count
         self.restored_count += step.restored_count
         self.unrestorable_count += len(step.unrestorable)
@@ -60,7 +60,7 @@ class Undo:
             return await self._undo(namespace, whose, dry_run, None)
         if dry_run:
             raise InvalidArgument("dry_run", "cannot be given together with request_id")
-        # It takes many steps: a repeated request waits for the total result.
+        # The undo takes many steps: a repeated request waits for the total result.
         async with self._repeated.setdefault((namespace, request.id), asyncio.Lock()):
             if (earlier := await self._store.find_receipt(namespace, request)) is not None:
                 return _of(earlier)
@@ -70,7 +70,7 @@ class Undo:
         self, namespace: str, whose: WritesBy, dry_run: bool, request: RequestKey | None
     ) -> Undone:
         done = Undone()
-        # One that can be repeated is remembered: it must not undo what is written after it.
+        # A repeatable request is remembered: its repetition must not undo what is written in between.
         if request is None and await self._store.namespace(namespace) is None:
             return done
         done.unrestorable_count = await self._store.count_removals(namespace, whose)
@@ -93,7 +93,7 @@ class Undo:
             receipt = Receipt(0, removed_count=done.removed_count, restored_count=done.restored_count)
             receipt.unrestorable_count, receipt.note = done.unrestorable_count, list(done.unrestorable)
             receipt = await self._store.record_request(namespace, receipt, request, by=present_caller())
-            # Another server was done with the same request before: both give its answer.
+            # Another server finished the same request first: both return its answer.
             done = _of(receipt) if receipt.replayed else done
             done.revision = receipt.revision
         info = await self._store.namespace(namespace)
@@ -113,7 +113,7 @@ class Undo:
 
 
 async def _all(step: Callable[[P], Awaitable[UndoStep]], first: P, done: Undone) -> None:
-    """Do all steps. What changes is no longer found, so the place to go on is a place, not a count."""
+    """Run all steps. Undone writes are no longer found, so a step continues from a place, not a count."""
     after = first
     while True:
         did = await step(after)

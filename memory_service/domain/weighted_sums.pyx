@@ -10,7 +10,7 @@ ctypedef pair[double, long long] Scored
 
 
 def best_of(list scores not None):
-    """Return the highest of some scores; 1.0 where none is above 0. None is no score."""
+    """Return the highest score; 1.0 if none is above 0. None does not count."""
     cdef double best = 0, value
     for score in scores:
         if score is not None:
@@ -21,10 +21,11 @@ def best_of(list scores not None):
 
 
 def descending(list positions not None, list columns not None, list raised, double whole, Py_ssize_t limit):
-    """Return pairs of score and position, the best first, of equal ones the higher position first; the best `limit`.
+    """Return the best `limit` pairs of score and position, the best first; of equal ones the higher position
+    first.
 
     A score is the sum of max(value, least) / scale * weight over columns of (values, scale, weight, least),
-    times what it is raised by, if anything, and divided by `whole`. A value of None counts nothing.
+    times its factor in `raised` divided by `whole`, unless `raised` is None. Values of None are skipped.
     """
     cdef Py_ssize_t count = len(positions), i
     cdef vector[double] sums
@@ -43,7 +44,7 @@ def descending(list positions not None, list columns not None, list raised, doub
     for i in range(count):
         if raised is not None:
             sums[i] = sums[i] * <double>raised[i] / whole
-        # Negated: sorted ascending, the best come first.
+        # Negated: ascending order puts the best first.
         scored.push_back(Scored(-sums[i], -<long long>positions[i]))
     if limit < count:
         partial_sort(scored.begin(), scored.begin() + limit, scored.end())

@@ -1,8 +1,8 @@
-"""How text becomes terms: the same for what is stored and for what is asked.
+"""Converts text to terms, in the same way for stored items and queries.
 
-A term is the 32-bit xxHash of a stemmed word. Hashes need no dictionary per namespace; among
-100,000 different words of one namespace a given word meets another of its hash with a chance of
-2 in 100,000, and then only ranks a little worse.
+A term is the 32-bit xxHash of a stemmed word. Hashes need no dictionary per namespace; among 100,000
+different words of one namespace, the chance that a given word shares its hash is 2 in 100,000, and then it
+only ranks a little worse.
 """
 
 from __future__ import annotations
@@ -23,15 +23,14 @@ from numpy.typing import NDArray
 from memory_service.data_model import CONVERSATION_KINDS, ItemWrite
 from memory_service.indexes.irregular_verbs import BASES
 
-# Scripts written without spaces are indexed by the character; everything else by runs of letters
-# and digits.
+# Scripts written without spaces are indexed by the character; everything else by runs of letters and digits.
 _TOKEN = re.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]|[^\W_\u3040-\u30ff\u3400-\u4dbf"
     r"\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+"
 )
 _COMBINING = re.compile(r"[\u0300-\u036f]")
 
-# Words that nearly every English text holds: they cost much and tell nothing.
+# Words in nearly every English text: they cost much and mean little.
 STOP_WORDS = frozenset(
     """
     a about above after again all also am an and any are as at be because been before being below
@@ -57,7 +56,7 @@ _STOP = -1
 
 
 class Analyzer:
-    """Turns text into terms. Not for use by several threads at once."""
+    """Turns text into terms. Not safe for concurrent use by several threads."""
 
     def __init__(self) -> None:
         self._stem = Stemmer.Stemmer("english").stemWord
@@ -65,7 +64,7 @@ class Analyzer:
         self._days: dict[int, dict[int, int]] = {}
 
     def terms(self, text: str) -> dict[int, int]:
-        """Return how often each term is in the text, in the order of first occurrence."""
+        """Return the number of occurrences of each term in the text, in the order of first occurrence."""
         counts: dict[int, int] = {}
         for word in words_of(text):
             term = self._terms.get(word)
@@ -76,7 +75,7 @@ class Analyzer:
         return counts
 
     def item_terms(self, write: ItemWrite) -> bytes:
-        """Return what a stored item is found by: its words, its day in words, and who speaks.
+        """Return the packed terms of a stored item: its words, its day in words, and its speaker.
 
         As `pack_terms` packs them: a mapping takes twenty times as much, and a batch may have a million.
         """
@@ -87,7 +86,7 @@ class Analyzer:
         return pack_terms(terms)
 
     def query_terms(self, text: str) -> tuple[list[int], list[int]]:
-        """Return the different terms of a text that is asked for, and those of speakers it may name."""
+        """Return the distinct terms of a query, and those of speakers that it may name."""
         words = list(dict.fromkeys(words_of(text)))
         terms = dict.fromkeys(map(self._terms.get, words))
         if None in terms:
@@ -115,18 +114,20 @@ class Analyzer:
         return term
 
     def renamed_terms(self) -> dict[int, int]:
-        """Return what irregular verbs became, by the terms that they were before they had a base."""
+        """Map the terms of irregular verbs that earlier releases stored, without a base form, to the current
+        ones.
+        """
         return {xxhash.xxh32_intdigest(self._stem(form).encode()): self._learn(form) for form in BASES}
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, stop words too, before they are stemmed."""
+    """Return the words of a text before stemming, including stop words."""
     return _TOKEN.findall(fold(text))
 
 
 @lru_cache(maxsize=_CACHED_DAYS_MAX)
 def _mark(word: str) -> int:
-    """Return the term of those whom a word names. No word of a text has it."""
+    """Return the term for speakers of this name. No word of a text has it."""
     return xxhash.xxh32_intdigest(b"\0speaker\0" + word.encode())
 
 
@@ -138,7 +139,7 @@ def fold(text: str) -> str:
 
 
 def pack_terms(terms: dict[int, int]) -> bytes:
-    """Return terms as bytes, to be kept beside a record: all terms, then all counts."""
+    """Return terms as bytes, to be stored with a record: all terms, then all counts."""
     counts: Iterable[int] = terms.values()
     if max(counts, default=0) > COUNT_MAX:
         counts = [min(count, COUNT_MAX) for count in counts]
@@ -146,13 +147,13 @@ def pack_terms(terms: dict[int, int]) -> bytes:
 
 
 def unpack_terms(packed: Sequence[bytes]) -> tuple[NDArray[np.uint32], NDArray[np.uint16], NDArray[np.int64]]:
-    """Return terms, counts and the number of terms of each document that `pack_terms` packed."""
+    """Return terms, counts and the number of terms of each document, as packed by `pack_terms`."""
     sizes = np.fromiter(map(len, packed), np.int64, len(packed)) // _TERM_BYTES
     if len(packed) == 1:
-        # An item by itself, as most come: nothing has to be taken apart.
+        # A single item, the usual case, needs no splitting.
         (only,), count = packed, int(sizes[0])
         return np.frombuffer(only, "<u4", count), np.frombuffer(only, "<u2", count, 4 * count), sizes
-    # In units of two bytes: of a document with n terms the first 2n are its terms, the last n its counts.
+    # In units of two bytes: a document with n terms has 2n for its terms, then n for its counts.
     halves = np.frombuffer(b"".join(packed), "<u2")
     is_count = np.repeat(np.tile([False, True], len(sizes)), np.ravel([2 * sizes, sizes], "F"))
     return halves[~is_count].view("<u4"), halves[is_count], sizes

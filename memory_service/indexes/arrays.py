@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-# From here on room is reserved, which takes no memory until it is written: to copy many megabytes each time
-# that an array has doubled would stop everything else for as long.
+# From this size on, address space is reserved, which takes no memory until it is written: copying many
+# megabytes at each doubling would block everything else.
 _RESERVED_FROM_BYTES = 1 << 20
 _RESERVED_FACTOR = 8
 
 
 class GrowingArray:
-    """A numpy array with room to append; `view` is what it holds. Appending is O(1) amortised."""
+    """A numpy array with room to append; `view` is its content. Appending is O(1) amortized."""
 
     def __init__(self, dtype: DTypeLike, width: int | None = None, capacity: int = 16) -> None:
         shape = (capacity,) if width is None else (capacity, width)
@@ -23,7 +23,7 @@ class GrowingArray:
 
     @classmethod
     def of(cls, values: NDArray[Any]) -> GrowingArray:
-        """Return one that holds these values; they are not copied."""
+        """Return an array with these values, which are not copied."""
         growing = cls(values.dtype, None if values.ndim == 1 else values.shape[1], capacity=0)
         growing._array = values
         growing._length = len(values)
@@ -39,7 +39,7 @@ class GrowingArray:
 
     @property
     def nbytes(self) -> int:
-        """Memory taken, with room that was not only reserved."""
+        """Memory taken, without room that is only reserved."""
         taken = self._array.nbytes
         return taken if taken < _RESERVED_FROM_BYTES else self.view.nbytes
 
@@ -60,7 +60,7 @@ class GrowingArray:
         self._length = end
 
     def clear(self) -> None:
-        """Remove all values and give their room back."""
+        """Remove all values and release their memory."""
         self._array = self._empty(16)
         self._length = 0
 
@@ -69,7 +69,7 @@ class GrowingArray:
         try:
             grown = self._empty(max(at_least, (_RESERVED_FACTOR if large else 2) * len(self._array), 16))
         except MemoryError:
-            # Where nothing may be reserved, or not so much.
+            # If memory cannot be reserved, or not as much.
             grown = self._empty(max(at_least, len(self._array) * 5 // 4))
         grown[: self._length] = self._array[: self._length]
         self._array = grown

@@ -1,8 +1,8 @@
-"""An HNSW graph of the distinct vectors of a namespace, and the slots that have each of them.
+"""An HNSW graph of the distinct vectors of a namespace, and the slots of each.
 
-Agents write the same short message over and over, and equal texts have equal vectors. An HNSW graph
-falls apart on them: equal vectors link to each other and to nothing else. So the graph holds each
-vector once, under the number of its group, and a group knows its slots.
+Agents write the same short message over and over, and equal texts have equal vectors. An HNSW graph falls
+apart on them: equal vectors link to each other and to nothing else. So the graph holds each vector once,
+under the number of its group, and a group knows its slots.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _NONE = np.empty(0, np.int64)
 
 @dataclass
 class Linked:
-    """What `link` did: the groups of all slots, and what the graph is made of now."""
+    """The result of `link`: the groups of all slots, and the content of the graph."""
 
     slot_group: NDArray[np.int32]
     group_hash: NDArray[np.uint64]
     by_group: IntArray
     starts: IntArray
     single: bool
-    """Whether each group has one slot, so that slots of groups can be looked up at once."""
+    """Whether each group has one slot, so that slots of groups can be looked up directly."""
     lone: IntArray
-    """Groups that the graph does not lead to: each search compares them with its query."""
+    """Groups that are unreachable in the graph: each search compares them with its query."""
 
     @classmethod
     def of(
@@ -53,7 +53,7 @@ class Linked:
             return list(zip(self.by_group[groups], scores, strict=True))
         starts = self.starts[groups]
         sizes = self.starts[groups + 1] - starts
-        # The first of each group, and how far each slot is from the first of its group.
+        # The first of each group, and each slot's distance from it.
         ends = np.cumsum(sizes)
         within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - sizes.ravel(), sizes.ravel())
         slots = self.by_group[np.repeat(starts, sizes.ravel()) + within]
@@ -63,7 +63,9 @@ class Linked:
 
 
 class DistinctGraph:
-    """Covers the slots below `slot_count`. `link` is for the thread that builds, all else for one other."""
+    """Covers the slots below `slot_count`. `link` is for the building thread, everything else for one other
+    thread.
+    """
 
     def __init__(self, graph: HnswGraph, linked: Linked | None = None) -> None:
         self.graph = graph
@@ -89,7 +91,7 @@ class DistinctGraph:
 
     @property
     def lone(self) -> IntArray:
-        """Groups that the graph does not lead to."""
+        """Groups that are unreachable in the graph."""
         return self._linked.lone
 
     @property
@@ -106,7 +108,7 @@ class DistinctGraph:
         threads: int,
         after: Linked | None = None,
     ) -> Linked:
-        """Link the vectors of live slots into the graph; the result is for `adopt`.
+        """Link the vectors of live slots into the graph; pass the result to `adopt`.
 
         `after` is the result of a `link` that was not adopted yet.
         """
@@ -124,14 +126,14 @@ class DistinctGraph:
         return Linked.of(slot_group, np.concatenate([linked.group_hash, new_hashes]), linked.lone)
 
     def find_lone(self, linked: Linked) -> None:
-        """Note in the result of `link` which of its groups the graph does not lead to.
+        """Set the unreachable groups in the result of `link`.
 
-        The others stay as they are: what leads to them is hardly ever given up.
+        Only new groups are examined: links to older ones are hardly ever removed.
         """
         new = np.arange(len(self._linked.group_hash), len(linked.group_hash))
         asked = np.concatenate([self._linked.lone, new])
         dead = self.marked(asked)
-        # A search does not find what is dead, and it may come back.
+        # A search does not find dead ones, which may come back.
         linked.lone = np.concatenate([asked[dead], self.graph.unreached(asked[~dead])])
 
     def marked(self, groups: IntArray) -> BoolArray:
@@ -142,7 +144,7 @@ class DistinctGraph:
         return flags
 
     def adopt(self, linked: Linked, live: BoolArray) -> None:
-        """Take over what `link` did. `live`, of shape (slot count,), tells which slots are live now."""
+        """Adopt the result of `link`. `live`, of shape (slot count,), marks the slots that are live now."""
         self._linked = linked
         counted = linked.slot_group[live & (linked.slot_group >= 0)]
         self._live_in_group = np.bincount(counted, minlength=len(linked.group_hash))
@@ -154,7 +156,7 @@ class DistinctGraph:
         self.graph.unmark_deleted(np.flatnonzero(marked & ~self._marked))
 
     def adopt_again(self, live: BoolArray) -> None:
-        """Mark what died while a `link` ran that came to nothing."""
+        """Mark the slots that died during a failed `link`."""
         self.adopt(self._linked, live)
 
     def restore(self, live: BoolArray) -> None:
@@ -166,7 +168,7 @@ class DistinctGraph:
         self.graph.restore_deletions(np.flatnonzero(self._marked), int((~self._marked).sum()))
 
     def remove(self, slot: int, *, linking: bool) -> None:
-        """Note that a slot is dead. While another thread links, the graph learns of it by `adopt`."""
+        """Remove a dead slot. While another thread links, the graph is updated by `adopt` instead."""
         group = int(self._linked.slot_group[slot])
         self._live_in_group[group] -= 1
         if self._live_in_group[group]:
@@ -180,11 +182,11 @@ class DistinctGraph:
     def search(
         self, queries: FloatMatrix, k: int, live: BoolArray | None
     ) -> list[tuple[IntArray, NDArray[np.float32]]] | None:
-        """Return for each query at least k live slots of the best scores, best first; fewer where
-        fewer are live.
+        """Return for each query at least k live slots of the best scores, best first; fewer if fewer are
+        live.
 
-        `live` tells which slots are live; None: all. None is returned where the graph could not
-        find as many as it holds for one of the queries: see `HnswGraph.search`.
+        `live` marks the live slots; None: all. Returns None if for one of the queries the graph found fewer
+        than it holds: see `HnswGraph.search`.
         """
         found = self.graph.search(queries, k + self._unmarked)
         if found is None:
@@ -200,10 +202,10 @@ class DistinctGraph:
     def _with_lone(
         self, queries: FloatMatrix, groups: IntArray, scores: NDArray[np.float32]
     ) -> tuple[IntArray, NDArray[np.float32]]:
-        """Return as many groups as were found, shape (n, k), with those of the lone ones that are better."""
+        """Return the same number of groups, shape (n, k), with better unreachable ones merged in."""
         k = groups.shape[1]
         lone = self._linked.lone[~self._marked[self._linked.lone]]
-        # One that the graph has found by chance is not to be there twice.
+        # Avoid duplicates of those that the graph has found by chance.
         scores = np.where(np.isin(groups, lone), -np.inf, scores)
         groups = np.concatenate([groups, np.broadcast_to(lone, (len(queries), len(lone)))], axis=1)
         scores = np.concatenate([scores, queries @ self.graph.vectors(lone).T], axis=1)
@@ -215,7 +217,7 @@ class DistinctGraph:
     ) -> tuple[IntArray, NDArray[np.float32]]:
         linked = self._linked
         if grown:
-            # Another thread adds groups that nobody knows yet; their slots are found elsewhere.
+            # Another thread adds groups that are not adopted yet; their slots are searched elsewhere.
             known = groups < len(linked.group_hash)
             groups, scores = groups[known], scores[known]
         ((slots, scores),) = linked.expand(groups[None], scores[None])
@@ -234,7 +236,7 @@ class DistinctGraph:
 
 
 def _groups_of(hashes: NDArray[np.uint64], known: NDArray[np.uint64]) -> IntArray:
-    """Return the groups that have vectors of these hashes already, -1 for none."""
+    """Return the existing groups for vectors with these hashes, -1 for none."""
     if not len(known):
         return np.full(len(hashes), -1, np.int64)
     order = np.argsort(known)

@@ -1,4 +1,4 @@
-"""Unit vectors in a matrix, compared with a query one and all, by way of their 8-bit codes."""
+"""Unit vectors in a matrix, compared exhaustively with a query by their 8-bit codes."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ FloatMatrix = NDArray[np.float32]
 FloatArray = NDArray[np.float32]
 BoolArray = NDArray[np.bool_]
 Found = tuple[NDArray[Any], FloatArray]
-"""Numbers, of rows or slots, and the inner products they have with a query."""
+"""Numbers of rows or slots, and their inner products with a query."""
 
 
 class ExactVectors:
     """Rows that are appended and never change.
 
-    Those that are appended get their codes with the next search. `extend` is for one thread; while it is not
-    called, searches may be for several.
+    New rows get their codes at the next search. `extend` is for one thread; searches may run in several
+    threads, but not during `extend`.
     """
 
     def __init__(self, matrix: FloatMatrix) -> None:
-        """Begin with the unit vectors of a matrix, shape (n, dimension), which is not copied."""
+        """Start with the unit vectors of a matrix, shape (n, dimension), which is not copied."""
         self._matrix = GrowingArray.of(matrix)
         self._codes = QuantizedRows(matrix.shape[1])
         self._codes.encode(matrix)
@@ -45,16 +45,16 @@ class ExactVectors:
         return self._matrix.nbytes + self._codes.nbytes
 
     def extend(self, vectors: FloatMatrix) -> None:
-        """Add unit vectors at the end."""
+        """Append unit vectors."""
         self._matrix.extend(vectors)
 
     def nearest(
         self, queries: FloatMatrix, k: int, live: BoolArray, over: FloatArray | None = None
     ) -> list[Found]:
-        """Return for each query the k live rows of the largest inner products, best first.
+        """Return for each query the k live rows with the largest inner products, best first.
 
-        Only those whose product is larger than what `over` has for the query; None: any. The matrix is gone
-        through once for all queries.
+        Only products larger than the query's value in `over` count; None: all. The matrix is read once for
+        all queries.
         """
         if over is None:
             over = np.full(len(queries), -np.inf, np.float32)

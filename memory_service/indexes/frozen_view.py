@@ -1,8 +1,8 @@
-"""A view at one moment, without its vectors, in arrays that do not change: what a snapshot keeps of it.
+"""A view at one moment, without its vectors, in immutable arrays: the content of a snapshot.
 
-To copy a view takes a moment and is done by its owner; all that takes longer is done to the copy, in
-another thread. What is dead in the view is left out, so that nothing of it is in a file: neither its words,
-nor a session or a label that nothing else has.
+Copying a view is quick and done by its owner; everything slower is done to the copy, in another thread. Dead
+rows are left out, so that no file has anything of them: neither words, nor a session or label that no other
+row has.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ ROW_TYPES: dict[str, type[np.generic]] = {
     "row_doc": np.int32,
     "kinds": np.int8,
 }
-"""The columns, each with a value per row. A vector's key is 0 where there is none."""
+"""The columns, with a value per row. The key of a missing vector is 0."""
 _COPIED = ("positions", "create_us", "expire_us", "importances", "sessions", "use_counts", "row_doc", "kinds")
 
 
 @dataclass
 class LabelLists:
-    """The rows of each label, one label's after the other's: rows[starts[i]:starts[i + 1]] have labels[i]."""
+    """The rows of each label, one label after the other: rows[starts[i]:starts[i + 1]] have labels[i]."""
 
     labels: list[Label]
     starts: NDArray[np.int64]
@@ -48,7 +48,7 @@ class LabelLists:
 
 @dataclass
 class FrozenView:
-    """All rows are live and ascend by position; documents are live, too, and each has its row."""
+    """All rows are live and ascend by position; documents are also live, each with its row."""
 
     revision: int
     vector_epoch: int
@@ -69,23 +69,23 @@ class FrozenView:
         return rows + words + 4 * named + self.labels.rows.nbytes + self.labels.starts.nbytes
 
     def check(self) -> None:
-        """Raise ValueError where the parts do not fit each other: what searches are compiled asks no more."""
+        """Raise ValueError if the parts are inconsistent: compiled searches do not check them."""
         count = len(self)
         if any(
             self.rows[name].dtype != kind or self.rows[name].shape != (count,)
             for name, kind in ROW_TYPES.items()
         ):
-            raise ValueError("the columns are of other types or lengths")
+            raise ValueError("the columns have wrong types or lengths")
         positions = self.rows["positions"]
         if count and (positions[0] < 1 or (np.diff(positions) < 1).any() or positions[-1] > self.revision):
-            raise ValueError("the positions are not those of this revision")
+            raise ValueError("the positions do not match the revision")
         _check_numbers(self.rows["sessions"], len(self.sessions))
         _check_numbers(self.rows["kinds"], len(ItemKind))
         _check_numbers(self.rows["row_doc"], count)
         if (np.bincount(self.rows["row_doc"], minlength=count) != 1).any():
-            raise ValueError("rows and documents are not one for one")
+            raise ValueError("rows and documents do not match one to one")
         if self.sessions[:1] != [""] or len(set(self.sessions)) != len(self.sessions):
-            raise ValueError("the sessions are not as they are numbered")
+            raise ValueError("the sessions are numbered wrongly")
         _check_words(self.words, count)
         labels = self.labels
         _check_starts(labels.starts, len(labels.labels), len(labels.rows))
@@ -94,31 +94,31 @@ class FrozenView:
 
 def _check_numbers(numbers: NDArray[Any], count: int) -> None:
     if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < count:
-        raise ValueError("a number is of nothing that there is")
+        raise ValueError("a number is out of range")
 
 
 def _check_starts(starts: NDArray[np.int64], count: int, total: int) -> None:
     whole = starts.shape == (count + 1,) and starts[0] == 0 and starts[-1] == total
     if not whole or (np.diff(starts) < 0).any():
-        raise ValueError("a list does not begin where it should")
+        raise ValueError("a list starts at a wrong place")
 
 
 def _check_words(words: Words, count: int) -> None:
     if words.lengths.dtype != np.int32 or words.lengths.shape != (count,) or len(words.live) != count:
-        raise ValueError("there is not one document for each row")
+        raise ValueError("the number of documents differs from that of rows")
     for segment in words.segments:
         kinds = (segment.terms, np.uint32), (segment.starts, np.int64), (segment.docs, np.int32)
         if any(part.dtype != kind for part, kind in (*kinds, (segment.counts, np.uint16))):
-            raise ValueError("postings are of another type")
+            raise ValueError("postings have a wrong type")
         _check_starts(segment.starts, len(segment.terms), len(segment.docs))
         if segment.counts.shape != segment.docs.shape:
-            raise ValueError("postings have no counts")
+            raise ValueError("postings lack counts")
         _check_numbers(segment.docs, count)
 
 
 @dataclass
 class ViewCopy:
-    """A view at one moment, what is dead in it included. `freeze` is for any thread."""
+    """A view at one moment, including dead rows. `freeze` is for any thread."""
 
     revision: int
     vector_epoch: int
@@ -143,12 +143,12 @@ class ViewCopy:
             view.slot_keys.view.copy(),
             view.lexical.words(),
             list(view.session_codes),
-            # What a row has is replaced as a whole when it changes.
+            # The labels of a row are replaced as a whole when they change.
             dict(view.row_labels),
         )
 
     def freeze(self) -> FrozenView:
-        """Return what is live of it."""
+        """Return the live part."""
         rows = {name: column[self.live] for name, column in self.rows.items()}
         numbers = (np.cumsum(self.live) - 1).astype(np.int32)
         documents = (np.cumsum(self.words.live) - 1).astype(np.int32)
@@ -179,7 +179,7 @@ def _label_lists(row_labels: dict[int, dict[LabelKey, str]], numbers: IntArray) 
 
 
 def fill_view(view: NamespaceView, frozen: FrozenView) -> None:
-    """Put a frozen view into one that is empty, but for vectors and links between turns.
+    """Fill an empty view, except for vectors and links between turns, from a frozen one.
 
     The arrays are not copied.
     """

@@ -1,23 +1,23 @@
-"""An HNSW graph: the one file that imports hnswlib, and the place that knows its traps.
+"""An HNSW graph: the only file that imports hnswlib, and the place that knows its traps.
 
-What hnswlib does, and what is done about it here:
+What hnswlib does, and how it is handled here:
 
-- `knn_query` raises when it finds fewer than k (more asked for than live, a filter, deleted ones):
-  k is held below the live count, and what still fails is answered by an exact scan.
-- `add_items` over the capacity raises after it added a part: room is made first.
-- NaN is accepted and comes back as a distance: vectors are checked before they come here.
-- Marking a label deleted twice, or adding a deleted one again, goes wrong: labels are never added
-  twice, and what comes back is unmarked.
-- A vector far from all others may be linked so that no search comes to it: `unreached` tells which.
-- Reading vectors makes a Python float of each number, and raises for deleted ones: they are kept a
-  second time, in an array. Of a saved graph they are taken from its file, whose layout `_file_vectors`
-  knows, and a few of them are compared with what hnswlib reads.
-- Searching while vectors are added, or the graph is resized, is not safe: a lock, held for a few
-  vectors at a time. A thread that waits to search goes before one that adds.
-- Loading a damaged file may end the process: files are only loaded through `snapshots`, which
-  checks their checksum first.
-- A Python filter callback takes the GIL for every candidate: there is none here. Callers ask for
-  more and drop what they do not want.
+- `knn_query` raises if it finds fewer than k (more requested than live, a filter, deleted ones): k is kept
+  below the live count, and remaining failures are answered by an exact scan.
+- `add_items` beyond the capacity raises after it added a part: room is made first.
+- NaN is accepted and returned as a distance: vectors are checked before they come here.
+- Marking a label deleted twice, or adding a deleted one again, goes wrong: labels are never added twice, and
+  vectors that come back are unmarked.
+- A vector far from all others may be linked so that no search reaches it: `unreached` finds those.
+- Reading vectors makes a Python float of each number, and raises for deleted ones: an array holds a second
+  copy. Those of a saved graph are read from its file, whose layout `_file_vectors` knows, and a few of them
+  are compared with what hnswlib reads.
+- Searching while vectors are added, or the graph is resized, is not safe: a lock is held for a few vectors at
+  a time. Searching threads get it before the adding one.
+- Loading a damaged file may end the process: files are only loaded through `snapshots`, which checks their
+  checksum first.
+- A Python filter callback takes the GIL for every candidate: none is used. Callers ask for more results and
+  drop those they do not want.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ _ELEMENTS_AT_ONCE = 16_384
 
 
 class _Turns:
-    """A lock for one thing at a time, in which those who search go before the one who adds.
+    """A mutex which prefers searching threads to the one that adds.
 
-    As a context manager for who searches; `patient()` for the thread that adds. A threading.Lock alone
-    would go back to the adder, who releases it and takes it again, most of the time.
+    Searches use it as a context manager, the adding thread `patient()`. With a plain threading.Lock, the
+    adding thread would usually get the lock again right after it released it.
     """
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class _Turns:
 
     @contextmanager
     def patient(self) -> Iterator[None]:
-        """Wait until nobody waits to search, then hold the lock."""
+        """Wait until no search is waiting, then hold the lock."""
         while self._waiting:
             time.sleep(_PATIENCE_S)
         with self._lock:
@@ -85,7 +85,7 @@ class _Turns:
 class HnswGraph:
     """Unit vectors by inner product. Labels are given by the caller, counted up from 0.
 
-    Search and mark_deleted may be called by any thread while one other thread adds.
+    `search` and `mark_deleted` may be called by any thread while one other thread adds.
     """
 
     def __init__(self, dimension: int, m: int, ef_construction: int, capacity: int) -> None:
@@ -114,7 +114,7 @@ class HnswGraph:
 
     @property
     def deleted_count(self) -> int:
-        """Vectors that are deleted and still take room."""
+        """Deleted vectors that still take room."""
         return int(len(self) - self._live_count)
 
     @property
@@ -128,7 +128,7 @@ class HnswGraph:
         self._vectors.extend(vectors)
         done = 0
         while done < len(vectors):
-            # Large steps use all threads; small ones keep a searcher from waiting long.
+            # Large steps use all threads; small ones keep searches from waiting long.
             searched = time.monotonic() - self._searched_at < _SEARCHED_RECENTLY_S
             step, step_threads = (16, 1) if searched else (256, threads)
             upto = min(done + step, len(vectors))
@@ -140,21 +140,21 @@ class HnswGraph:
             done = upto
 
     def mark_deleted(self, labels: LabelArray) -> None:
-        """Take vectors out of results. Each label at most once, and only one that was added."""
+        """Exclude vectors from results. Each label at most once, and only after it was added."""
         with self._turns:
             for label in labels.tolist():
                 self._index.mark_deleted(label)
             self._live_count -= len(labels)
 
     def unmark_deleted(self, labels: LabelArray) -> None:
-        """Bring vectors back that were marked as deleted."""
+        """Include vectors again that were marked as deleted."""
         with self._turns:
             for label in labels.tolist():
                 self._index.unmark_deleted(label)
             self._live_count += len(labels)
 
     def restore_deletions(self, dead: LabelArray, live_count: int) -> None:
-        """Mark what is dead in a graph just loaded, whose file may lack labels or marks."""
+        """Mark dead vectors in a graph just loaded, whose file may lack labels or marks."""
         for label in dead.tolist():
             try:
                 self._index.mark_deleted(label)
@@ -165,16 +165,15 @@ class HnswGraph:
     def search(self, queries: FloatMatrix, k: int) -> tuple[LabelArray, FloatMatrix] | None:
         """Return labels and inner products of the k nearest live vectors of each query, best first.
 
-        Queries have shape (n, dimension), what is returned (n, k), or fewer columns where fewer are
-        live. None where the graph could not find as many as it holds for one of the queries: the
-        caller has to ask for each alone, or to scan.
+        Queries have shape (n, dimension), results (n, k), or fewer columns if fewer are live. None if for one
+        of the queries the graph found fewer than it holds: the caller must search for each alone, or scan.
         """
         self._searched_at = time.monotonic()
         with self._turns:
             k = min(k, self.live_count)
             if k <= 0:
                 return np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0), np.float32)
-            # Calibrated for _SAMPLE_K results; more of them take a wider search.
+            # Calibrated for _SAMPLE_K results; more need a wider search.
             self._set_ef(self.ef + 2 * max(k - _SAMPLE_K, 0))
             try:
                 labels, distances = self._index.knn_query(queries, k=k, num_threads=1)
@@ -188,10 +187,10 @@ class HnswGraph:
             self._ef_set = ef
 
     def unreached(self, labels: LabelArray) -> LabelArray:
-        """Return those of these live vectors that a search for each of them does not find.
+        """Return those of these live vectors that a search for themselves does not find.
 
-        No link leads to a vector far from all others once the lists of those nearest to it are full of nearer
-        ones. For use by the thread that adds.
+        No link leads to a vector far from all others once its nearest neighbours have their lists full of
+        nearer ones. For the thread that adds.
         """
         return np.asarray([label for label in labels.tolist() if not self._is_reached(label)], np.int64)
 
@@ -219,15 +218,15 @@ class HnswGraph:
         return inner_products(self._vectors.view, labels, query)
 
     def needs_calibration(self) -> bool:
-        """Whether the graph has changed so much since `calibrate` that its ef may be wrong."""
+        """Return whether the graph has changed so much since `calibrate` that its ef may be wrong."""
         grown = len(self) > 1.25 * self._calibrated_count
         return grown or self.live_count < 0.85 * self._calibrated_live
 
     def calibrate(self, queries: FloatMatrix, vectors: FloatMatrix, recall_target: float) -> bool:
-        """Set `ef` a little above the smallest that reaches the recall; False: none does.
+        """Set `ef` a little above the smallest that reaches the recall; return False if none does.
 
-        `vectors` are the live ones. `queries` are like what will be asked, and are not in the graph:
-        the graph finds what it holds more easily than what it does not. For use by the thread that adds.
+        `vectors` are the live ones. `queries` resemble future queries and are not in the graph, because a
+        graph finds its own vectors more easily than others. For the thread that adds.
         """
         self._calibrated_count, self._calibrated_live = len(self), self.live_count
         # Less evidence, more margin; and the queries are about to make the graph larger.
@@ -257,14 +256,14 @@ class HnswGraph:
         return found / (len(queries) * k)
 
     def save(self, path: Path) -> LabelArray:
-        """Write the graph to a file, without the vectors that are deleted; return the labels of these.
+        """Write the graph to a file, without deleted vectors; return the labels of these.
 
-        For use by the thread that adds. Raises OSError.
+        For the thread that adds. Raises OSError.
         """
         self._index.save_index(str(path))
-        # hnswlib says nothing when the disk takes only a part.
+        # hnswlib does not report when the disk takes only a part.
         if path.stat().st_size != self.file_bytes:
-            raise OSError(f"{path.name} was written in part only")
+            raise OSError(f"{path.name} was written only partly")
         return _replace_deleted(path, self.dimension)
 
     @property
@@ -274,9 +273,9 @@ class HnswGraph:
 
     @classmethod
     def load(cls, path: Path, dimension: int, ef: int) -> HnswGraph:
-        """Read a graph that `save` wrote. The caller has verified that the file is whole.
+        """Read a graph written by `save`. The caller has verified that the file is intact.
 
-        `ef` is the one it had. What is deleted has to be told with `restore_deletions`.
+        `ef` is the one it had. Deleted vectors must be marked with `restore_deletions`.
         """
         graph = cls.__new__(cls)
         graph.dimension = dimension
@@ -290,24 +289,24 @@ class HnswGraph:
         return graph
 
     def _check_vectors(self) -> None:
-        """Compare some vectors that were taken from a file with what hnswlib makes of it."""
+        """Compare some vectors read from a file with those that hnswlib reads."""
         count = len(self)
         if count != len(self._vectors):
-            raise ValueError("the file of the graph has another number of vectors than the graph")
+            raise ValueError("the file has a different number of vectors than the graph")
         for label in {0, count // 3, count - 1} if count else ():
             try:
                 vector = self._index.get_items([label], return_type="numpy")[0]
-            except RuntimeError:  # It is deleted.
+            except RuntimeError:  # A deleted vector.
                 continue
             if not np.array_equal(vector, self._vectors.view[label]):
-                raise ValueError("the file of the graph has another layout than this version of hnswlib")
+                raise ValueError("the file of the graph has a different layout than this version of hnswlib")
 
 
 def _file_vectors(path: Path, dimension: int) -> FloatMatrix:
-    """Return the vectors in a file that hnswlib wrote, by label.
+    """Return the vectors in a file written by hnswlib, by label.
 
-    The layout is that of `saveIndex` in its hnswalg.h: six sizes, two numbers of 32 bits, five of 64,
-    then for each vector its links, itself, and its label.
+    The layout is that of `saveIndex` in its hnswalg.h: six sizes, two numbers of 32 bits, five of 64, then
+    for each vector its links, itself, and its label.
     """
     _, _, count, stride, label_at, vector_at = np.fromfile(path, np.uint64, 6).tolist()
     vectors = np.empty((count, dimension), np.float32)
@@ -320,19 +319,20 @@ def _file_vectors(path: Path, dimension: int) -> FloatMatrix:
 
 
 def _parts(path: Path, count: int, stride: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    """Give the elements of a file some thousand at a time, with the number of the first: all of
-    them, as long as they are mapped, would take the memory of the vectors once more."""
+    """Yield the elements of a file some thousand at a time, with the number of the first: mapping all of them
+    at once would take the memory of the vectors a second time.
+    """
     for start in range(0, count, _ELEMENTS_AT_ONCE):
         shape = min(_ELEMENTS_AT_ONCE, count - start), stride
         yield start, np.memmap(path, np.uint8, "r", _HEADER_BYTES + start * stride, shape)
 
 
 def _replace_deleted(path: Path, dimension: int) -> LabelArray:
-    """Overwrite each deleted vector of a file by that of a live one it is linked to; return their labels.
+    """Overwrite each deleted vector in a file by a live one that it is linked to; return the labels of the
+    deleted ones.
 
-    So the file tells nothing of them, and searches still find their way through where they were. In the
-    links on the lowest level come first their number, in 16 bits, and a byte whose lowest bit says
-    that the vector is deleted.
+    So the file reveals nothing of them, and searches still find their way through their places. The links on
+    the lowest level start with their number, in 16 bits, and a byte whose lowest bit marks a deleted vector.
     """
     _, _, count, stride, label_at, vector_at = np.fromfile(path, np.uint64, 6).tolist()
     if not count:
@@ -368,7 +368,7 @@ def _between(vectors: FloatMatrix) -> FloatMatrix:
 
 
 def _top_scores(queries: FloatMatrix, vectors: FloatMatrix) -> FloatMatrix:
-    """Return the best inner products of each query, the least of them first; -inf where there are none."""
+    """Return the best inner products of each query in ascending order; -inf where there are fewer."""
     best = np.full((len(queries), _SAMPLE_K), -np.inf, np.float32)
     for start in range(0, len(vectors), 16_384):
         scores = queries @ vectors[start : start + 16_384].T

@@ -1,5 +1,5 @@
-// Compiled into hnswlib, before its own code (`-include`): a build that runs on any processor compares vectors with
-// what the processor has all the same. By itself hnswlib knows only what it was compiled for.
+// Compiled into hnswlib, before its code (`-include`): a build for any processor still uses the instructions
+// of the present one. By itself hnswlib uses only those it was compiled for.
 
 #pragma once
 
@@ -22,7 +22,8 @@ static float fastest_distance(const void* one, const void* other, const void* le
     return 1.0f - fastest_product(one, other, length);
 }
 
-// For dimensions that are a multiple of 16, and for as much of others over 16 as is one, unless 4 divides them.
+// For dimensions that are a multiple of 16, and for the largest such part of others above 16, unless 4
+// divides them.
 static const bool replaced = [] {
     InnerProductSIMD16Ext = fastest_product;
     InnerProductDistanceSIMD16Ext = fastest_distance;

@@ -1,4 +1,4 @@
-// The inner product of two vectors of floats, with what the processor has.
+// The inner product of two float vectors, with the best instructions of the processor.
 
 #pragma once
 
@@ -12,7 +12,7 @@ namespace inner_product {
 
 using Product = float (*)(const float* one, const float* other, int length);
 
-// In lanes: a compiler may not change the order of a sum of floats, but these it can take at once.
+// In lanes: a compiler must not reorder a sum of floats, but can compute these in parallel.
 constexpr int kLanes = 32;
 using Of4 = float __attribute__((vector_size(4 * sizeof(float))));
 using Of8 = float __attribute__((vector_size(8 * sizeof(float))));
@@ -34,7 +34,8 @@ __attribute__((always_inline)) inline float sum_of(const Of16& lanes) {
     return sum_of(halves[0] + halves[1]);
 }
 
-// `Register` is what the processor takes at once: sums of a larger type would go through memory at every step.
+// `Register` is what the processor takes at once: sums of a larger type would go through memory at every
+// step.
 template <typename Register>
 __attribute__((always_inline)) inline float in_lanes(const float* one, const float* other, int length) {
     constexpr int kWidth = sizeof(Register) / sizeof(float), kRegisters = kLanes / kWidth;

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # distutils: language = c++
-"""Inner products with some rows of a matrix, without copying them out first, and rows at length 1."""
+"""Inner products with some rows of a matrix, without copying them first, and rows at length 1."""
 
 import numpy as np
 
@@ -21,9 +21,9 @@ cdef Product _product = fastest()
 
 
 def unit_rows(const float[:, ::1] vectors):
-    """Return each row at length 1, in an array of its own. Rows are finite and not zero.
+    """Return each row at length 1, in a new array. Rows are finite and not zero.
 
-    What becomes of a row is the same to the last bit, whichever others there are.
+    The result for a row is the same to the last bit, whatever the other rows.
     """
     out = np.empty((vectors.shape[0], vectors.shape[1]), np.float32)
     cdef float[:, ::1] units = out
@@ -42,7 +42,7 @@ cdef void _scale(const float* vector, float* unit, Py_ssize_t length) noexcept n
         for i in range(length):
             unit[i] = vector[i] * share
         return
-    # Scaled first: the squares of very large or very small values leave the range of floats, and of doubles.
+    # Scale first: the squares of very large or very small values leave the range of floats, and of doubles.
     for i in range(length):
         most = max(most, fabs(vector[i]))
     for i in range(length):
@@ -69,16 +69,17 @@ def scores_of_rows(
     const float[:, ::1] others,
     const float[::1] query,
 ):
-    """Return the inner product of a query with the vector of each row, to six digits; None: it has none.
+    """Return the inner product of a query with the vector of each row, to six digits; None if it has none.
 
-    The vector of a slot is the one of its label, or for slots beyond `slot_label` in `others`, in their order.
+    The vector of a slot is that of its label, or for slots beyond `slot_label` the next in `others`, in
+    order.
     """
     cdef list products = [None] * rows.shape[0]
     cdef Py_ssize_t i, ahead, slot, labels = slot_label.shape[0]
     cdef const float* vector
     for i in range(rows.shape[0]):
         if i + _AHEAD < rows.shape[0]:
-            # They lie far apart: what comes later is asked for while this one is summed.
+            # Rows lie far apart: prefetch a later one while this one is summed.
             ahead = row_slot[rows[i + _AHEAD]]
             if ahead >= labels:
                 prefetch_vector(&others[ahead - labels, 0], query.shape[0])
@@ -88,6 +89,6 @@ def scores_of_rows(
         if slot < 0:
             continue
         vector = &labelled[slot_label[slot], 0] if slot < labels else &others[slot - labels, 0]
-        # As numpy rounds: in floats.
+        # Rounded as numpy does: in floats.
         products[i] = rintf(_product(vector, &query[0], query.shape[0]) * <float>1e6) / <float>1e6
     return products

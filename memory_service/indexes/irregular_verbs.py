@@ -1,6 +1,6 @@
-"""English verbs whose past a stemmer does not know: what somebody "went" to is found by "go".
+"""English verbs whose past forms a stemmer does not know: "went" is found by "go".
 
-Left out are forms that are more often another word: rose, wound, ground, bound, lay, shot, bore.
+Forms that are more often another word are left out: rose, wound, ground, bound, lay, shot, bore.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Work on an index that another thread does."""
+"""Work on an index for another thread."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Job:
-    """Work for another thread, and what to do with its result in the index's own thread.
+    """Work for another thread, and how to use its result in the index's thread.
 
-    `fail` gives it up there, should the work have raised.
+    Call `fail` there if the work raised.
     """
 
     work: Callable[[], object]

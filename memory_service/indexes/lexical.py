@@ -1,14 +1,13 @@
 """Words: an inverted index with BM25, kept in memory for one namespace.
 
-Scoring is BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and
-Beyond" (2009), with the idf of Lucene, ln(1 + (N - n + 0.5) / (n + 0.5)), which is never negative.
-N, n and the average length count the live documents of this index alone, at the time of the query.
-A document may be scored together with its neighbours, as one whose words count less: their counts
-and lengths are added by weight before the formula, as BM25F does with fields (section 3.6 there).
-Scoring itself is compiled: `word_scoring.pyx`.
+Scoring is BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009),
+with the idf of Lucene, ln(1 + (N - n + 0.5) / (n + 0.5)), which is never negative. N, n and the average
+length count only the live documents of this index, at the time of the query. A document may be scored
+together with its neighbours, whose words count less: their counts and lengths are added by weight before the
+formula, as BM25F does with fields (section 3.6 there). Scoring is compiled: `word_scoring.pyx`.
 
-Postings live in segments: sorted arrays that never change. New documents gather in a small open
-segment, which is sealed when it is full; segments of similar size are merged.
+Postings live in segments: sorted, immutable arrays. New documents gather in a small open segment, which is
+sealed when it is full; segments of similar size are merged.
 """
 
 from __future__ import annotations
@@ -33,18 +32,18 @@ K1 = 0.45
 B = 0.5
 _OPEN_POSTINGS_MAX = 4096
 _MERGE_FAN_IN = 8
-# To merge more takes longer than others should wait.
+# A larger merge takes longer than others should wait.
 _MERGE_AT_ONCE_MAX = 16 * _OPEN_POSTINGS_MAX
 
 _MERGE_PART_POSTINGS = 1 << 18
-"""Sorted at a time. Doubled, a merge takes 13 MiB more besides its result."""
+"""Postings sorted at a time. Doubled, a merge takes 13 MiB more besides its result."""
 
 IntArray = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Postings sorted by term: those of terms[i] stand at starts[i]:starts[i + 1]."""
+    """Postings sorted by term: those of terms[i] are at starts[i]:starts[i + 1]."""
 
     terms: NDArray[np.uint32]
     starts: NDArray[np.int64]
@@ -58,8 +57,8 @@ class Segment:
 
     @classmethod
     def build(cls, terms: NDArray[np.uint32], docs: IntArray, counts: NDArray[np.uint16]) -> Segment:
-        """Build one from postings in any order."""
-        # Sorted as whole numbers: several times quicker than a stable argsort, and in the same order.
+        """Build a segment from postings in any order."""
+        # Sorted as integers: several times faster than a stable argsort, and in the same order.
         numbers = np.arange(len(terms), dtype=np.uint64)
         keys = terms.astype(np.uint64) << np.uint64(32) | numbers
         keys.sort()
@@ -70,12 +69,12 @@ class Segment:
 
     @classmethod
     def merge(cls, segments: list[Segment]) -> Segment:
-        """Build one that holds the postings of several. Takes no lock: segments do not change.
+        """Merge segments. Takes no lock: segments do not change.
 
-        Term after term, in parts: to sort all at once takes five times the memory of the result.
+        In parts, by ranges of terms: sorting everything at once takes five times the memory of the result.
         """
         count = sum(len(segment.docs) for segment in segments)
-        # Terms are hashes: each part has about as many postings.
+        # Terms are hashes, so each part has about as many postings.
         bounds = np.linspace(0, 1 << 32, 2 + count // _MERGE_PART_POSTINGS).astype(np.uint64).tolist()
         docs, counts = np.empty(count, np.int32), np.empty(count, np.uint16)
         terms, starts, end = [], [], 0
@@ -97,7 +96,7 @@ class Segment:
         return terms, self.docs[begin:end], self.counts[begin:end]
 
     def kept(self, wanted: NDArray[np.bool_], numbers: IntArray) -> Segment:
-        """Return one of the wanted documents alone, with other numbers in the same order."""
+        """Return a segment with the wanted documents only, renumbered in the same order."""
         keep = wanted[self.docs]
         if keep.all():
             return Segment(self.terms, self.starts, numbers[self.docs], self.counts)
@@ -114,14 +113,14 @@ class Segment:
 
 @dataclass(frozen=True)
 class Words:
-    """The documents of an index at one moment, in arrays that do not change."""
+    """The documents of an index at one moment, in immutable arrays."""
 
     segments: list[Segment]
     lengths: IntArray
     live: NDArray[np.bool_]
 
     def live_alone(self) -> Words:
-        """Return the same without the dead: what lives is numbered anew, in the same order."""
+        """Return the same without dead documents; live ones are renumbered in the same order."""
         if self.live.all():
             return self
         numbers = (np.cumsum(self.live) - 1).astype(np.int32)
@@ -132,7 +131,7 @@ class Words:
     def followed_by(
         self, terms: NDArray[np.uint32], docs: IntArray, counts: NDArray[np.uint16], doc_count: int
     ) -> Words:
-        """Return these and some more documents behind them: their postings, with numbers from 0."""
+        """Return these documents followed by others, whose postings count from 0."""
         lengths = np.bincount(docs, weights=counts, minlength=doc_count).astype(np.int32)
         more = [Segment.build(terms, docs + np.int32(len(self.lengths)), counts)] if len(terms) else []
         return Words(
@@ -144,7 +143,7 @@ class Words:
 
 @dataclass
 class LexicalIndex:
-    """Documents by their words. A document is a number, counted up from 0 in the order of `add`."""
+    """Documents by their words. A document is a number, counted up from 0 in the order of `add_all`."""
 
     _segments: list[Segment] = field(default_factory=list)
     _open_terms: GrowingArray = field(default_factory=lambda: GrowingArray(np.uint32))
@@ -182,7 +181,7 @@ class LexicalIndex:
         return len(self._lengths)
 
     def add_all(self, packed: Sequence[bytes]) -> IntArray:
-        """Add documents, of which `pack_terms` packed the terms, and return their numbers."""
+        """Add documents with terms packed by `pack_terms`, and return their numbers."""
         terms, counts, sizes = unpack_terms(packed)
         docs = np.arange(len(self), len(self) + len(packed), dtype=np.int32)
         ends, totals = np.cumsum(sizes), np.zeros(len(counts) + 1, np.int64)
@@ -199,13 +198,13 @@ class LexicalIndex:
         return docs
 
     def remove(self, doc: int) -> None:
-        """Take a document out of results and statistics."""
+        """Remove a document from results and statistics."""
         self._live.view[doc] = False
         self._live_count -= 1
         self._live_length -= int(self._lengths.view[doc])
 
     def remove_all(self, docs: IntArray) -> None:
-        """Take several documents, all of them live, out of results and statistics."""
+        """Remove several live documents from results and statistics."""
         self._live.view[docs] = False
         self._live_count -= len(docs)
         self._live_length -= int(self._lengths.view[docs].sum())
@@ -215,11 +214,10 @@ class LexicalIndex:
         rows: tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], float],
         weights: tuple[NDArray[np.float64], NDArray[np.float64]],
     ) -> Tables:
-        """Return what words are looked up in, valid until the index or the rows change.
+        """Return the tables to look up words in, valid until the index or the rows change.
 
-        `rows` are the row of each document, the document of each row, the links of `Turns`, and how many
-        average documents a row has in its window on average; `weights` are what those before and after
-        a row count.
+        `rows` are the row of each document, the document of each row, the links of `Turns`, and the mean
+        length of a row's window in average documents; `weights` are those of the rows before and after a row.
         """
         return Tables(
             [segment.compiled for segment in self._segments],
@@ -244,7 +242,7 @@ class LexicalIndex:
             self._replace(segments, Segment.merge(segments))
 
     def plan(self) -> Job | None:
-        """Return the merge that should be done now in another thread. None: none, or one is under way."""
+        """Return the merge to do now in another thread. None if there is none, or one is running."""
         if self._merging or not (segments := self._mergeable()):
             return None
         self._merging = segments
@@ -260,8 +258,8 @@ class LexicalIndex:
         return Job(lambda: Segment.merge(segments), finish, fail)
 
     def _mergeable(self, postings_max: float = math.inf) -> list[Segment]:
-        """Return segments that should become one: the newest of similar size. Empty: none."""
-        # What is being merged comes before those that have come since.
+        """Return the segments to merge: the newest of similar size. Empty if there are none."""
+        # Segments being merged come before newer ones.
         first = self._place_of(self._merging[-1]) + 1 if self._merging else 0
         if len(self._segments) - first < _MERGE_FAN_IN:
             return []
@@ -275,7 +273,7 @@ class LexicalIndex:
         return chosen if total <= postings_max else []
 
     def _replace(self, merged: list[Segment], by: Segment) -> None:
-        """Put one segment in the place of those it was merged from."""
+        """Replace the merged segments by the result."""
         at = self._place_of(merged[0])
         self._segments[at : at + len(merged)] = [by]
 

@@ -1,4 +1,4 @@
-"""What was said right before and right after an item in its session."""
+"""The turns right before and after an item in its session."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory_service.indexes.view import BoolArray, NamespaceView, RowArray
 
 
 def neighbours(view: NamespaceView, positions: Sequence[int], count: int, now_us: int) -> list[Around]:
-    """Return the turns around items, at most `count` each way; those expired at `now_us` are passed over."""
+    """Return the turns around items, at most `count` each way, skipping those expired at `now_us`."""
     view.index_pending()
     expired = view.expire_us.view <= now_us if view.expiring_count else None
     known = view.positions.view
@@ -27,7 +27,7 @@ def neighbours(view: NamespaceView, positions: Sequence[int], count: int, now_us
 
 
 def _nearest(links: RowArray, row: int, count: int, but: BoolArray | None) -> list[int]:
-    """Return the first `count` rows that links lead to, those left out that are marked in `but`."""
+    """Return the first `count` rows along the links, skipping those marked in `but`."""
     rows: list[int] = []
     link = int(links[row + 1])
     while link and len(rows) < count:

@@ -1,4 +1,4 @@
-"""For which rows of a view a predicate holds, all of them compared at once."""
+"""Evaluates predicates for many rows of a view at once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from memory_service.predicates import (
 )
 
 _NONE = -1
-# Below this share of the rows it is quicker to pick them out than to compare them all.
+# Below this share of the rows, selecting them is quicker than comparing all.
 _SPARSE = 4
 _EXACT = (Operator.EQUAL, Operator.UNEQUAL, Operator.HAS)
 
@@ -32,7 +32,7 @@ _EXACT = (Operator.EQUAL, Operator.UNEQUAL, Operator.HAS)
 def holds(view: NamespaceView, predicate: Predicate, rows: slice | RowArray) -> BoolArray:
     """Return for which of some rows, ascending, a predicate holds.
 
-    The view must have the columns that `column_fields` tells.
+    The view must have the columns of `column_fields`.
     """
     match predicate:
         case And(parts):
@@ -51,9 +51,9 @@ def all_hold(
     rows: slice | RowArray,
     wanted: BoolArray | None = None,
 ) -> BoolArray:
-    """Return for which of some rows all predicates hold; `wanted`, which is changed, tells which count.
+    """Return for which of some rows all predicates hold; `wanted`, which is changed, marks those that count.
 
-    The cheap ones come first; where they leave few rows, the others look at these alone.
+    The cheap ones come first; if they leave few rows, the others examine only these.
     """
     for part in sorted(parts, key=_cost):
         if wanted is None:
@@ -72,14 +72,14 @@ def all_hold(
 
 
 def _cost(predicate: Predicate) -> int:
-    """Return how much a predicate takes, roughly."""
+    """Return the approximate cost of a predicate."""
     match predicate:
         case And(parts) | Or(parts):
             return sum(map(_cost, parts))
         case Not(part):
             return _cost(part)
         case Comparison(_, operator, operand):
-            # Texts are compared one by one, unless they have to be equal.
+            # Texts are compared one by one, except for equality.
             one_by_one = isinstance(operand, Pattern) or (isinstance(operand, str) and operator not in _EXACT)
             return 20 if one_by_one else 1
         case _:

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # distutils: language = c++
-"""Rows of a matrix in 8 bits for each value, by which those nearest to a query are found: quantized_scan.hpp."""
+"""Rows of a matrix in 8 bits per value, for finding those nearest to a query: quantized_scan.hpp."""
 
 import numpy as np
 
@@ -28,9 +28,9 @@ KERNELS = tuple(each.name.decode() for each in kernels())
 
 
 cdef class QuantizedRows:
-    """The codes of the rows of a matrix, which is kept elsewhere, and only grows.
+    """The codes of the rows of a matrix, which is kept elsewhere and only grows.
 
-    Each method runs without a break: other threads may call them, too.
+    Methods hold the GIL throughout, so several threads may call them.
     """
 
     cdef unique_ptr[Codes] _codes
@@ -48,7 +48,7 @@ cdef class QuantizedRows:
         return self._codes.get().bytes()
 
     def encode(self, const float[:, ::1] matrix):
-        """Make the codes that are missing; the rows are unit vectors. Few rows have none."""
+        """Make the missing codes; rows are unit vectors. Usually few codes are missing."""
         cdef Py_ssize_t row
         self._check(matrix)
         if matrix.shape[0] <= kFewRows:
@@ -66,8 +66,8 @@ cdef class QuantizedRows:
     ):
         """Return for each query the numbers and inner products of the k best rows of the matrix, best first.
 
-        Only of those that are live, and whose product is larger than what `over` has for the query. Queries
-        are unit vectors.
+        Only live rows count, with a product larger than the query's value in `over`. Queries are unit
+        vectors.
         """
         cdef vector[vector[pair[float, int64_t]]] found
         cdef Py_ssize_t count = queries.shape[0], rows = matrix.shape[0]
@@ -91,7 +91,7 @@ cdef class QuantizedRows:
 
 
 cdef list _arrays(const vector[vector[pair[float, int64_t]]]& found):
-    # Two arrays for all: each costs more than what goes into it.
+    # Two arrays for all queries: creating an array costs more than filling it.
     cdef size_t total = 0, at = 0, query, i
     for query in range(found.size()):
         total += found[query].size()

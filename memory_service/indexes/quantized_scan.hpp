@@ -1,16 +1,17 @@
-// Finds the rows of a matrix that have the largest inner products with a query: exactly, by way of 8-bit codes.
+// Finds the rows of a matrix with the largest inner products with a query: exact results by way of 8-bit
+// codes.
 //
-// Each unit vector has a code, of one byte for each value, and it is known how far the code is off. So the codes
-// tell between which bounds an inner product lies, and only rows whose upper bound reaches the k-th best lower
-// bound are compared in floats: a few dozen of ten thousand. Codes are a quarter of the memory to go through,
-// and processors have instructions for just this.
+// Each unit vector has a code of one byte per value, with a known error. So codes give bounds for an inner
+// product, and only rows whose upper bound reaches the k-th best lower bound are compared in floats: a few
+// dozen of ten thousand. Codes are a quarter of the memory to read, and processors have instructions for
+// them.
 //
-// Codes lie in blocks of 32 rows: the first four values of each of its rows, then the next four of each, and so
-// on. One instruction takes four values of 16 rows and adds their products to 16 sums.
+// Codes are in blocks of 32 rows: the first four values of each row, then the next four of each, and so on.
+// One instruction multiplies four values of 16 rows and adds the products to 16 sums.
 //
-// That is the vector-approximation file of Weber, Schek and Blott, "A Quantitative Analysis and Performance Study
-// for Similarity-Search Methods in High-Dimensional Spaces" (VLDB 1998), for inner products, with a scale for each
-// vector; the bounds follow from the Cauchy-Schwarz inequality.
+// This is the vector-approximation file of Weber, Schek and Blott, "A Quantitative Analysis and Performance
+// Study for Similarity-Search Methods in High-Dimensional Spaces" (VLDB 1998), for inner products, with a
+// scale for each vector; the bounds follow from the Cauchy-Schwarz inequality.
 
 #pragma once
 
@@ -37,10 +38,10 @@ constexpr int kChunkBytes = kRows * kChunk;
 constexpr int kTogether = 4;
 constexpr int kZero = 128;
 constexpr float kSteps = 127.0f;
-// More than what sums of floats are off by.
+// More than the rounding error of float sums.
 constexpr float kRounding = 2e-5f;
 constexpr int kLanes = 16;
-// So few rows are compared in floats, all of them.
+// Up to this many rows are all compared in floats.
 constexpr int kFewRows = 256;
 
 inline int chunks_of(int dimension) { return (dimension + kChunk - 1) / kChunk; }
@@ -49,14 +50,14 @@ inline int chunks_of(int dimension) { return (dimension + kChunk - 1) / kChunk; 
 
 struct Code {
     float scale;
-    // The length of the difference between the vector and what its code stands for.
+    // The length of the difference between the vector and its code's value.
     float error;
 };
 
 // Calls put(i, step) for each value of a vector, with steps from -127 to 127.
 template <typename Put>
 inline Code encode(const float* vector, int dimension, Put put) {
-    // In lanes, which a compiler can take at once.
+    // In lanes, which a compiler can compute in parallel.
     float most[kLanes] = {}, square[kLanes] = {};
     for (int i = 0; i < dimension; ++i) {
         const float size = std::fabs(vector[i]);
@@ -64,7 +65,7 @@ inline Code encode(const float* vector, int dimension, Put put) {
     }
     const float largest = *std::max_element(most, most + kLanes);
     const float scale = largest / kSteps;
-    // Of the tiniest values the inverse would be infinite.
+    // The inverse of the tiniest values would be infinite.
     const float inverse = scale > std::numeric_limits<float>::min() ? 1 / scale : 0;
     for (int i = 0; i < dimension; ++i) {
         const float steps = vector[i] * inverse;
@@ -122,8 +123,8 @@ class Codes {
     std::vector<float> scales_, errors_;
 };
 
-// The code of a query, as each kernel wants it: for each chunk four bytes, or the even and the odd ones of them
-// in 16 bits each.
+// The code of a query in the form of each kernel: four bytes per chunk, or its even and odd bytes in 16 bits
+// each.
 struct Query {
     Query(const float* vector, int dimension) : four(chunks_of(dimension)), even(four), odd(four) {
         auto* bytes = reinterpret_cast<std::int8_t*>(four.data());
@@ -145,17 +146,17 @@ struct Query {
 
     std::vector<std::int32_t> four, even, odd;
     Code code;
-    // What takes the zero of the rows' codes out of a sum.
+    // Removes the zero of the rows' codes from a sum.
     std::int32_t start;
-    // An inner product is off by at most the error of the row times `widening`, and `slack`.
+    // An inner product is off by at most the error of the row times `widening`, plus `slack`.
     float widening, slack;
 };
 
 // --- kernels ----------------------------------------------------------------------------------
 
 using Bounds = float[kRows];
-// Fills in the upper bounds of the rows of a block for up to kTogether queries, and for each query the bits of
-// the rows whose bound reaches `least`.
+// Computes the upper bounds of the rows of a block for up to kTogether queries, and for each query the bits
+// of the rows whose bound reaches `least`.
 using Bound = void (*)(
     const Block& block, const Query* queries, int count, const float* least, Bounds* upper, std::uint32_t* reached);
 
@@ -185,7 +186,7 @@ inline void bound_portably(
 template <int N>
 __attribute__((target("avx512f,avx512vnni"))) inline void bound_n_with_avx512(
     const Block& block, const Query* queries, const float* least, Bounds* upper, std::uint32_t* reached) {
-    // Two sums of each, or every addition would wait for the one before.
+    // Two sums each, or every addition would wait for the previous one.
     __m512i sums[2][N], others[2][N];
     for (int q = 0; q < N; ++q) {
         sums[0][q] = sums[1][q] = _mm512_set1_epi32(queries[q].start);
@@ -245,7 +246,7 @@ __attribute__((target("avx2"))) inline void bound_n_with_avx2(
         for (int c = 0; c < block.chunks; ++c) {
             const std::uint8_t* at = block.codes + c * kChunkBytes + first * kChunk;
             const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
-            // In 16 bits: the instruction for bytes loses what is over 32,767 of the sum of two products.
+            // In 16 bits: the instruction for bytes saturates when the sum of two products exceeds 32,767.
             const __m256i even = _mm256_and_si256(codes, lower_byte), odd = _mm256_srli_epi16(codes, 8);
             for (int q = 0; q < N; ++q) {
                 const __m256i evens = _mm256_madd_epi16(even, _mm256_set1_epi32(queries[q].even[c]));
@@ -285,7 +286,7 @@ struct Kernel {
     inner_product::Product product;
 };
 
-// Those that this processor has, the fastest first.
+// The kernels that this processor supports, the fastest first.
 inline std::vector<Kernel> kernels() {
     std::vector<Kernel> found;
 #ifdef INNER_PRODUCT_X86
@@ -299,7 +300,7 @@ inline std::vector<Kernel> kernels() {
 
 // --- searching --------------------------------------------------------------------------------
 
-// A row and its inner product with a query; of a candidate, the upper bound of that.
+// A row and its inner product with a query; for a candidate, the upper bound of that.
 using Found = std::pair<float, std::int64_t>;
 
 // The k best lower bounds for a query, and the rows whose upper bounds reached the least of them so far.
@@ -327,7 +328,7 @@ class Candidates {
 
     void add(std::int64_t row) { reached_.push_back({std::numeric_limits<float>::infinity(), row}); }
 
-    // The best k of the rows, compared in floats: the best first, of equal ones the first.
+    // The k best rows, compared in floats: the best first, of equal ones the first.
     std::vector<Found> best(const float* matrix, const float* query, int dimension, inner_product::Product product_of) {
         std::size_t kept = 0;
         for (const Found& each : reached_) {
@@ -350,7 +351,7 @@ class Candidates {
     std::vector<Found> reached_;
 };
 
-// Adds to the candidates of each query those rows of a block that are live and reach what they have to.
+// Adds to the candidates of each query the live rows of a block that reach its bound.
 inline void look_at(
     const Block& block, std::int64_t first, std::uint32_t live, const std::vector<Query>& queries, const Kernel& kernel,
     std::vector<Candidates>& candidates) {
@@ -379,8 +380,8 @@ inline std::uint32_t live_bits(const std::uint8_t* live, std::int64_t count) {
     return bits;
 }
 
-// Returns for each query the k rows, or fewer, of the largest inner products, of those that are live and whose
-// product is larger than `over`. k is positive.
+// Returns for each query the k live rows, or fewer, with the largest inner products above `over`. k is
+// positive.
 inline std::vector<std::vector<Found>> nearest(
     const Codes& codes, const float* matrix, const std::uint8_t* live, std::int64_t rows, const float* queries,
     int count, std::size_t k, const float* over, const Kernel& kernel) {

@@ -1,4 +1,4 @@
-"""The lists of rows that a view keeps: of a label, of a tag, of a kind. They ascend."""
+"""The ascending lists of rows that a view keeps: of a label, a tag, or a kind."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from memory_service.indexes.view import BoolArray, NamespaceView, RowArray
 
 
 def labelled(view: NamespaceView, pair: tuple[LabelKey, str]) -> RowArray:
-    """Return the rows of a label, and perhaps dead ones. Valid until the next change."""
+    """Return the rows of a label, perhaps with dead ones. Valid until the next change."""
     listed = view.label_rows.get(pair)
     return np.frombuffer(listed, np.int32) if listed else np.empty(0, np.int32)
 
 
 def of_kind(view: NamespaceView, kind: ItemKind) -> RowArray:
-    """Return the rows of a kind. Looks only at rows that are new since it was asked before."""
+    """Return the rows of a kind. Examines only rows added since the last call."""
     listed, seen = view.kind_rows.get(kind) or (GrowingArray(np.int32), 0)
     if seen < len(view.kinds):
         listed.extend(np.flatnonzero(view.kinds.view[seen:] == kind) + seen)
@@ -38,6 +38,6 @@ def among(rows: slice | RowArray, listed: RowArray) -> BoolArray:
 
 
 def span(listed: RowArray, start: int, stop: int) -> slice:
-    """Return where the rows from `start` to before `stop` are in a list."""
-    # Of the list's own type, or the whole list would be converted first.
+    """Return the slice of a list with the rows from `start` to before `stop`."""
+    # In the list's type, or numpy would convert the whole list first.
     return slice(*np.searchsorted(listed, np.array((start, stop), np.int32)).tolist())

@@ -1,4 +1,4 @@
-"""Finding the items of a view that fit a query best, by words and by vectors."""
+"""Finds the items of a view that match a query best, by words and by vectors."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from memory_service.indexes.selection import row_mask
 from memory_service.indexes.view import BoolArray, NamespaceView, RowArray
 from memory_service.indexes.word_scoring import Lookup, Scratch
 
-# How many queries are answered together changes the last bits of a sum, and must not change
-# which of two equal vectors comes first.
+# The number of queries answered together changes the last bits of a sum, which must not decide between two
+# equal vectors.
 _SCORE_DIGITS = 6
 _NOTHING: Nearest = np.empty(0, np.int64), np.empty(0, np.float32)
 Terms = tuple[list[int], list[int]]
 """The terms of a text, and those of speakers that it may name."""
 UnitVector = NDArray[np.float32]
 """The vector of a query at length 1."""
-# Of so many documents with the best words, the neighbours are looked at; then of so many rows per
-# candidate that is wanted, the words of the neighbours are counted.
+# Scores are handed to the neighbours of the best documents by words: at least this many, and this many per
+# candidate. Then the words of the neighbours are counted for this many rows per candidate.
 _SPREAD_DOCS_MIN = 128
 _SPREAD_PER_CANDIDATE = 2
 _COUNTED_PER_CANDIDATE = 1.5
-# A word tells something if at most so many documents have it, or so small a part of all.
+# A word is significant if at most this many documents, or this fraction of all, have it.
 _TELLING_DOCS_MIN = 1024
 _TELLING_SHARE = 16
-# What one candidate of a search by words counts, its neighbours included, and one vector that is compared, in
-# postings gone through. They take four times as long: but a search with many of them has many results, whose
-# call is long without it, and to change threads for it costs an overloaded server a third of its answers.
+# The cost of a candidate by words, including its neighbours, and of a compared vector, in postings. They
+# really cost four times as much: but a search with many of them has many results, so its call is long anyway,
+# and changing threads for it costs an overloaded server a third of its throughput.
 _POSTINGS_PER_CANDIDATE = 10
 _POSTINGS_PER_VECTOR = 2
 
 
 @dataclass
 class LongSearch:
-    """A search that takes long: it may be finished in another thread."""
+    """A long search, which may be finished in another thread."""
 
     view: NamespaceView
     query: SearchQuery
@@ -50,7 +50,7 @@ class LongSearch:
     vector: UnitVector | None
 
     def finish(self, scratch: Scratch) -> Hits:
-        """Return what is found. In another thread it needs a scratch of its own, and the view `searched`."""
+        """Return the hits. Another thread needs a separate scratch, and must hold the view's `searched`."""
         if self.words is not None:
             self.words.use(scratch)
         nearest = _nearest(self.view, self.query, self.rows, self.vector)
@@ -62,7 +62,7 @@ class LongSearch:
 
 @dataclass(frozen=True)
 class Long:
-    """The answer to a search that was not done, for it takes long; with the terms of its text."""
+    """The answer to a search that was not done because it takes long, with the terms of its text."""
 
     terms: Terms | None
 
@@ -71,7 +71,7 @@ Found = Hits | InvalidArgument | Long
 
 
 def search(view: NamespaceView, query: SearchQuery) -> Hits:
-    """Return the best items of every channel that is asked, with all their scores."""
+    """Return the best items of every requested channel, with all their scores."""
     found = search_all(view, [query])[0]
     if isinstance(found, Exception):
         raise found
@@ -82,10 +82,10 @@ def search(view: NamespaceView, query: SearchQuery) -> Hits:
 def search_all(
     view: NamespaceView, queries: Sequence[SearchQuery], long_postings: int | None = None
 ) -> list[Found]:
-    """Answer several queries, each with what is found or with the error it gets.
+    """Answer several queries, each with its hits or its error.
 
-    The vectors of those that any item may answer are compared together. Nothing is done for one that takes
-    longer than to go through `long_postings`: see `begin_long`.
+    The vectors of unfiltered queries are compared together. A query that costs more than `long_postings` is
+    not executed: see `begin_long`.
     """
     view.index_pending()
     answers: list[Found] = [Hits()] * len(queries)
@@ -120,7 +120,7 @@ def search_all(
 
 
 def begin_long(view: NamespaceView, query: SearchQuery, long: Long) -> LongSearch:
-    """Begin a search that takes long, as `search_all` answered; raises InvalidArgument."""
+    """Begin a long search, as reported by `search_all`; raises InvalidArgument."""
     view.index_pending()
     if (error := _dimension_error(view, query)) is not None:
         raise error
@@ -133,7 +133,7 @@ def _unit(vector: UnitVector | None) -> UnitVector | None:
 
 
 def _work(view: NamespaceView, query: SearchQuery, rows: BoolArray | None, words: Lookup | None) -> int:
-    """Return about how much a search does, in postings gone through."""
+    """Return the approximate cost of a search, in postings."""
     work = 0
     if words is not None:
         postings = words.posting_count(rows is None, _widths(query.candidates))
@@ -151,7 +151,7 @@ def _dimension_error(view: NamespaceView, query: SearchQuery) -> InvalidArgument
 
 
 def _describe(view: NamespaceView, hits: Hits) -> None:
-    """Fill the columns that tell of the items themselves."""
+    """Fill the columns with properties of the items."""
     rows = np.searchsorted(view.positions.view, np.array(hits.positions, np.int64))
     hits.create_us = view.create_us.view[rows].tolist()
     hits.importances = view.importances.view[rows].tolist()
@@ -166,7 +166,7 @@ def _nearest_wanted(query: SearchQuery) -> int:
 def _nearest(
     view: NamespaceView, query: SearchQuery, rows: BoolArray | None, vector: UnitVector | None
 ) -> Nearest:
-    """Return what is nearest to a vector, among some rows or all; nothing where there are no vectors."""
+    """Return the vectors nearest to a query's, among some rows or all; none if there are no vectors."""
     if vector is None or view.vectors is None:
         return _NOTHING
     if rows is None:
@@ -182,7 +182,7 @@ def _hits(
     vector: UnitVector | None,
     nearest: Nearest,
 ) -> Hits:
-    """Return what a query finds, where the nearest to its vector are known."""
+    """Return the hits of a query, given the nearest vectors."""
     slots, scores = nearest
     near = view.slot_row.view[slots]
     if words is not None:
@@ -191,7 +191,7 @@ def _hits(
 
 
 def _hits_of_all(view: NamespaceView, found: Sequence[Nearest]) -> list[Hits]:
-    """Return what is near each of several vectors; looked up for all at once."""
+    """Return the hits of several vectors, looked up for all at once."""
     ends = np.cumsum([len(slots) for slots, _ in found]).tolist()
     slots = np.concatenate([slots for slots, _ in found])
     scores = np.concatenate([scores for _, scores in found]).round(_SCORE_DIGITS).tolist()
@@ -207,7 +207,7 @@ def _finish_text(
     near: RowArray,
     vector: UnitVector | None,
 ) -> Hits:
-    """Take the best by words to those that are near, and look up the scores of each channel for all."""
+    """Add the best by words to the nearest, and look up the scores of each channel for all."""
     allowed = None if rows is None else rows.view(np.uint8)
     found, scores = words.search(allowed, near, query.candidates, _widths(query.candidates))
     return Hits(
@@ -219,10 +219,10 @@ def _finish_text(
 
 
 def _widths(count: int) -> tuple[int, int, int, int]:
-    """Return how far the search by words looks: for `Lookup.search`.
+    """Return how far the search by words looks, for `Lookup.search`.
 
-    A first look scores each document alone and hands its score to its neighbours; the words of the
-    neighbours are counted for the best rows of that.
+    A first pass scores each document alone and hands its score to its neighbours; for the best rows of that,
+    the words of the neighbours are counted.
     """
     spread = max(_SPREAD_DOCS_MIN, _SPREAD_PER_CANDIDATE * count)
     return spread, int(_COUNTED_PER_CANDIDATE * count), _TELLING_DOCS_MIN, _TELLING_SHARE

@@ -1,4 +1,4 @@
-"""Which items of a view a filter lets through."""
+"""Selects the items of a view that match a filter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NONE = -1
 def scan(view: NamespaceView, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
     """Return positions of matching items, ascending: the first or the last `limit`; all if < 0.
 
-    The view must have the columns that the filter's predicate takes.
+    The view must have the columns of the filter's predicate.
     """
     view.index_pending()
     item_filter = planned(item_filter)
@@ -50,9 +50,9 @@ def scan(view: NamespaceView, item_filter: ItemFilter, limit: int, *, newest: bo
 
 
 def row_mask(view: NamespaceView, item_filter: ItemFilter) -> BoolArray | None:
-    """Return which rows a filter lets through; None: all that are live.
+    """Return which rows match a filter; None: all live ones.
 
-    The view must have the columns that the filter's predicate takes.
+    The view must have the columns of the filter's predicate.
     """
     if not item_filter.selects and not view.expiring_count and not _has_others(view, item_filter):
         return None
@@ -69,8 +69,9 @@ def row_mask(view: NamespaceView, item_filter: ItemFilter) -> BoolArray | None:
 
 
 def planned(item_filter: ItemFilter) -> ItemFilter:
-    """Return the filter with what its predicate demands in the fields for which a view has lists and
-    columns, as far as it fits there; the rest stays in the predicate."""
+    """Return the filter with conditions moved from its predicate to the fields for which a view has lists and
+    columns, as far as possible; the others stay in the predicate.
+    """
     if item_filter.predicate is None:
         return item_filter
     rest = []
@@ -84,7 +85,7 @@ def planned(item_filter: ItemFilter) -> ItemFilter:
 
 
 def _narrowed(item_filter: ItemFilter, part: Comparison) -> ItemFilter | None:
-    """Return the filter with one comparison more; None where its own fields cannot say it."""
+    """Return the filter with one more comparison; None if its fields cannot express it."""
     name, operator, operand = part.field.name, part.operator, part.operand
     exact = operator in (Operator.EQUAL, Operator.HAS)
     if isinstance(operand, str) and is_listed(part):
@@ -103,7 +104,7 @@ def _narrowed(item_filter: ItemFilter, part: Comparison) -> ItemFilter | None:
 
 
 def _within(item_filter: ItemFilter, operator: Operator, time_us: int) -> ItemFilter:
-    """Return the filter with the times that a comparison with one lets through."""
+    """Return the filter limited to the times that a comparison accepts."""
     start, end = item_filter.start_us, item_filter.end_us
     if operator not in (Operator.LESS, Operator.LESS_EQUAL):
         least = time_us + (operator is Operator.GREATER)
@@ -115,7 +116,7 @@ def _within(item_filter: ItemFilter, operator: Operator, time_us: int) -> ItemFi
 
 
 def _fewest(view: NamespaceView, item_filter: ItemFilter) -> RowArray | None:
-    """Return the shortest list there is that holds every match, ascending; None without a list."""
+    """Return the shortest list that contains every match, ascending; None without a list."""
     lists = [labelled(view, pair) for pair in item_filter.labels]
     lists += [labelled(view, ((key,), value)) for key, value in item_filter.tags]
     if item_filter.kinds is not None and len(item_filter.kinds) == 1 and _has_others(view, item_filter):
@@ -134,7 +135,7 @@ def _row_span(view: NamespaceView, item_filter: ItemFilter) -> tuple[int, int]:
 
 
 def _matches(view: NamespaceView, rows: slice | RowArray, item_filter: ItemFilter) -> BoolArray:
-    """Return which of these rows, ascending, a filter lets through, positions aside."""
+    """Return which of these rows, ascending, match a filter, except for its positions."""
     wanted: BoolArray = view.live.view[rows].copy()
     if view.expiring_count:
         wanted &= view.expire_us.view[rows] > item_filter.now_us
@@ -156,7 +157,7 @@ def _matches(view: NamespaceView, rows: slice | RowArray, item_filter: ItemFilte
 
 
 def _has_others(view: NamespaceView, item_filter: ItemFilter) -> bool:
-    """Whether there are items of kinds that are not wanted."""
+    """Return whether there are items of unwanted kinds."""
     kinds = item_filter.kinds
     if kinds is not None:
         for kind, count in enumerate(view.kind_counts):

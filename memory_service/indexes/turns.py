@@ -1,8 +1,8 @@
-"""The order of turns in their conversations: which row comes before and after which.
+"""The order of turns in their conversations.
 
-What was said around a turn tells what it is about: an answer often has no word of its question. So
-the words of its neighbours count for a turn, the nearer the more, and those before it more than
-those after it.
+The turns around an item show what it is about: an answer often shares no word with its question. So a turn is
+also found by the words of its neighbours; nearer ones count more, and those before it more than those after
+it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from memory_service.indexes.arrays import GrowingArray
 
 BEFORE = (0.7, 0.35, 0.15)
 AFTER = (0.25, 0.125)
-"""What the words of the neighbours count for a turn, the nearest first; its own count 1."""
+"""The weights of the neighbours' words, the nearest first; the turn's words have weight 1."""
 WEIGHTS = np.array(BEFORE), np.array(AFTER)
 
 IntArray = NDArray[np.int32]
@@ -23,7 +23,7 @@ IntArray = NDArray[np.int32]
 class Turns:
     """Links between the rows of each conversation, in the order of rows.
 
-    A link is a row + 1, and 0 is no row: it can be followed without asking whether there is one.
+    A link is a row + 1; 0 is no row, and can be followed without a check.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Turns:
 
     @classmethod
     def build(cls, conversations: IntArray) -> Turns:
-        """Build the links of many rows at once; as for `extend`."""
+        """Build the links of many rows at once; parameters as for `extend`."""
         turns = cls()
         before, after = np.zeros((2, len(conversations) + 1), np.int32)
         rows = np.flatnonzero(conversations)
@@ -49,7 +49,7 @@ class Turns:
         return turns
 
     def extend(self, conversations: list[int]) -> None:
-        """Add rows at the end, each with the number of its conversation; 0: it is no turn of any."""
+        """Append rows, each with the number of its conversation, or 0 if it is not a turn."""
         first = len(self._before)
         befores, links = [], []
         for link, conversation in enumerate(conversations, first):
@@ -67,7 +67,7 @@ class Turns:
             self._after.view[self._before.view[links]] = links
 
     def remove(self, row: int, conversation: int) -> None:
-        """Take a row out of its conversation; its neighbours become each other's."""
+        """Remove a row from its conversation; its neighbours become adjacent."""
         if not conversation:
             return
         link = row + 1
@@ -84,7 +84,7 @@ class Turns:
         self._count -= 1
 
     def insert(self, row: int, conversation: int, others: IntArray) -> None:
-        """Put a row into a conversation; `others` are the rows that are in it, ascending."""
+        """Insert a row into a conversation; `others` are its rows, ascending."""
         if not conversation:
             return
         link, at = row + 1, int(np.searchsorted(others, row))
@@ -100,23 +100,23 @@ class Turns:
         self._count += 1
 
     def __len__(self) -> int:
-        """How many rows are turns of a conversation."""
+        """Return the number of rows that are turns of a conversation."""
         return self._count
 
     @property
     def links(self) -> tuple[IntArray, IntArray]:
-        """For each link the one before it and the one after it. Valid until the next change."""
+        """The link before and the link after each link. Valid until the next change."""
         return self._before.view, self._after.view
 
     def mean_window(self, row_count: int) -> float:
-        """Return how much text a window holds on average, in average texts; 1.0: no row has neighbours."""
+        """Return the mean length of a row's window, in average texts; 1.0 if no row has neighbours."""
         if not self._count:
             return 1.0
         conversations = len(self._last)
         total = 0.0
         for weights in (BEFORE, AFTER):
             for distance, weight in enumerate(weights, 1):
-                # Each conversation has so many turns fewer with a neighbour as far away.
+                # Each conversation has `distance` fewer turns with a neighbour that far away.
                 total += weight * max(self._count - distance * conversations, 0)
         return 1.0 + total / row_count
 

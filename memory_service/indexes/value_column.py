@@ -1,6 +1,6 @@
-"""A column of values of any type, one for each row: what a field that has no index of its own holds.
+"""A column of values of any type, one per row, for a field without an index.
 
-Values are JSON's. A text or a collection has a code, counted up; numbers stand for themselves.
+Values are those of JSON. A text or a collection has a code, counted up; numbers are stored directly.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from memory_service.predicates import Comparison, Operand, Operator, Pattern, Pr
 BoolArray = NDArray[np.bool_]
 Rows = slice | NDArray[np.int32]
 Value = Json | msgspec.UnsetType
-"""UNSET: there is none."""
+"""UNSET: no value."""
 Element = tuple["Type", str | float]
 Collection = frozenset[Element]
-"""What a list holds, or the keys of an object. What is nested deeper is left out."""
+"""The elements of a list, or the keys of an object. Deeper levels are left out."""
 
 Question = tuple[Operator, type, Operand]
-"""A test by what it compares with; the type tells 1 from true."""
+"""A test, identified by its operand; the type distinguishes 1 from true."""
 
 _BYTES_PER_CODE = 180
 _DEAD_CODES_MIN = 4096
 
 
 class Type(enum.IntEnum):
-    """What a value is."""
+    """The type of a value."""
 
     MISSING = 0
     NULL = 1
@@ -54,7 +54,7 @@ class ValueColumn:
         self._collection_codes: dict[Collection, int] = {}
         self._collections: list[Collection] = []
         self._chars = 0
-        # Of each table the last test, and which of its entries passed it, from the first on.
+        # The last test of each table, and which of its first entries passed.
         self._passed: dict[Type, tuple[Question, GrowingArray]] = {}
 
     def __len__(self) -> int:
@@ -81,12 +81,13 @@ class ValueColumn:
         self._values.extend([value for _, value in encoded])
 
     def put(self, row: int, value: Value) -> None:
-        """Give a row another value."""
+        """Change the value of a row."""
         self._types.view[row], self._values.view[row] = self._encoded(value)
 
     def arranged(self, places: NDArray[np.int64]) -> ValueColumn:
-        """Return the column whose rows are these of this one, -1 for one without a value. This one
-        must not be used any more."""
+        """Return the column with these rows of this one, -1 for rows without a value. This one must not be
+        used any more.
+        """
         there = places >= 0
         types = np.zeros(len(places), np.int8)
         types[there] = self._types.view[places[there]]
@@ -140,7 +141,7 @@ class ValueColumn:
         self, types: NDArray[np.int8], values: NDArray[Any], operator: Operator, operand: Operand
     ) -> BoolArray:
         if operand is None:
-            # Of another type is unequal here alone: there is one null only.
+            # Only for null are other types unequal: there is just one null.
             unequal = operator is Operator.UNEQUAL
             return np.asarray(types > Type.NULL if unequal else types == Type.NULL)
         if isinstance(operand, bool):
@@ -176,7 +177,7 @@ class ValueColumn:
     def _passing(
         self, kind: Type, question: Question, test: Callable[[Any], bool], table: Sequence[Any]
     ) -> BoolArray:
-        """Return which entries of a table pass a test. Asked again, it looks only at those that are new."""
+        """Return which entries of a table pass a test. Repeated tests examine only new entries."""
         last, passed = self._passed.get(kind) or (None, GrowingArray(np.bool_))
         if last != question:
             passed = GrowingArray(np.bool_)
@@ -203,7 +204,7 @@ def _element(value: Json) -> Element | None:
 
 
 def text_test(operator: Operator, operand: str | Pattern) -> Callable[[str], bool]:
-    """Return what tells whether a text compares so."""
+    """Return a function that compares a text with the operand."""
     if isinstance(operand, str):
         compare = operator.compare
         return lambda text: bool(compare(text, operand))

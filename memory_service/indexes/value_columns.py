@@ -1,8 +1,8 @@
-"""The columns of a view that are made when a predicate first asks for their field.
+"""The columns of a view that are built when a predicate first names their field.
 
-Most fields of most items are never asked for, and to hold them all would take more memory than all else. So
-a view begins without these columns. Its owner makes one from the records, which may take a while: what is
-written meanwhile is remembered, and put on top when the column comes.
+Most fields of most items are never queried, and columns for all would take more memory than everything else.
+So a view starts without them. Its owner builds a column from the records, which may take a while; writes in
+the meantime are recorded, and applied when the column arrives.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ COLUMNS_MAX = 16
 
 @dataclass
 class ReadColumns:
-    """Columns as they were read: rows by position, and the revision that they reflect."""
+    """Columns as read: rows by position, and the revision that they reflect."""
 
     revision: int
     positions: NDArray[np.int64]
     columns: dict[Field, ValueColumn]
 
     def at(self, positions: NDArray[np.int64]) -> dict[Field, ValueColumn]:
-        """Return them for rows at these positions. The columns of before must not be used any more."""
+        """Return the columns for rows at these positions. The previous ones must not be used any more."""
         if np.array_equal(self.positions, positions):
             return self.columns
         places = _places(self.positions, positions)
@@ -41,7 +41,7 @@ class ReadColumns:
 
 @dataclass
 class _Kept:
-    """A column, and what gets its values out of items."""
+    """A column, and the function that reads its values from items."""
 
     column: ValueColumn
     read: Callable[[Item], Value]
@@ -50,14 +50,14 @@ class _Kept:
 
 @dataclass
 class _Awaited:
-    """A column that is being read, and what was written to its rows meanwhile."""
+    """A column being read, and the writes to its rows in the meantime."""
 
     read: Callable[[Item], Value]
     written: dict[int, Value] = field(default_factory=dict)
 
 
 class ValueColumns:
-    """The columns there are, all of them up to date, and those that are on their way."""
+    """The existing columns, all up to date, and those being read."""
 
     def __init__(self) -> None:
         # The least recently used first.
@@ -81,7 +81,7 @@ class ValueColumns:
 
     @contextmanager
     def used(self, fields: Sequence[Field]) -> Iterator[None]:
-        """Keep the columns of these fields meanwhile, whatever else is asked for."""
+        """Keep the columns of these fields during the context, whatever other fields are requested."""
         taken = [self._kept[wanted] for wanted in fields]
         for kept in taken:
             kept.users += 1
@@ -94,17 +94,17 @@ class ValueColumns:
     # --- making -------------------------------------------------------------------------------
 
     def begin(self, fields: Sequence[Field]) -> None:
-        """Remember what is written from now on: the columns of these fields are about to be read."""
+        """Record writes from now on: the columns of these fields are about to be read."""
         for wanted in fields:
             self._awaited[wanted] = _Awaited(reader(wanted))
 
     def give_up(self, fields: Sequence[Field]) -> None:
-        """Forget about columns that were begun."""
+        """Abandon columns that were begun."""
         for wanted in fields:
             self._awaited.pop(wanted, None)
 
     def finish(self, read: ReadColumns, positions: NDArray[np.int64]) -> None:
-        """Take columns that were read after `begin`. The rows of the view are at these positions.
+        """Add columns that were read after `begin`. The rows of the view are at these positions.
 
         The view must have reached the revision at which they were read.
         """
@@ -114,12 +114,12 @@ class ValueColumns:
             self._kept[wanted] = _Kept(arranged, reader(wanted))
 
     def take(self, columns: dict[Field, ValueColumn]) -> None:
-        """Take columns that have the rows of the view already."""
+        """Add columns that have the rows of the view already."""
         for wanted, column in columns.items():
             self._kept[wanted] = _Kept(column, reader(wanted))
 
     def trim(self, fields: Sequence[Field]) -> None:
-        """Drop the columns that are too many, the least recently used first, but none of these fields."""
+        """Drop surplus columns, the least recently used first, but none of these fields."""
         for oldest, kept in list(self._kept.items()):
             if len(self._kept) <= COLUMNS_MAX:
                 return
@@ -129,14 +129,14 @@ class ValueColumns:
     # --- keeping up ---------------------------------------------------------------------------
 
     def extend(self, items: Sequence[Item], first: int) -> None:
-        """Add rows, of which the first has this number."""
+        """Append rows, starting with number `first`."""
         for kept in self._kept.values():
             kept.column.extend(map(kept.read, items))
         for awaited in self._awaited.values():
             awaited.written.update((first + n, awaited.read(item)) for n, item in enumerate(items))
 
     def put(self, row: int, item: Item) -> None:
-        """Give a row the values of another item."""
+        """Set the values of a row to those of another item."""
         for wanted, kept in list(self._kept.items()):
             kept.column.put(row, kept.read(item))
             if kept.column.wasteful and not kept.users:
@@ -147,12 +147,12 @@ class ValueColumns:
 
 def new_column(wanted: Field) -> ValueColumn:
     """Return an empty column for the values of a field."""
-    # Microseconds of the far future are more than a float can tell apart.
+    # A float cannot represent microseconds of the far future exactly.
     return ValueColumn(np.int64 if wanted.name is FieldName.UPDATE_TIME else np.float64)
 
 
 def reader(wanted: Field) -> Callable[[Item], Value]:
-    """Return what gets the value of a field out of an item."""
+    """Return a function that reads the value of a field from an item."""
     match wanted.name:
         case FieldName.ID:
             return lambda item: item.id
@@ -176,21 +176,21 @@ def reader(wanted: Field) -> Callable[[Item], Value]:
             return lambda item: item.labels.get(wanted.path[0], UNSET)
         case FieldName.METADATA:
             return lambda item: value_at(item.metadata, wanted.path)
-    raise ValueError(f"{wanted.name} is in every view")
+    raise ValueError(f"{wanted.name} needs no column: every view has it")
 
 
 def source_name(source: SourceKind) -> str:
-    """Return the name of a source in a column."""
+    """Return the name of a source as columns store it."""
     return source.name.lower()
 
 
 def speaker_name(content: Content) -> Value:
-    """Return the name of the one who speaks in a chat message."""
+    """Return the speaker's name in a chat message."""
     return content.name if isinstance(content, ChatMessage) and content.name is not None else UNSET
 
 
 def value_at(value: Json, path: Sequence[str]) -> Value:
-    """Return what is under these keys, one within the other."""
+    """Return the value under these nested keys."""
     for key in path:
         if not isinstance(value, dict) or key not in value:
             return UNSET
@@ -199,7 +199,7 @@ def value_at(value: Json, path: Sequence[str]) -> Value:
 
 
 def _places(known: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each of the wanted numbers is among the known ones, which ascend; -1: nowhere."""
+    """Return the index of each wanted number among the known ones, which ascend; -1 if it is missing."""
     if not len(known):
         return np.full(len(wanted), -1, np.int64)
     places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)

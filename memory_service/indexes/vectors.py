@@ -1,9 +1,9 @@
-"""Vectors of one namespace: exact while they are few, an HNSW graph with an exact tail when many.
+"""Vectors of one namespace: searched exactly while few, by an HNSW graph with an exact tail when many.
 
-A vector has a slot, counted up from 0 in the order of `add`; a changed vector gets a new one. The
-graph covers the slots below `graph_count`, the matrix holds those from there on. A new vector goes to the
-matrix, so it is found at once; `plan` says what should move into the graph, and a job that it
-returns does so in another thread while searches go on. All else is for one thread.
+A vector has a slot, counted up from 0 in the order of `add_all`; a changed vector gets a new one. The graph
+covers the slots below `graph_count`, the matrix the others. A new vector goes to the matrix, so it is found
+at once; a job returned by `plan` moves vectors into the graph in another thread, while searches continue.
+Everything else is for one thread.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _NO_LABELS = np.empty(0, np.int32)
 _BUILD_THREADS = 2
 _DELETED_MIN = 16
 _HELD_OUT = 256
-# Where so few match, or so small a part, each of them is compared, and not every vector looked at.
+# If only this many match, or this fraction, each is compared instead of searching all vectors.
 _FEW_MAX = 4096
 _FEW_SHARE = 8
-# To go through so many codes, which lie in a row, takes about as long as to compare one vector.
+# Reading this many codes, which are contiguous, takes about as long as comparing one vector.
 _SCANNED_PER_COMPARED = 16
-# For each that a graph finds, so many are compared.
+# Comparisons for each result of a graph.
 _COMPARED_PER_FOUND = 12
 
 
@@ -58,7 +58,7 @@ class VectorIndex:
         graph: DistinctGraph | None = None,
         graph_live: BoolArray | None = None,
     ) -> VectorIndex:
-        """Return one that holds a loaded graph, if any, and the unit vectors of a matrix behind it."""
+        """Return an index with a loaded graph, if any, followed by the unit vectors of a matrix."""
         index = cls(matrix.shape[1], settings)
         index._matrix = ExactVectors(matrix)
         live = np.ones(len(matrix), np.bool_)
@@ -75,7 +75,7 @@ class VectorIndex:
 
     @property
     def live_count(self) -> int:
-        """Vectors that are found."""
+        """The number of searchable vectors."""
         return self._live_count
 
     @property
@@ -85,12 +85,12 @@ class VectorIndex:
 
     @property
     def graph_count(self) -> int:
-        """Slots that the graph covers; the matrix holds those from there on."""
+        """Slots that the graph covers; the matrix has the others."""
         return self._graph.slot_count if self._graph else 0
 
     @property
     def live(self) -> BoolArray:
-        """Which slots are found, shape (len(self),)."""
+        """Which slots are searchable, shape (len(self),)."""
         return self._live.view
 
     @property
@@ -106,15 +106,16 @@ class VectorIndex:
         return len(self._live) - len(vectors)
 
     def remove(self, slot: int) -> None:
-        """Take a vector out of results."""
+        """Exclude a vector from results."""
         self._live.view[slot] = False
         self._live_count -= 1
         if self._graph is not None and slot < self._graph.slot_count:
             self._graph.remove(slot, linking=self._job_running)
 
     def search(self, queries: FloatMatrix, k: int) -> list[Found]:
-        """Return for each query, shape (n, dimension), the k best live slots, in any order, and their
-        inner products with the query."""
+        """Return for each query, shape (n, dimension), the k best live slots, in any order, and their inner
+        products with the query.
+        """
         graph = self._graph
         if graph is None:
             return self._matrix.nearest(queries, k, self._live.view)
@@ -130,7 +131,7 @@ class VectorIndex:
         found = [(slots[:k], scores[:k]) for slots, scores in found]
         if graph.slot_count == len(self._live):
             return found
-        # What the graph found last, or nothing where it found too few.
+        # The graph's last score, or -inf if it found too few.
         over = np.array([s[-1] if 0 < k == len(s) else -np.inf for _, s in found], np.float32)
         tail = self._matrix.nearest(queries, k, self._live.view[graph.slot_count :], over)
         return [
@@ -139,7 +140,9 @@ class VectorIndex:
         ]
 
     def work(self, k: int, allowed_count: int | None) -> int:
-        """Return how many vectors a search for the k best of all, or of those allowed, compares, about."""
+        """Return the approximate number of comparisons in a search for the k best of all, or of those
+        allowed.
+        """
         if self._graph is None:
             return len(self._live) // _SCANNED_PER_COMPARED
         count = self._graph.slot_count
@@ -152,7 +155,7 @@ class VectorIndex:
         return _COMPARED_PER_FOUND * k * count // allowed_count
 
     def search_among(self, query: NDArray[np.float32], k: int, allowed: BoolArray) -> Found:
-        """Like `search`, for one query, among the slots that `allowed`, of shape (len(self),), tells."""
+        """Like `search`, for one query, among the slots marked in `allowed`, of shape (len(self),)."""
         if self._graph is None:
             return self._scan_matrix(query, k, allowed & self._live.view)
         if k > self._graph.slot_count // 4:
@@ -167,7 +170,7 @@ class VectorIndex:
     def _search_graph_among(
         self, graph: DistinctGraph, query: NDArray[np.float32], k: int, allowed: BoolArray
     ) -> Found | None:
-        """Ask the graph for more and more until k of what it finds is allowed."""
+        """Ask the graph for more and more until k of its results are allowed."""
         count = graph.slot_count
         wanted = allowed[:count] & self._live.view[:count]
         match_count = int(wanted.sum())
@@ -187,7 +190,7 @@ class VectorIndex:
         return None
 
     def _compared_max(self, k: int) -> int:
-        """Return of how many that match each is compared, rather than the graph asked."""
+        """Return up to how many matches to compare one by one, instead of searching the graph."""
         return max(min(self._settings.exact_vectors_max, _FEW_MAX), 4 * k)
 
     def _scan_matrix(self, query: NDArray[np.float32], k: int, wanted: BoolArray) -> Found:
@@ -219,9 +222,9 @@ class VectorIndex:
     def scores_of_rows(
         self, rows: NDArray[np.int32], row_slot: NDArray[np.int32], query: NDArray[np.float32]
     ) -> list[float | None]:
-        """Return the inner product of the query with each row's vector, to six digits; None: it has none.
+        """Return the inner product of the query with each row's vector, to six digits; None if it has none.
 
-        `row_slot` has the slot of each row there is, -1 for none.
+        `row_slot` has the slot of every row, -1 for none.
         """
         matrix = self._matrix.view
         if self._graph is None:
@@ -240,7 +243,7 @@ class VectorIndex:
         return found
 
     def plan(self) -> Job | None:
-        """Return what should be done now in another thread. None: nothing, or a job is under way."""
+        """Return the job to do now in another thread. None if there is none, or one is running."""
         if self._job_running:
             return None
         graph = self._graph
@@ -253,7 +256,7 @@ class VectorIndex:
         return self._job(graph) if due else None
 
     def settle(self) -> Job | None:
-        """Like `plan`, but for any vector outside the graph, if there is one."""
+        """Like `plan`, but due for any vector outside an existing graph."""
         if self._job_running or self._graph is None or len(self._live) == self._graph.slot_count:
             return self.plan()
         return self._job(self._graph)
@@ -269,7 +272,7 @@ class VectorIndex:
 
         def work() -> tuple[DistinctGraph, Linked] | None:
             target = graph or DistinctGraph(self._new_graph(len(vectors)))
-            # Some are kept back, to be asked for before they are in the graph.
+            # Some vectors are held out as queries, before they are linked.
             rng = np.random.default_rng(upto)
             asked = np.zeros(len(fresh), np.bool_)
             asked[rng.choice(len(fresh), min(len(fresh) // 2, _HELD_OUT), replace=False)] = True
@@ -293,7 +296,7 @@ class VectorIndex:
     def _finish(self, result: object) -> None:
         self._job_running = False
         if not isinstance(result, tuple):
-            # No ef finds enough of such vectors: scanning stays, until there are many more.
+            # No ef finds enough of such vectors: exact search continues until there are many more.
             self.fail_job()
             return
         before = self.graph_count
@@ -303,7 +306,7 @@ class VectorIndex:
         self._graph.adopt(linked, self._live.view[:upto])
 
     def fail_job(self) -> None:
-        """Give a job up; its vectors stay in the matrix."""
+        """Abandon a job; its vectors stay in the matrix."""
         self._job_running = False
         self._graph_refused_at = len(self._live)
         if self._graph is not None:

@@ -1,8 +1,8 @@
-"""The view of one namespace: everything that finding its items needs, in memory.
+"""The view of one namespace: everything needed to find its items, in memory.
 
-A row stands for an item; rows are in the order of positions, and a row is never moved. Vectors and
-documents (for words) have numbers of their own, so that a changed item gets new ones while its row
-stays. A view is derived from records: it can be dropped and built again at any time.
+A row represents an item; rows are in the order of positions, and never move. Vectors and documents (for
+words) are numbered separately, so that a changed item gets new ones while its row stays. A view is derived
+from records: it can be dropped and built again at any time.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ RowArray = NDArray[np.int32]
 
 @dataclass(slots=True)
 class Entry:
-    """What a view has to know of an item. vector None: it has none; `vector_key` names it for ever."""
+    """An item as a view needs it. vector None: it has none; `vector_key` identifies it permanently."""
 
     position: int
     vector_key: int
@@ -62,14 +62,14 @@ class Entry:
     labels: dict[LabelKey, str]
     kind: ItemKind
     terms: bytes
-    """As `pack_terms` packs them."""
+    """As packed by `pack_terms`."""
     vector: NDArray[np.float32] | None
     item: Item
     """For the columns of other fields and of importance; it may lack its embedding."""
 
     @classmethod
     def of(cls, item: Item, terms: bytes, vector_key: int) -> Entry:
-        """Return that of an item that is written."""
+        """Return the entry of a written item."""
         return cls(
             item.position, vector_key, item.session_id, item.create_us, item.expire_us,
             index_labels(item.labels, item.facet), item.kind, terms, item.embedding, item,
@@ -95,18 +95,19 @@ class NamespaceView:
         self.row_slot = GrowingArray(np.int32)
         self.doc_row = GrowingArray(np.int32)
         self.slot_row = GrowingArray(np.int32)
-        # The key of the vector of a slot: its name in snapshots.
+        # The key of each slot's vector, which identifies it in snapshots.
         self.slot_keys = GrowingArray(np.int64)
         self.saved_slot_count = 0
-        # The revision of the columns that a snapshot has; -1: none has them.
+        # The revision of the columns in the snapshot; -1 if it has none.
         self.saved_revision = -1
-        # How often all vectors were given up.
+        # The number of times that all vectors were given up.
         self.vector_epoch = 0
         self.session_codes: dict[str, int] = {"": 0}
-        # The rows of a label, ascending: all that have it, and perhaps dead ones that had it.
+        # The rows of each label, ascending: all that have it, and perhaps dead ones that had it.
         self.label_rows: dict[tuple[LabelKey, str], array[int]] = {}
         self.row_labels: dict[int, dict[LabelKey, str]] = {}
-        # The rows of a kind, dead ones too, among the first so many; made when first asked for.
+        # The rows of a kind, including dead ones, among the first rows, and the number of those; built on
+        # first use.
         self.kind_rows: dict[ItemKind, tuple[GrowingArray, int]] = {}
         self.lexical = LexicalIndex()
         self.turns = Turns()
@@ -117,34 +118,34 @@ class NamespaceView:
         self._pending: list[Entry] = []
         self._tables: Tables | None = None
         self.revision = 0
-        # Held by a search that goes on in another thread, begun by the thread that changes the view.
+        # Held by a search in another thread, which was begun by the thread that changes the view.
         self.searched = Lock()
 
     # --- changing -----------------------------------------------------------------------------
 
     def wait_until_searched(self) -> None:
-        """Wait for the search in another thread, if there is one: what it looks at is about to change."""
+        """Wait for a search in another thread, if any, before changing what it reads."""
         if self.searched.locked():
             with self.searched:
                 pass
 
     def add(self, entries: Sequence[Entry]) -> None:
-        """Add items at the end, in their order. Their positions are above all others.
+        """Append items in order. Their positions are above all others.
 
-        Entries are indexed a batch at a time, before the next read at the latest: most of the work
-        is per call and not per entry. Who adds more than a batch calls `index_some` for it.
+        Entries are indexed in batches, at the latest before the next read: most of the work is per call, not
+        per entry. A caller that adds more than a batch calls `index_some` for the rest.
         """
         self._pending += entries
         if len(entries) <= _BATCH_ENTRIES <= len(self._pending):
             self.index_some()
 
     def index_pending(self) -> None:
-        """Index what was added and is not indexed yet. Everything that reads does this first."""
+        """Index entries that are not indexed yet. Every read does this first."""
         while self.index_some():
             pass
 
     def index_some(self) -> bool:
-        """Index a batch of what was added and is not indexed yet. Returns whether there is more."""
+        """Index a batch of entries that are not indexed yet. Return whether there are more."""
         if not self._pending:
             return False
         self.wait_until_searched()
@@ -182,7 +183,7 @@ class NamespaceView:
         return bool(self._pending)
 
     def replace(self, entry: Entry, *, keep_vector: bool) -> None:
-        """Put an item in the place of the one at its position."""
+        """Replace the item at an entry's position."""
         self.index_pending()
         self.wait_until_searched()
         self._tables = None
@@ -204,7 +205,7 @@ class NamespaceView:
                 self._index_vectors([(row, entry.vector, entry.vector_key)])
 
     def fill_vector(self, position: int, vector: NDArray[np.float32], key: int) -> None:
-        """Give an item, if it is in the view, the vector that it waited for. Once more changes nothing."""
+        """Set the pending vector of an item, if it is in the view. Idempotent."""
         self.index_pending()
         self.wait_until_searched()
         row = self._find(position)
@@ -216,20 +217,22 @@ class NamespaceView:
             self._index_vectors([(row, vector, key)])
 
     def give_up_vectors(self, epoch: int, dimension: int) -> None:
-        """Forget all vectors of before this epoch; `dimension` is that of those to come, 0 if not known."""
+        """Drop all vectors from before this epoch; `dimension` is that of future ones, 0 if unknown."""
         if self.vector_epoch >= epoch:
             return
         self.index_pending()
         self.wait_until_searched()
         self.vector_epoch = epoch
-        # A new index: what is under way in another thread is for the old one.
+        # A new index, because another thread may be working on the old one.
         self.vectors = VectorIndex(dimension, self._settings) if dimension else None
         self.row_slot.view[:] = _NONE
         self.slot_row, self.slot_keys = GrowingArray(np.int32), GrowingArray(np.int64)
         self.saved_slot_count, self.saved_revision = 0, -1
 
     def remove(self, positions: Sequence[int]) -> None:
-        """Take items out of every result. Others wait until all are: there may be ten thousand fragments."""
+        """Remove items from all results. Reads wait until all are removed: there may be ten thousand
+        fragments.
+        """
         if not positions:
             return
         self.index_pending()
@@ -246,7 +249,7 @@ class NamespaceView:
         self.expiring_count -= int((self.expire_us.view[rows] != NEVER_US).sum())
         for row in rows.tolist():
             for pair in self.row_labels.pop(row, _NO_LABELS).items():
-                # In a long list a dead row costs less than to move all that are behind it.
+                # In a long list, a dead row costs less than moving all rows behind it.
                 if len(self.label_rows[pair]) <= _UNLISTED_MAX:
                     self._unlist(pair, row)
         self.lexical.remove_all(self.row_doc.view[rows])
@@ -254,9 +257,9 @@ class NamespaceView:
             self._drop_vector(row)
 
     def record_uses(self, use_counts: Mapping[int, int]) -> None:
-        """Set how often the items at these positions were used; those that are not here are passed over.
+        """Set the use counts of the items at these positions; missing ones are skipped.
 
-        Counts only grow, so it does no harm to tell one again, or later than a greater one.
+        Counts only grow, so repeated and late updates are harmless.
         """
         self.index_pending()
         for position, count in use_counts.items():
@@ -283,7 +286,7 @@ class NamespaceView:
         self.label_row(row, entry.labels)
 
     def _conversation(self, row: int) -> int:
-        """Return the number of the conversation that a row is a turn of; 0: of none."""
+        """Return the number of a row's conversation; 0 if it is not a turn."""
         return int(self.sessions.view[row]) if _IS_TURN[self.kinds.view[row]] else 0
 
     def _turns_of(self, conversation: int, but: int) -> RowArray:
@@ -293,7 +296,7 @@ class NamespaceView:
         return np.flatnonzero(in_it).astype(np.int32)
 
     def recount(self) -> None:
-        """Count rows and find out which follows which, where columns were filled in all at once."""
+        """Recompute counts and the order of turns, after columns were filled directly."""
         live = self.live.view
         self.live_count = int(live.sum())
         self.expiring_count = int(((self.expire_us.view != NEVER_US) & live).sum())
@@ -302,7 +305,7 @@ class NamespaceView:
         self.turns = Turns.build(np.where(_IS_TURN[self.kinds.view] & live, self.sessions.view, 0))
 
     def label_row(self, row: int, labels: dict[LabelKey, str]) -> None:
-        """Give a row these labels in place of those it has."""
+        """Replace the labels of a row."""
         before = self.row_labels.pop(row, {})
         for pair in before.items():
             if labels.get(pair[0]) != pair[1]:
@@ -324,7 +327,7 @@ class NamespaceView:
             self.expiring_count += step
 
     def tables(self) -> Tables:
-        """Return what words are looked up in. Valid until the next change."""
+        """Return the tables to look up words in. Valid until the next change."""
         if self._tables is None:
             mean_window = self.turns.mean_window(max(self.live_count, 1))
             rows = self.doc_row.view, self.row_doc.view, *self.turns.links, mean_window
@@ -332,13 +335,13 @@ class NamespaceView:
         return self._tables
 
     def plan(self) -> Job | None:
-        """Return what should be done now in another thread. None: nothing, or only what is under way."""
+        """Return the job to do now in another thread. None if there is none, or only running ones."""
         if (merge := self.lexical.plan()) is not None:
             return Job(merge.work, partial(self._finish_merge, merge), merge.fail)
         return None if self.vectors is None else self.vectors.plan()
 
     def settle(self) -> Job | None:
-        """Like `plan`, but for any vector outside the graph, if there is one."""
+        """Like `plan`, but due for any vector outside an existing graph."""
         return self.plan() or (None if self.vectors is None else self.vectors.settle())
 
     def _finish_merge(self, merge: Job, merged: object) -> None:
@@ -346,7 +349,7 @@ class NamespaceView:
         self._tables = None
 
     def _index_vectors(self, given: Sequence[tuple[int, NDArray[np.float32], int]]) -> None:
-        """Index the vectors that rows are given, with their keys."""
+        """Index the vectors of rows, with their keys."""
         if not given:
             return
         rows, vectors, keys = zip(*given, strict=True)
@@ -386,7 +389,7 @@ class NamespaceView:
 
     @property
     def written_count(self) -> int:
-        """How many items were written to it, each as often as it was."""
+        """The number of writes of items to this view."""
         return len(self.doc_row) + len(self._pending)
 
     @property

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # distutils: language = c++
-"""BM25 over postings, in compiled code: see `lexical.py`, which says what is computed and why.
+"""BM25 over postings, in compiled code: see `lexical.py` for the formula and the reasons.
 
-A query touches some thousand postings in small pieces; numpy spends its time between them.
+A query touches some thousand postings in small pieces, for which numpy has too much overhead.
 """
 
 import numpy as np
@@ -13,12 +13,12 @@ from libcpp.algorithm cimport lower_bound, nth_element, sort
 from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
-# Terms that are looked up in segments until it is known how much there is to do. Doubled, that takes 10 ms longer at most.
+# Limit for lookups of terms in segments before the cost of a search is known. Doubled, they take at most 10 ms more.
 cdef int64_t _LOOKS_MAX = 1 << 18
 
-ctypedef pair[double, int32_t] Ranked  # of a score and a row both negated: the least is the best, the newer of equal ones
+ctypedef pair[double, int32_t] Ranked  # negated score and row: the least is the best, the newer of equal ones
 
-ctypedef pair[uint32_t, int32_t] Wanted  # a term that is asked for, and its place among those
+ctypedef pair[uint32_t, int32_t] Wanted  # a query's term, and its index
 
 
 cdef struct Span:
@@ -37,9 +37,9 @@ cdef struct Postings:
 
 
 cdef class Segment:
-    """The postings of one segment: those of terms[i], ascending by document, stand at starts[i]:starts[i + 1].
+    """The postings of one segment: those of terms[i], ascending by document, are at starts[i]:starts[i + 1].
 
-    There is one at least.
+    There is at least one.
     """
 
     cdef const uint32_t[::1] terms
@@ -55,9 +55,9 @@ cdef class Segment:
 
 
 cdef int64_t _find(const Postings* segment, uint32_t term, int64_t begin, Span* span) noexcept nogil:
-    """Return where a term stands, or would stand, from `begin` on; of one that is there, set its postings.
+    """Return the index of a term, or where it would be, from `begin` on; set the postings of an existing one.
 
-    With steps that double: of many terms in order each is near the one before.
+    In doubling steps: consecutive terms of a sorted list are near each other.
     """
     cdef int64_t count = segment.term_count, low = begin, step = 1, high, middle
     while low + step <= count and segment.terms[low + step - 1] < term:
@@ -79,11 +79,11 @@ cdef int64_t _find(const Postings* segment, uint32_t term, int64_t begin, Span* 
 
 
 cdef class Scratch:
-    """Room for the sums of a query, kept from one to the next; all zero in between."""
+    """Buffers for the sums of a query, reused by the next; all zero in between."""
 
     cdef vector[double] sums
     cdef vector[int32_t] places
-    # Of which documents or rows there is a sum: the first so many. Not cleared.
+    # The documents or rows with a sum: the first `touched_count`. Not cleared.
     cdef vector[int32_t] touched
     cdef int64_t touched_count
 
@@ -92,8 +92,8 @@ cdef class Scratch:
         return 8 * self.sums.capacity() + 4 * self.places.capacity() + 4 * self.touched.capacity()
 
     cdef void make_room(self, int64_t sums, int64_t additions) noexcept nogil:
-        """Make room for so many sums, and for adding to them so often."""
-        # One more than there may be: each is written before it is known whether it counts.
+        """Make room for this many sums and additions."""
+        # One more than needed: each entry is written before it is known whether it counts.
         cdef int64_t touched = min(sums, additions) + 1
         if <int64_t>self.sums.size() < sums:
             self.sums.resize(2 * sums, 0.0)
@@ -101,13 +101,13 @@ cdef class Scratch:
             self.touched.resize(2 * touched)
 
     cdef inline void add(self, int32_t at, double score) noexcept nogil:
-        # Written in any case, and counted if it is new: which it is, no processor can foretell.
+        # Written always, and counted if new, because a branch would be unpredictable.
         self.touched[self.touched_count] = at
         self.touched_count += self.sums[at] == 0
         self.sums[at] += score
 
     cdef void take_out(self, vector[Ranked]& ranked) noexcept nogil:
-        """Put all sums into `ranked`, and leave zeros."""
+        """Move all sums to `ranked`, and leave zeros."""
         cdef int64_t i
         cdef int32_t at
         ranked.resize(self.touched_count)
@@ -119,7 +119,9 @@ cdef class Scratch:
 
 
 cdef class Tables:
-    """What words are looked up in, until the index changes: postings, documents, rows and their neighbours."""
+    """The tables to look up words in, until the index changes: postings, documents, rows and their
+    neighbours.
+    """
 
     cdef list segments
     cdef vector[Postings] postings
@@ -147,12 +149,12 @@ cdef class Tables:
 
 
 cdef class Lookup:
-    """The live documents that have some terms, and those of speakers with some names; for one query."""
+    """The live documents with some terms, and those of speakers with some names; for one query."""
 
     cdef Tables tables
     cdef Scratch scratch
     cdef int32_t term_count
-    # Terms, those of names behind them, with the place of each.
+    # Terms, followed by those of names, with the index of each.
     cdef vector[Wanted] ordered
     cdef bint looked_up
     cdef vector[Span] spans
@@ -197,13 +199,13 @@ cdef class Lookup:
             self.named.push_back(span)
 
     cdef void _find_fresh(self, vector[Wanted]& ordered) noexcept nogil:
-        """Look among the postings that are in no segment yet, which are in no order of terms."""
+        """Find postings in the open segment, which is not sorted by term."""
         cdef const uint32_t[::1] terms = self.tables.open_terms
         cdef size_t at, place
         cdef int64_t i
         cdef Span span
         cdef vector[uint8_t] here
-        # Few of them are of the query: one look at few bits of each tells.
+        # Few of them match the query: one look at a few bits excludes most.
         here.resize(4096)
         for at in range(ordered.size()):
             here[ordered[at].first & 4095] = 1
@@ -224,9 +226,9 @@ cdef class Lookup:
                 self._take(span, <int32_t>at)
 
     def posting_count(self, bint all_allowed, tuple widths):
-        """Return how many postings the first look of a search goes through; those of the dead count, too.
+        """Return how many postings the first pass of a search reads, including those of dead documents.
 
-        To leave them out is to go through all of them, which is a part of the search itself.
+        Excluding these would mean reading them all, which is part of the search itself.
         """
         cdef int64_t telling_docs = self._telling_docs(all_allowed, widths[2], widths[3])
         cdef int64_t telling = 0, common = 0
@@ -248,14 +250,14 @@ cdef class Lookup:
         return telling or common
 
     cdef int64_t _telling_docs(self, bint all_allowed, int64_t least, int64_t share) noexcept:
-        # The few rows that are allowed may have common words only.
+        # A few allowed rows may have common words only.
         return max(least, self.tables.live_count // share) if all_allowed else self.tables.live_count
 
     cdef bint _all_live(self) noexcept nogil:
         return self.tables.live_count == self.tables.lengths.shape[0]
 
     cdef void _count(self) noexcept nogil:
-        """Count the live documents of each term, for what it tells."""
+        """Count the live documents of each term, and compute its idf."""
         cdef size_t s
         cdef int64_t i, alive
         cdef Span* span
@@ -275,11 +277,13 @@ cdef class Lookup:
             self.idf[s] = log(1 + (self.tables.live_count - alive + 0.5) / (alive + 0.5))
 
     def use(self, Scratch scratch):
-        """Search with this room in the place of that which others use in another thread."""
+        """Use these buffers instead of those that other searches use in another thread."""
         self.scratch = scratch
 
     def search(self, const uint8_t[::1] allowed, const int32_t[::1] near, int64_t count, tuple widths):
-        """Return rows and their scores: the `count` best by words among those allowed, and all that are `near`."""
+        """Return rows and their scores: the `count` best by words among those allowed, and all that are
+        `near`.
+        """
         cdef int64_t widest, enough, telling_min, telling_share
         widest, enough, telling_min, telling_share = widths
         cdef vector[int32_t] found
@@ -305,10 +309,10 @@ cdef class Lookup:
         return _result(found, scores, near, count)
 
     cdef void _score_alone(self, int64_t telling_docs) noexcept nogil:
-        """Sum for each document the score of its own words, by the terms that tell most.
+        """Sum the score of each document's own words, by the most significant terms.
 
         Terms that many of many documents have are left out, unless there are no others: they cost the most,
-        and what they add to a score hardly ever decides who is among the best.
+        and their part of a score hardly ever decides which are among the best.
         """
         cdef size_t s
         cdef int64_t i, postings = 0
@@ -345,7 +349,7 @@ cdef class Lookup:
         for i in range(ranked.size()):
             row, score = tables.doc_row[-ranked[i].second], -ranked[i].first
             self.scratch.add(row, score)
-            # Seen from the neighbour: this one is later than those before it.
+            # From the neighbour's view, this row is later than those before it.
             self._give_along(&tables.before[0], &tables.later[0], tables.later.shape[0], row, score)
             self._give_along(&tables.after[0], &tables.earlier[0], tables.earlier.shape[0], row, score)
 
@@ -380,7 +384,7 @@ cdef class Lookup:
         self, Tables tables, vector[int32_t]& found, size_t first, size_t last, vector[float]& weights,
         vector[float]& counts, vector[double]& scores,
     ) noexcept nogil:
-        """Score the rows from `first` to `last`; `counts` is room that may be used."""
+        """Score the rows from `first` to `last`; `counts` is a buffer."""
         cdef vector[int32_t]* places = &self.scratch.places
         cdef vector[int32_t] docs, rows, windows
         cdef vector[float] frequencies
@@ -423,7 +427,7 @@ cdef class Lookup:
             places[0][docs[i]] = 0
 
     cdef void _count_terms(self, vector[int32_t]& docs, vector[float]& counts) noexcept nogil:
-        """Fill in how often each of some documents has each term."""
+        """Count the occurrences of each term in some documents."""
         cdef vector[int32_t]* places = &self.scratch.places
         cdef size_t s, d
         cdef int64_t i
@@ -432,7 +436,7 @@ cdef class Lookup:
         for s in range(self.spans.size()):
             span = &self.spans[s]
             if span.length > <int64_t>(_SCAN_PER_DOC * docs.size()):
-                # Too many to look at each.
+                # Too many postings to read all.
                 for d in range(docs.size()):
                     at = lower_bound(span.docs, span.docs + span.length, docs[d])
                     if at != span.docs + span.length and at[0] == docs[d]:
@@ -443,7 +447,7 @@ cdef class Lookup:
                         counts[(places[0][span.docs[i]] - 1) * self.term_count + span.term] = span.counts[i]
 
     def named_in(self, const int32_t[::1] rows):
-        """Return for each row whether its speaker has one of the names; None: nobody has."""
+        """Return for each row whether its speaker has one of the names; None if no speaker has."""
         self._look_up()
         if not self.named.size():
             return None
@@ -464,15 +468,15 @@ cdef class Lookup:
         return found
 
 
-# Postings looked at for each document that is wanted, before looking it up by halves is quicker.
+# Postings per wanted document from which on a binary search is quicker than reading all.
 cdef int _SCAN_PER_DOC = 24
-# Counts of words that are kept at a time, 4 bytes each: a text may have ten thousand words, and all items may be
-# asked for. Doubled, such a search takes 32 MiB and not 16, and is hardly quicker.
+# Counts of words at a time, 4 bytes each: a text may have ten thousand words, and all items may be requested.
+# Doubled, such a search takes 32 MiB instead of 16, and is hardly faster.
 cdef int64_t _COUNTS_AT_ONCE = 1 << 22
 
 
 cdef void _weigh(Tables tables, vector[float]& weights) noexcept nogil:
-    """Put the weights of a row itself, those before it and those after it into `weights`."""
+    """Append the weights of a row itself, those before it and those after it to `weights`."""
     cdef int64_t i
     weights.push_back(1)
     for i in range(tables.earlier.shape[0]):
@@ -482,7 +486,9 @@ cdef void _weigh(Tables tables, vector[float]& weights) noexcept nogil:
 
 
 cdef void _open_windows(vector[int32_t]& found, Tables tables, vector[int32_t]& windows) noexcept nogil:
-    """Put the documents of each row and its neighbours into `windows`, in the order of `_weigh`, -1 for none."""
+    """Write the documents of each row and its neighbours to `windows`, in the order of `_weigh`, -1 for
+    none.
+    """
     cdef int64_t earlier = tables.earlier.shape[0], later = tables.later.shape[0]
     cdef int64_t width = 1 + earlier + later
     cdef const int32_t* row_doc = &tables.row_doc[0]
@@ -512,8 +518,8 @@ cdef enum:
 cdef void _keep_best(vector[Ranked]& ranked, int64_t count) noexcept nogil:
     """Keep the `count` best, in no order.
 
-    Most are told by which of some equal parts of all scores theirs is in: comparing them one with another
-    takes longer, because no processor can foretell how that ends.
+    Most are selected by which of many equal ranges their score is in: comparing them with each other takes
+    longer, because of unpredictable branches.
     """
     cdef int64_t[_BUCKETS] sizes
     cdef vector[Ranked] border
@@ -560,7 +566,7 @@ cdef void _keep_allowed(vector[Ranked]& ranked, const uint8_t[::1] allowed) noex
 
 
 cdef void _gather(vector[Ranked]& ranked, const int32_t[::1] near, vector[int32_t]& found) noexcept nogil:
-    """Put the rows of both, each once, into `found`, ascending."""
+    """Write the rows of both, each once, to `found`, ascending."""
     cdef size_t i, kept = 0
     cdef int64_t n
     for i in range(ranked.size()):
@@ -576,7 +582,7 @@ cdef void _gather(vector[Ranked]& ranked, const int32_t[::1] near, vector[int32_
 
 
 cdef tuple _result(vector[int32_t]& found, vector[double]& scores, const int32_t[::1] near, int64_t count):
-    """Return the rows of the `count` best scores and those that are near, ascending, and their scores.
+    """Return the rows of the `count` best scores and those in `near`, ascending, and their scores.
 
     `found` has all of them, ascending.
     """
@@ -586,7 +592,7 @@ cdef tuple _result(vector[int32_t]& found, vector[double]& scores, const int32_t
     cdef int64_t n
     kept.resize(found.size())
     for i in range(found.size()):
-        # Its place in the place of the row: both grow alike.
+        # The index stands for the row: both ascend.
         ranked.push_back(Ranked(-scores[i], -<int32_t>i))
     _keep_best(ranked, count)
     for i in range(ranked.size()):

@@ -1,4 +1,4 @@
-"""Arrays in files, one behind the other, as `numpy.save` writes them."""
+"""Arrays in files, one after the other, in the format of `numpy.save`."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ def write_array(file: IO[bytes], array: NDArray[Any]) -> None:
 
 
 def read_array(file: IO[bytes]) -> NDArray[Any]:
-    """Read the next array of a file on disk. For any thread; raises ValueError where there is none.
+    """Read the next array of a file on disk. For any thread; raises ValueError if there is none.
 
-    In place of `numpy.load`, for one reason: it parses the header by `ast.literal_eval`, and in Python 3.11
-    threads that parse at the same time count each other's recursion and get a SystemError
-    (https://github.com/python/cpython/issues/106905). Only the header is read in turns: the rest may be long.
+    Replaces `numpy.load`, which parses the header by `ast.literal_eval`: in Python 3.11, threads that parse
+    at the same time count each other's recursion and get a SystemError
+    (https://github.com/python/cpython/issues/106905). Only the header is read under a lock: the rest may be
+    long.
     """
     if npy.read_magic(file) != (1, 0):
-        raise ValueError("an array of a format that is not written here")
+        raise ValueError("unknown format of an array")
     with _header_parsing:
         shape, by_columns, dtype = npy.read_array_header_1_0(file)
     if by_columns or dtype.hasobject:
-        raise ValueError("an array of a kind that is not written here")
+        raise ValueError("unknown kind of array")
     return np.fromfile(file, dtype, prod(shape)).reshape(shape)

@@ -1,7 +1,7 @@
 """The views in memory: loaded on first use, kept up to date, dropped when memory is short.
 
-All methods are for the event loop. Work that takes long runs in two threads: one reads records to
-build views, one links vectors into graphs and saves snapshots.
+All methods are for the event loop. Long work runs in two threads: one reads records to build views, one links
+vectors into graphs and saves snapshots.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SAVE_AT_GROWTH = 1.5
 
 
 class _Held:
-    """A view and what the cache knows of it."""
+    """A view with its state in the cache."""
 
     def __init__(self, namespace: str, uid: int, view: NamespaceView) -> None:
         self.namespace = namespace
@@ -48,25 +48,26 @@ class _Held:
         self.job: asyncio.Future[None] | None = None
         self.columns_task: asyncio.Task[None] | None = None
         self.saved = False
-        # Set when the view has another revision, or is dropped.
+        # Set when the view reaches another revision, or is dropped.
         self.moved = asyncio.Event()
 
     def weigh(self) -> int:
-        """Look at what the view takes now; return how much more that is than before."""
+        """Measure the memory of the view; return the difference from the last time."""
         before = self.nbytes
         self.nbytes = self.view.nbytes
         written = self.view.written_count
-        # Looking takes longer than a write: the next time it has grown by a third, or by a good part.
+        # Measuring takes longer than a write: the next time is after a third more writes, at least 8, at most
+        # _WEIGH_AFTER_WRITES.
         self._weigh_at = written + min(max(written // 3, 8), _WEIGH_AFTER_WRITES)
         return self.nbytes - before
 
     @property
     def weigh_due(self) -> bool:
-        """Whether so much was written since that it may take clearly more."""
+        """Whether enough was written since the last time for the size to differ."""
         return self.view.written_count >= self._weigh_at
 
     async def idle(self) -> None:
-        """Return when nothing is done for the view in the indexing thread."""
+        """Wait until the indexing thread has no work for the view."""
         while self.job is not None:
             await asyncio.wait([self.job])
 
@@ -83,7 +84,7 @@ class _Held:
 
     @property
     def save_due(self) -> bool:
-        """Whether it has grown so much that it should be saved although nobody asks."""
+        """Whether it has grown so much that it should be saved without a request."""
         vectors = self.view.vectors
         return (
             self.unsaved
@@ -93,7 +94,7 @@ class _Held:
 
 
 class ViewCache:
-    """Views by namespace, the least recently used first to go."""
+    """Views by namespace, in order of last use."""
 
     def __init__(
         self,
@@ -109,23 +110,23 @@ class ViewCache:
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._nbytes = 0
         self._loading: dict[str, asyncio.Task[NamespaceView | None]] = {}
-        # What was committed while a view was loading, which may or may not have it. None: it has to be
-        # loaded anew, for the namespace has begun or ended, or was emptied.
+        # Commits during the loading of a view, which may or may not contain them. None: load it again,
+        # because the namespace was created, deleted or reset.
         self._buffered: dict[str, list[Effect] | None] = {}
         self._indexer = ThreadPoolExecutor(1, thread_name_prefix="index")
         self._closing = False
 
     def peek(self, namespace: str) -> NamespaceView | None:
-        """Return a view that is loaded, without loading it."""
+        """Return a view if it is in memory."""
         held = self._held.get(namespace)
         return held.view if held else None
 
     def is_loading(self, namespace: str) -> bool:
-        """Whether a view is being read."""
+        """Return whether a view is being loaded."""
         return namespace in self._loading
 
     def get_loaded(self, namespace: str) -> NamespaceView | None:
-        """Return a view that is loaded, as used just now."""
+        """Return a view if it is in memory, and count that as a use."""
         held = self._held.get(namespace)
         if held is None:
             return None
@@ -133,7 +134,7 @@ class ViewCache:
         return held.view
 
     async def get(self, namespace: str, fields: Sequence[Field] = ()) -> NamespaceView | None:
-        """Return the view of a namespace, loading it if need be; None when there is no namespace.
+        """Return the view of a namespace, loading it if necessary; None if there is no namespace.
 
         It has the columns of these fields until the caller awaits anything, or while it uses them.
         """
@@ -142,13 +143,13 @@ class ViewCache:
             if view is None:
                 if namespace not in self._loading:
                     self._loading[namespace] = asyncio.ensure_future(self._load(namespace, fields))
-                # One caller's cancellation must not take the view from the others.
+                # One caller's cancellation must not cancel the load for others.
                 view = await aside(asyncio.shield(self._loading[namespace]))
             if view is None or not view.columns.lacking(fields):
                 return view
             held = self._held.get(namespace)
             if held is None or held.view is not view:
-                continue  # Others had it loaded, without these columns, and it is gone already.
+                continue  # Another caller loaded it without these columns, and it is already dropped.
             if held.columns_task is None:
                 held.columns_task = asyncio.ensure_future(self._make_columns(held, fields))
             await aside(asyncio.shield(held.columns_task))
@@ -178,7 +179,7 @@ class ViewCache:
             self._loading.pop(namespace, None)
 
     async def _make_columns(self, held: _Held, fields: Sequence[Field]) -> None:
-        """Give a view the columns that it lacks of these fields, unless it is dropped meanwhile."""
+        """Add the missing columns of these fields to a view, unless it is dropped in the meantime."""
         columns = held.view.columns
         lacking = columns.lacking(fields)
         columns.begin(lacking)
@@ -202,12 +203,12 @@ class ViewCache:
             held.columns_task = None
 
     def begin(self, info: NamespaceInfo) -> None:
-        """Hold an empty view for a namespace that has just begun, or was emptied."""
+        """Add an empty view for a namespace that was just created or reset."""
         self.drop(info.name)
         if info.name in self._buffered:
             return
         view = NamespaceView(self._analyzer, self._settings)
-        # Those of before it was emptied stay void.
+        # Vectors from before the reset stay void.
         view.vector_epoch = info.vector_epoch
         self._hold(info.name, info.uid, view)
 
@@ -232,7 +233,7 @@ class ViewCache:
             self._evict()
 
     async def index_added(self, namespace: str) -> None:
-        """Index what was published, and is not indexed yet, in parts: short calls of others come between."""
+        """Index published entries in parts, so that short calls can run in between."""
         held = self._held.get(namespace)
         while held is not None and self._is_held(held) and held.view.index_some():
             await give_way()
@@ -240,7 +241,7 @@ class ViewCache:
             self._maintain(held)
 
     def drop(self, namespace: str) -> None:
-        """Forget the view of a namespace whose records were replaced altogether."""
+        """Drop the view of a namespace whose records were replaced."""
         if namespace in self._buffered:
             self._buffered[namespace] = None
         held = self._held.pop(namespace, None)
@@ -252,10 +253,10 @@ class ViewCache:
         self._nbytes += held.weigh()
 
     def _evict(self) -> None:
-        """Drop views until they fit into the budget.
+        """Drop views until the rest fits into the budget.
 
-        The one used last stays although it may be larger: without it each search would read it anew.
-        A budget of 0 keeps none.
+        The last used one stays even if it is larger: otherwise each search would load it again. A budget of 0
+        keeps none.
         """
         if self._nbytes <= self._settings.views_bytes_max:
             return
@@ -268,7 +269,7 @@ class ViewCache:
             if held.job is not None:
                 continue
             if held.unsaved:
-                # It comes back for this view when the snapshot is written.
+                # Eviction continues with this view when the snapshot is written.
                 self._save(held)
             else:
                 self.drop(namespace)
@@ -276,7 +277,7 @@ class ViewCache:
     # --- work in the indexing thread ------------------------------------------------------------
 
     def _maintain(self, held: _Held) -> None:
-        """Start what a view needs done, one thing at a time."""
+        """Start pending work on a view, one job at a time."""
         if held.job is not None or self._closing:
             return
         if (job := held.view.plan()) is not None:
@@ -287,7 +288,7 @@ class ViewCache:
             self.drop(held.namespace)
 
     def _run(self, held: _Held, work: Coroutine[None, None, None]) -> None:
-        """Run one thing for a view, and when it is done see what is next."""
+        """Run one job for a view, then check for the next."""
 
         async def run() -> None:
             try:
@@ -341,7 +342,7 @@ class ViewCache:
                 held.saved = True
                 reach("snapshot.after_removal")
             else:
-                # Of a namespace that is gone, or of vectors that were given up: nothing of it may stay.
+                # The namespace is gone, or its vectors were given up: no file may stay.
                 self._snapshots.discard(manifest)
         except Exception as error:
             # The next start builds the graph from the records.
@@ -351,14 +352,14 @@ class ViewCache:
             held.view.saved_revision = revision
 
     async def settle(self) -> None:
-        """Link every vector that is due into its graph and save all snapshots."""
+        """Link all outstanding vectors into their graphs, and save all snapshots."""
         for namespace in list(self._held):
             held = self._held.get(namespace)
             while held is not None and self._is_held(held) and self._work_left(held):
                 await held.idle()
 
     async def save_again(self, uids: set[int]) -> set[int]:
-        """Save the graphs of those of these namespaces that are in memory; return whose were saved."""
+        """Save the graphs of these namespaces that are in memory; return the uids of those saved."""
         saved = set()
         for held in [held for held in self._held.values() if held.uid in uids]:
             await held.idle()
@@ -372,7 +373,7 @@ class ViewCache:
         return saved
 
     def _work_left(self, held: _Held) -> bool:
-        """Start the next thing to do for a view; False when nothing is left."""
+        """Start the next job for a view; return False if there is none."""
         if held.job is None:
             held.view.index_pending()
             if (job := held.view.settle()) is not None:
@@ -382,7 +383,7 @@ class ViewCache:
         return held.job is not None
 
     async def close(self) -> None:
-        """Save the graphs that have grown and stop."""
+        """Save the graphs that have grown, and stop."""
         self._closing = True
         for held in list(self._held.values()):
             await held.idle()

@@ -1,8 +1,7 @@
-"""The file of a view's columns, words and labels: a header of JSON, then arrays as numpy writes them.
+"""The file of a view's columns, words and labels: a JSON header, then arrays in numpy's format.
 
-It is read whole and in its order, after its checksum was compared. The header tells which release can
-read it, and of which format the records were: a migration may change what is in them without a change of
-theirs.
+It is read sequentially after its checksum was verified. The header has the formats of the file and of the
+records: a migration may change stored data without changing the items.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ FORMAT = 1
 
 
 class _Version(msgspec.Struct):
-    """What every release can read of a header."""
+    """The part of a header that every release can read."""
 
     format: int
     records_format: int
@@ -55,7 +54,7 @@ def write_columns(file: IO[bytes], uid: int, records_format: int, frozen: Frozen
 
 
 def read_columns(file: IO[bytes], uid: int, records_format: int) -> FrozenView:
-    """Read what `write_columns` wrote. Raises Refused, and others where the file is not what it should be."""
+    """Read the output of `write_columns`. Raises Refused, and other errors for an invalid file."""
     encoded = read_array(file).tobytes()
     version = msgspec.json.decode(encoded, type=_Version)
     if (version.format, version.records_format) != (FORMAT, records_format):
@@ -72,6 +71,6 @@ def read_columns(file: IO[bytes], uid: int, records_format: int) -> FrozenView:
         LabelLists(header.labels, starts, label_rows),
     )  # fmt: skip
     if file.read(1):
-        raise ValueError("there is more than there should be")
+        raise ValueError("unexpected data at the end of the file")
     frozen.check()
     return frozen

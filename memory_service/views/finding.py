@@ -1,4 +1,4 @@
-"""Finding items: readings of namespaces, by their views."""
+"""Provides readings of namespaces, through their views."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Views(Follower):
         source.follow(self)
 
     async def open(self) -> None:
-        """Remove the files that an end at the wrong moment has left. Raises OSError and Unavailable."""
+        """Remove files left behind by a crash. Raises OSError and Unavailable."""
         self._snapshots.sweep(await self.source.manifests())
 
     def read(self, namespace: str, info: NamespaceInfo | None) -> Reading:
-        """Return a reading of a namespace, of which the records hold `info`."""
+        """Return a reading of a namespace whose records have `info`."""
         return NOTHING if info is None else _ViewReading(self, namespace, info)
 
     def index_info(self, namespace: str) -> IndexInfo:
@@ -68,17 +68,19 @@ class Views(Follower):
             self._snapshots.remove(uid)
 
     async def settle(self) -> None:
-        """Link every vector that is due into its graph and save all snapshots."""
+        """Link all outstanding vectors into their graphs, and save all snapshots."""
         await self.cache.settle()
 
     async def close(self) -> None:
-        """Save the graphs that have grown and stop."""
+        """Save the graphs that have grown, and stop."""
         await self.cache.close()
         self.searches.close()
 
 
 class _ViewReading(Reading):
-    """Of a namespace that exists. Its view follows each commit, so that there is nothing to look at first."""
+    """A reading of an existing namespace. Its view follows each commit, so nothing has to be checked
+    first.
+    """
 
     info: NamespaceInfo
 

@@ -1,4 +1,4 @@
-"""Building the view of a namespace from its records, some thousand rows at a time."""
+"""Builds the view of a namespace from its records, some thousand rows at a time."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def load_view(
 ) -> NamespaceView:
     """Return the view of a namespace, with the columns of these fields."""
     info = rows.info
-    # With few vectors it is as quick without a snapshot.
+    # With few vectors a snapshot saves no time.
     manifest = (
         rows.manifest() if info.dimension and info.item_count > settings.exact_vectors_max // 2 else None
     )
     with ThreadPoolExecutor(1, thread_name_prefix="read-graph") as beside:
-        # One thread verifies and reads the graph, while the other makes the columns.
+        # One thread verifies and reads the graph, while the other builds the columns.
         loading = manifest and beside.submit(snapshots.load, info.uid, info.dimension, manifest)
         view, vector_keys = _fill(rows, manifest, snapshots, analyzer, settings)
         if fields:
@@ -62,7 +62,7 @@ def read_columns(rows: Rows, fields: Sequence[Field]) -> ReadColumns:
 def _fill(
     rows: Rows, manifest: str | None, snapshots: Snapshots, analyzer: Analyzer, settings: IndexSettings
 ) -> tuple[NamespaceView, NDArray[np.int64]]:
-    """Return a view with everything but vectors, and the key of each row's vector, 0 for none."""
+    """Return a view without vectors, and the key of each row's vector, 0 for none."""
     frozen = snapshots.load_columns(rows.info.uid, manifest) if manifest else None
     view = NamespaceView(analyzer, settings)
     if frozen is not None:
@@ -88,7 +88,7 @@ def _load_vectors(
 ) -> None:
     slot_rows, graph_live = _match(snapshot, vector_keys)
     if snapshot is not None and not graph_live.any():
-        # Of vectors that were all given up or removed.
+        # None of the snapshot's vectors is in use any more.
         snapshot, slot_rows, graph_live = None, slot_rows[:0], graph_live[:0]
     in_graph = np.zeros(len(vector_keys), np.bool_)
     in_graph[slot_rows[graph_live]] = True
@@ -114,7 +114,7 @@ def _load_vectors(
 def _match(
     snapshot: Snapshot | None, vector_keys: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return for each slot of a snapshot the row that has its vector, and whether one has."""
+    """Return for each slot of a snapshot the row with its vector, and whether there is one."""
     if snapshot is None:
         return np.empty(0, np.int64), np.empty(0, np.bool_)
     order = np.argsort(vector_keys, kind="stable")

@@ -1,7 +1,7 @@
-"""Searches that take long: one at a time, in a thread of their own, and callers and namespaces take turns.
+"""Long searches: one at a time in a separate thread, with callers and namespaces taking turns.
 
-The event loop goes on meanwhile. What waits here was let in already. So here, too, a search is refused that
-could not begin in half of the time that its caller has left, or for which there is no room.
+The event loop continues in the meantime. Calls here have passed admission, so searches are shed here too: if
+one could not begin within half of its caller's remaining time, or if the queue is full.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from memory_service.runtime.fair_queue import FairQueue
 from memory_service.runtime.yielding import aside
 
 LONG_POSTINGS = 50_000
-"""What goes through more takes above about a millisecond: that costs more than to change threads for it."""
-# What a search takes until it is known.
+"""A search through more postings takes above about a millisecond, which is worth a change of threads."""
+# The assumed duration of a search until one was measured.
 _FIRST_SEARCH_S = 0.002
 _SMOOTHING = 0.2
 
@@ -42,7 +42,7 @@ class LongSearches:
         self._search_s = _FIRST_SEARCH_S
 
     async def search(self, view: NamespaceView, query: SearchQuery, long: Long) -> Hits:
-        """Return what the view finds for what `search_all` found to be long; raises Overloaded."""
+        """Return the hits of a query that `search_all` found to be long; raises Overloaded."""
         owner = present_caller().name, view
         self._find_room(owner, remaining_s())
         answer: asyncio.Future[Hits] = asyncio.get_running_loop().create_future()
@@ -56,7 +56,7 @@ class LongSearches:
         self._thread.shutdown()
 
     def _find_room(self, owner: tuple[str, NamespaceView], caller_waits_s: float | None) -> None:
-        """Refuse this one, or one that waits, where there is no room for both."""
+        """Reject this search, or a waiting one, if there is no room for both."""
         ahead = self._running + self._turns.ahead_of(owner)
         if caller_waits_s is not None and ahead * self._search_s > caller_waits_s / 2:
             raise self._overloaded()

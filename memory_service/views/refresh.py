@@ -1,13 +1,13 @@
-"""A view out of what a snapshot keeps of it, brought up to the records of today.
+"""Restores a view from a snapshot, and brings it up to date with the records.
 
-Nothing of a snapshot is believed that the records do not bear out:
+Nothing of a snapshot is used unless the records confirm it:
 
-- Rows that were added have positions above the snapshot's revision; the change log, which has to be
-  without a gap, tells which others were written.
-- What was deleted or has expired is in the log by its id, which a view does not know. So the items are
-  counted, and where some are missing, the keys that there are tell which.
-- Uses, and vectors that came later, are in no log. Uses have an index; and where vectors came, the
-  namespace has more of them than the rows tell.
+- New rows have positions above the snapshot's revision; the change log, which must have no gap, names the
+  other written items.
+- The log has ids of deleted and expired items, which a view does not know. So items are counted, and if some
+  are missing, the existing keys show which.
+- Uses and late vectors are in no log. Uses have an index; late vectors show in the namespace's count of
+  vectors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LATE_VECTORS_MAX = 16_384
 
 
 class Reason(enum.Enum):
-    """Why columns of a snapshot are left aside, and the rows are read."""
+    """Why the columns of a snapshot are not used, and rows are read instead."""
 
     DAMAGED = "damaged"
     OTHER_FORMAT = "other_format"
@@ -46,20 +46,20 @@ class Refused(Exception):
 
 
 def stale_after(count: int) -> int:
-    """Return after how many changes to so many rows it is as quick to read them all."""
+    """Return the number of changes from which on it is as quick to read all of this many rows."""
     return max(_CHANGES_MIN, count // _STALE_SHARE)
 
 
 def refresh(rows: Rows, view: NamespaceView, frozen: FrozenView) -> NDArray[np.int64]:
-    """Fill everything but vectors of an empty view; return the key of each row's vector, 0 for none.
+    """Fill an empty view with everything but vectors; return the key of each row's vector, 0 for none.
 
-    Raises Refused; then the view is of no use.
+    Raises Refused; then the view is unusable.
     """
     written = _written_since(rows, frozen)
     fill_view(view, frozen)
     view.saved_revision = frozen.revision
     reader = RowReader(view, frozen.rows["vector_keys"])
-    # What was added since is read with what was added.
+    # Changed items that are newer than the snapshot are read with the new rows below.
     for batch in rows.of_ids(written, up_to=frozen.revision):
         reader.take(batch, _rows_of(batch.positions, view.positions.view))
     for batch in rows.above(frozen.revision):
@@ -92,7 +92,7 @@ def _written_since(rows: Rows, frozen: FrozenView) -> set[str]:
 
 
 def _rows_of(positions: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where positions are among those that are known, which ascend. Raises Refused."""
+    """Return the indexes of positions among the known ones, which ascend. Raises Refused."""
     at = np.searchsorted(known, positions)
     if (at == len(known)).any() or (known[at] != positions).any():
         raise Refused(Reason.OTHER_RECORDS)
@@ -100,7 +100,7 @@ def _rows_of(positions: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[
 
 
 def _gone(rows: Rows, positions: NDArray[np.int64], known: int) -> NDArray[np.int64]:
-    """Return the rows, among those that the snapshot has, that are no more."""
+    """Return the rows of the snapshot whose items no longer exist."""
     if len(positions) == rows.info.item_count:
         return np.empty(0, np.int64)
     there = rows.positions()
@@ -110,7 +110,7 @@ def _gone(rows: Rows, positions: NDArray[np.int64], known: int) -> NDArray[np.in
 
 
 def _read_late_vectors(rows: Rows, view: NamespaceView, vector_keys: NDArray[np.int64]) -> None:
-    """Put in the keys of vectors that items got without a change of theirs."""
+    """Read the keys of vectors that were filled in later."""
     live = view.live.view
     if len(live) and view.live_count != rows.info.item_count:
         raise Refused(Reason.OTHER_RECORDS)

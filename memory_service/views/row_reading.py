@@ -1,4 +1,4 @@
-"""Rows of items as the columns of a view, some thousand at a time."""
+"""Converts rows of items to the columns of a view, some thousand at a time."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from memory_service.records.row_source import RowBatch
 
 
 class RowReader:
-    """Puts rows into a view that nobody uses yet: all but vectors and what `recount` finds out."""
+    """Adds rows to a view that is not yet in use: everything but vectors and the results of `recount`."""
 
     def __init__(self, view: NamespaceView, vector_keys: NDArray[np.int64]) -> None:
-        """`vector_keys` are those of the rows that the view has."""
+        """`vector_keys` are those of the view's existing rows."""
         self._view = view
         self._vector_keys = GrowingArray.of(vector_keys)
         self._postings: list[tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.uint16]]] = []
@@ -24,7 +24,7 @@ class RowReader:
         self._dead = [np.empty(0, np.int32)]
 
     def take(self, batch: RowBatch, over: NDArray[np.int64] | None = None) -> None:
-        """Put rows over the view's rows of these numbers; None: behind all."""
+        """Overwrite the rows of the view with these numbers; None: append."""
         view, codes, count = self._view, self._view.session_codes, len(batch.positions)
         rows = np.arange(len(view.positions), len(view.positions) + count) if over is None else over
         if over is not None:
@@ -59,7 +59,7 @@ class RowReader:
         self._count += count
 
     def finish(self) -> NDArray[np.int64]:
-        """Index the words of what was read; return the key of each row's vector, 0 for none."""
+        """Index the words of the rows; return the key of each row's vector, 0 for none."""
         if self._count:
             terms, docs, counts = map(np.concatenate, zip(*self._postings, strict=True))
             words = self._view.lexical.words().followed_by(terms, docs, counts, self._count)

@@ -1,9 +1,9 @@
-"""Files beside the records: as they are, or encrypted where the data directory has a key.
+"""Files beside the records: plain, or encrypted if the data directory has a key.
 
-hnswlib writes and reads files by their path and knows no encryption. So what it writes goes to a file in
-memory (memfd), whose path is in /proc, and from there to the disk a chunk at a time. Each file has a key of
-its own; each chunk is AES-256-GCM with its number, and with whether it is the last: chunks that were cut
-off, moved or taken from another file do not open. Where the system has no memfd, nothing is written.
+hnswlib reads and writes files by path and cannot encrypt. So it writes to a file in memory (memfd), whose
+path is in /proc, and from there the data goes to the disk in chunks. Each file has a separate key. Each chunk
+is sealed by AES-256-GCM with its number and a flag for the last one: chunks that were cut off, moved or taken
+from another file do not open. On a system without memfd, nothing is written.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class SealedFiles:
 
     @contextmanager
     def writing(self, path: Path) -> Iterator[Path]:
-        """Give a path to write to; what is there at the end becomes the file at `path`."""
+        """Yield a path to write to; its final content becomes the file at `path`."""
         if self._key is None:
             yield path
             return
@@ -44,7 +44,7 @@ class SealedFiles:
 
     @contextmanager
     def reading(self, path: Path) -> Iterator[Path]:
-        """Give a path to read what is in the file at `path`. Raises ValueError where it was changed."""
+        """Yield a path to read the content of the file at `path`. Raises ValueError if it was changed."""
         if self._key is None:
             yield path
             return
@@ -56,9 +56,9 @@ class SealedFiles:
 
 @contextmanager
 def _in_memory() -> Iterator[Path]:
-    """Make a file that is never on a disk, and give its path."""
+    """Create a file that is never on a disk, and yield its path."""
     if not hasattr(os, "memfd_create"):
-        raise OSError("this system has no files in memory: encrypted index snapshots are not written")
+        raise OSError("this system has no memfd: encrypted index snapshots are not written")
     descriptor = os.memfd_create("index", os.MFD_CLOEXEC)
     try:
         yield Path(f"/proc/self/fd/{descriptor}")
@@ -98,7 +98,7 @@ def _unseal(key: DataKey, source: IO[bytes], target: IO[bytes]) -> None:
         try:
             target.write(cipher.decrypt(_nonce(number, not following), chunk, None))
         except InvalidTag as error:
-            raise ValueError("the file was changed, or is of another key") from error
+            raise ValueError("the file was changed, or encrypted with another key") from error
         if not following:
             return
         number, chunk = number + 1, following

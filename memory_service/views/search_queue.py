@@ -1,4 +1,4 @@
-"""Searches that are asked for at the same time are answered together."""
+"""Answers concurrent searches together."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from memory_service.views.long_searches import LONG_POSTINGS, LongSearches
 Waiting = tuple[SearchQuery, asyncio.Future[Hits | Long]]
 
 _CHARS_TOGETHER = 64 * 1024
-"""Of the texts of one turn: to look up their words takes 25 ms. Doubled, others wait for twice as long."""
+"""Length of the texts in one turn, for which the lookup of words takes 25 ms. Doubled, others wait twice as
+long.
+"""
 
 
 class SearchQueue:
-    """Hands a view all the queries of one turn of the event loop at once.
+    """Collects the queries to a view in one turn of the event loop.
 
-    To compare sixteen queries with a matrix takes little more than to compare one: what takes long
-    is to read the matrix. A query that takes long goes its own way, see `LongSearches`.
+    Comparing sixteen queries with a matrix takes little more than comparing one: reading the matrix takes the
+    time. Long queries go to `LongSearches`.
     """
 
     def __init__(self, waiting_searches_max: int) -> None:
@@ -28,7 +30,7 @@ class SearchQueue:
         self._long = LongSearches(waiting_searches_max)
 
     async def search(self, view: NamespaceView, query: SearchQuery) -> Hits:
-        """Return what the view finds; raises Overloaded where it takes long and too many others do."""
+        """Return the hits of a query; raises Overloaded if it is long and too many others are waiting."""
         loop = asyncio.get_running_loop()
         if not self._waiting:
             loop.call_soon(self._answer)
@@ -42,7 +44,7 @@ class SearchQueue:
         self._long.close()
 
     def _take(self) -> dict[NamespaceView, list[Waiting]]:
-        """Return what is answered in this turn of the loop: most often all, one query at least."""
+        """Return the queries to answer in this turn of the loop: usually all, at least one."""
         chars = count = 0
         for _, (query, _answer) in self._waiting:
             chars += len(query.text or "")

@@ -1,11 +1,10 @@
-"""Snapshots of HNSW graphs and of the views around them: files that spare building them again.
+"""Snapshots of HNSW graphs and their views: files that save rebuilding them.
 
-A snapshot is three files: the graph, what its slots are, and the rest of the view (`column_files.py`).
-Its manifest, which tells their sizes and checksums, is a record: so records that were restored, or
-copied elsewhere, never meet a snapshot of another past. Nothing is read before all of it was
-verified: loading a damaged graph may end the process. Files are named by the namespace's uid, never by
-its name. Whatever is wrong with a snapshot, it is left aside, and the index is built from the records;
-graph and columns do not need each other.
+A snapshot is three files: the graph, the keys of its slots, and the rest of the view (`column_files.py`). Its
+manifest with sizes and checksums is a record, so restored or copied records never meet a snapshot of another
+history. Everything is verified before it is read: loading a damaged graph may end the process. Files are
+named by the namespace's uid, never by its name. If anything is wrong with a snapshot, it is ignored and the
+index is built from the records; graph and columns are independent of each other.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from memory_service.views.sealed_files import SealedFiles
 
 FORMAT = 2
 NO_HASH = np.uint64(0)
-"""Stands for the hash of a group whose vectors are all deleted."""
+"""Replaces the hash of a group whose vectors are all deleted."""
 _log = structlog.get_logger(__name__)
 
 
@@ -56,7 +55,7 @@ class _Manifest(msgspec.Struct):
 
 @dataclass
 class Snapshot:
-    """A graph, and for each slot the key of its vector; to be saved, with the view around it."""
+    """A graph with the key of each slot's vector, and the view around it, to be saved."""
 
     graph: DistinctGraph
     slot_keys: NDArray[np.int64]
@@ -76,7 +75,7 @@ class Snapshots:
     ) -> None:
         """`records_format` is that of the row source.
 
-        `demand` raises StorageFull where the disk has no room for so many bytes.
+        `demand` raises StorageFull if the disk has no room for this many bytes.
         """
         self._folder = folder
         self._records_format = records_format
@@ -89,7 +88,7 @@ class Snapshots:
 
         Raises StorageFull and OSError; then there are no files.
         """
-        # Never that of files that the records tell of: a crash would leave those half written over.
+        # Never the name of recorded files: a crash would leave them partly overwritten.
         name = f"{uid}-{revision}-{len(snapshot.slot_keys)}-{secrets.token_hex(4)}"
         paths = [self._folder / f"{name}.{part}" for part in ("graph", "slots", "columns")]
         frozen = snapshot.view.freeze() if snapshot.view else None
@@ -109,7 +108,7 @@ class Snapshots:
             deleted = graph.graph.save(path)
         reach("snapshot.after_graph")
         group_hash = graph.group_hash.copy()
-        # The file has other vectors in their place: one that comes back is not one of these groups.
+        # The file has other vectors in their place, so a vector that returns must not match these groups.
         group_hash[deleted[deleted < len(group_hash)]] = NO_HASH
         with self._files.writing(slots_path) as path, path.open("wb") as file:
             for array in (snapshot.slot_keys, graph.slot_group, group_hash, graph.lone):
@@ -130,11 +129,11 @@ class Snapshots:
         return msgspec.json.encode(manifest).decode()
 
     def load(self, uid: int, dimension: int, manifest: str) -> Snapshot | None:
-        """Return the snapshot of a manifest; None when it cannot be trusted."""
+        """Return the snapshot of a manifest; None if it cannot be trusted."""
         try:
             decoded = msgspec.json.decode(manifest, type=_Manifest)
             if (decoded.format, decoded.uid, decoded.dimension) != (FORMAT, uid, dimension):
-                raise ValueError("the snapshot is of another format, namespace or dimension")
+                raise ValueError("the snapshot has another format, namespace or dimension")
             for file in (decoded.graph, decoded.slots):
                 self._verify(file)
             with self._files.reading(self._folder / decoded.slots.name) as path, path.open("rb") as arrays:
@@ -151,7 +150,7 @@ class Snapshots:
             raise ValueError(f"{file.name} is damaged")
 
     def load_columns(self, uid: int, manifest: str) -> FrozenView | None:
-        """Return the columns of a manifest; None when it has none, or they cannot be trusted."""
+        """Return the columns of a manifest; None if it has none, or they cannot be trusted."""
         try:
             decoded = msgspec.json.decode(manifest, type=_Manifest)
             if decoded.columns is None:
@@ -169,7 +168,7 @@ class Snapshots:
             return None
 
     def refuse_columns(self, uid: int, error: Exception) -> None:
-        """Say in the log why the columns of a snapshot are left aside."""
+        """Log why the columns of a snapshot are not used."""
         reason = error.reason if isinstance(error, Refused) else Reason.DAMAGED
         _log.warning(
             "index_columns_refused",
@@ -180,7 +179,7 @@ class Snapshots:
         )
 
     def remove(self, uid: int, keep: str | None = None) -> None:
-        """Remove the files of a namespace, but for those of the manifest to keep."""
+        """Remove the files of a namespace, except those of the manifest to keep."""
         kept = _names(keep) if keep else set()
         for path in self._folder.glob(f"{uid}-*"):
             if path.name not in kept:
@@ -192,7 +191,7 @@ class Snapshots:
             (self._folder / name).unlink(missing_ok=True)
 
     def sweep(self, manifests: Iterable[str]) -> None:
-        """Remove every file that none of these manifests names: left by an end at the wrong moment."""
+        """Remove every file that is in none of these manifests: left behind by a crash."""
         kept = {name for manifest in manifests for name in _names(manifest)}
         for path in self._folder.iterdir():
             if path.name not in kept and path.is_file():
@@ -203,7 +202,7 @@ def _names(manifest: str) -> set[str]:
     try:
         decoded = msgspec.json.decode(manifest, type=_Manifest)
     except msgspec.DecodeError:
-        return set()  # Of another release, or damaged: its files serve nobody.
+        return set()  # Written by another release, or damaged: its files are useless.
     files = (decoded.graph, decoded.slots, decoded.columns)
     return {file.name for file in files if file is not None}
 

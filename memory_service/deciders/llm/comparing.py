@@ -1,7 +1,7 @@
-"""How a language model is asked whether facts say the same, exclude each other, or neither.
+"""Asks a language model whether facts say the same, exclude each other, or neither.
 
-A model knows more words than rules do, and overlooks a "not" or a number now and then. So what it
-takes for a duplicate is one only if the rules find no difference that changes a meaning.
+A model knows more words than rules do, and overlooks a "not" or a number now and then. So a duplicate found
+by the model counts only if the rules find no difference in meaning.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from memory_service.deciders.rules.comparison import compare, hard_difference
 from memory_service.decisions import Failure, FailureReason
 
 KNOWN_MAX = 8
-"""Known facts that one question compares with."""
+"""Known facts per question."""
 
 INSTRUCTIONS = """\
 You compare a new fact about a user with facts that are already known. The data "new_fact" is the new \
@@ -55,7 +55,7 @@ class FactComparison(msgspec.Struct):
 def checked(
     answer: FactComparison, new: str, known: Mapping[str, str]
 ) -> tuple[dict[str, Verdict], list[Failure]]:
-    """Return the verdicts by id, without those of ids that were left out, and what is no use of an answer."""
+    """Return the verdicts by id, without those for other ids, and the unusable parts as failures."""
     verdicts: dict[str, Verdict] = {}
     failures: list[Failure] = []
     for fact in answer.facts:
@@ -70,7 +70,7 @@ def checked(
 
 
 def guarded(relation: Relation, reason: str, new: str, known: str) -> Verdict:
-    """Return what a model says, or what rules say where they see a difference that it overlooked."""
+    """Return the model's verdict, or that of rules if they see a difference that the model overlooked."""
     if relation is Relation.DUPLICATE:
         # No vectors are needed: with such a difference rules never find a duplicate.
         by_rules = compare(new, known, None, 1.0)

@@ -1,4 +1,4 @@
-"""A language model behind the contract of deciders."""
+"""A language model as a decider."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 class LlmDecider(Decider):
-    """Asks a model for `owner`, and takes of its answers what `rules` let pass."""
+    """Asks a model for `owner`, and accepts the answers that pass the checks by `rules`."""
 
     def __init__(self, llm: Llm, owner: Owner, rules: Decider, *, insist: bool) -> None:
-        """With `insist` a model that fails raises LLM_UNAVAILABLE."""
+        """`insist`: a failing model raises LLM_UNAVAILABLE."""
         super().__init__()
         self.model = llm.name
         self._llm = llm
@@ -69,7 +69,7 @@ class LlmDecider(Decider):
         return answer
 
     def _flawed(self, problem: str, key: str = "") -> Undecided:
-        """Note that an answer is no use, also where the model is insisted on: it did answer."""
+        """Record that an answer is unusable. Not an error even with `insist`: the model did answer."""
         self.failures.append(Failure(FailureReason.INVALID_VALUE, problem, key))
         return Undecided()
 
@@ -84,11 +84,11 @@ class LlmDecider(Decider):
         return worded
 
     async def compare(self, new: str, known: Sequence[Known], threshold: float) -> list[Verdict]:
-        """As the contract says; the model is asked about the first KNOWN_MAX, rules decide on the others.
+        """Ask the model about the first KNOWN_MAX facts, and let rules decide on the others.
 
-        It is not asked about a fact that is known word for word.
+        The model is not asked if any known fact has the same words.
         """
-        # Without vectors, and with all words to be shared, nothing else is a duplicate.
+        # Without vectors, and requiring all words in common, only the same words are a duplicate.
         same_words = (compare(new, one.content, None, 1.0).relation is Relation.DUPLICATE for one in known)
         if not known or any(same_words):
             raise Undecided
@@ -117,7 +117,7 @@ class LlmDecider(Decider):
         answer = await self._ask(
             finding.INSTRUCTIONS, data, finding.ExtractedFacts, finding.ANSWER_TOKENS_MAX
         )
-        # The answer is compared with all that was said, and others must not wait for it.
+        # The answer is compared with the whole conversation, so not on the event loop.
         found, failures = await aside(asyncio.to_thread(finding.checked, answer, lines, first))
         self.failures += failures
         return found
@@ -130,7 +130,7 @@ class LlmDecider(Decider):
         contrary = frozenset({frozenset(data)})
         if not problem and answer.action == "supersede" and len(facts) > 2:
             contrary = (await self._rules.settle(facts, threshold)).contrary
-            problem = "" if contrary else "does not tell which of them contradict each other"
+            problem = "" if contrary else "does not say which of them contradict each other"
         if problem:
             raise self._flawed(problem, facts[0].id)
         return Settlement(Action[answer.action.upper()], answer.reason, answer.content, contrary)
@@ -138,7 +138,7 @@ class LlmDecider(Decider):
     async def keep(self, output: ToolOutput) -> Keeping:
         answer = await self._ask(keeping.INSTRUCTIONS, keeping.shown(output), keeping.StorageAnswer)
         verb = "should" if answer.save else "should not"
-        reason = _told(answer.reason, f"the language model says that it {verb} be kept")
+        reason = _told(answer.reason, f"the language model says that it {verb} be saved")
         if not answer.save:
             return Keeping(False, reason)
         parts = {"key": output.key or answer.key.strip(), "description": " ".join(answer.description.split())}
@@ -146,7 +146,7 @@ class LlmDecider(Decider):
             if problem := output.problem(name, text):
                 if self._insist:
                     raise Unavailable.llm(problem)
-                message = f"the language model's answer was not allowed: {problem}"
+                message = f"the language model's answer is invalid: {problem}"
                 self.failures.append(Failure(FailureReason.INVALID_VALUE, message, answer.key))
             if problem or not text:
                 parts[name] = getattr(await self._rules.keep(output), name)
@@ -169,5 +169,5 @@ class LlmDecider(Decider):
 
 
 def _told(reason: str, otherwise: str) -> str:
-    """Return a model's reason as one line of at most 500 characters."""
+    """Return a model's reason as one line of at most 500 characters, or `otherwise`."""
     return _CONTROL.sub(" ", reason).strip()[:REASON_CHARS_MAX] or otherwise

@@ -1,4 +1,4 @@
-"""How a language model is asked for the facts in a conversation, and what of its answer is of use."""
+"""Asks a language model for the facts in a conversation, and selects the usable ones."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ExtractedFacts(msgspec.Struct):
 def checked(
     answer: ExtractedFacts, lines: Sequence[Line], first: int
 ) -> tuple[list[FoundFact], list[Failure]]:
-    """Return what the model found in the lines from `first` on, and what is no use of it."""
+    """Return the model's facts in the lines from `first` on, and the unusable ones as failures."""
     found: list[tuple[int, int, FoundFact]] = []
     failures: list[Failure] = []
     reader, plain = Reader(), [_plain(line.text) if line.speaks else "" for line in lines]
@@ -83,7 +83,7 @@ def checked(
 
 
 def _fitting(reasoning: str) -> str:
-    """Return a reasoning of an allowed length."""
+    """Return a reasoning, cut to the allowed length."""
     reasoning = " ".join(reasoning.split())[:REASONING_CHARS_MAX]
     return reasoning if len(reasoning) >= REASONING_CHARS_MIN else "Found in what the user said"
 
@@ -93,7 +93,7 @@ def _problem(
 ) -> tuple[str, Category | None]:
     """Return what is wrong with a fact of the model, and its category.
 
-    The model was shown the lines from `first` on. `plain` are their texts as they are compared with quotes.
+    The model was shown the lines from `first` on. `plain` are their texts in the form compared with quotes.
     """
     try:
         category = Category[fact.category.strip().upper()]
@@ -103,18 +103,18 @@ def _problem(
     if not first <= at < len(lines) or lines[at].role is not Role.USER:
         return "names a message that is not the user's", None
     if not fact.quote.strip() or _plain(fact.quote) not in plain[at]:
-        return "quotes what the user did not say", None
+        return "has a quote that is not from the user", None
     before = "\n".join(line.text for line in lines[first : at + 1])
     near = "\n".join(line.text for line in lines[max(at - 1, first) : at + 1])
     if problem := invented(fact.content, before, near, reader):
         return problem, None
     if compare(fact.content, third_person(fact.quote), None, 1.0).relation is Relation.CONTRADICTION:
-        return "says the contrary of what the user said", None
+        return "contradicts the user's words", None
     return "", category
 
 
 def _rejected(fact: ExtractedFact) -> str:
-    """Return why a fact is not worth remembering; empty: it is."""
+    """Return why a fact is not worth remembering; empty if it is."""
     said, requested = without_request(fact.quote)
     if requested:
         return ""
@@ -125,7 +125,7 @@ def _rejected(fact: ExtractedFact) -> str:
 
 
 def _share(confidence: float | None) -> float | None:
-    """Return a confidence from 0 to 1; None where the model gave none that can be one."""
+    """Return a confidence from 0 to 1; None if the model gave no valid one."""
     return confidence if confidence is not None and 0 <= confidence <= 1 else None
 
 

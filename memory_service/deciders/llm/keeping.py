@@ -1,4 +1,4 @@
-"""How a language model is asked whether to keep a result of a tool."""
+"""Asks a language model whether to keep a result of a tool."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class StorageAnswer(msgspec.Struct):
 
 
 def shown(asked: ToolOutput) -> dict[str, str]:
-    """Return what a language model is told of a result."""
+    """Return the description of a result for the model."""
     data = {"tool": asked.tool_name, "goal": asked.goal or "(not known)"}
     if asked.arguments:
         data["arguments"] = _beginning(msgspec.json.encode(asked.arguments), _ARGUMENTS_CHARS_SHOWN)

@@ -1,4 +1,4 @@
-"""How a language model is asked which saved state a goal needs."""
+"""Asks a language model which saved state a goal needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory_service.tokens import estimate_tokens
 
 _LISTING_TOKENS_MAX = 4000
 _UNKNOWN_KEYS_TOLD_MAX = 20
-# Characters of previews and of descriptions that a language model is shown: as many as there is room for.
+# Characters of previews and descriptions to show: the longest pair for which there is room.
 _SHOWN_CHARS = ((100, 300), (40, 100), (0, 40))
 
 INSTRUCTIONS = """\
@@ -31,7 +31,7 @@ class RelevantKeys(msgspec.Struct):
 
 
 def listing_of(ranked: Sequence[Candidate]) -> tuple[list[Candidate], str]:
-    """Return what a language model is shown of candidates: all of them if there is room."""
+    """Return the candidates to show to the model, all if there is room, and the text that lists them."""
     shown: list[Candidate] = []
     lines: list[str] = []
     for preview_chars, description_chars in _SHOWN_CHARS:
@@ -56,7 +56,7 @@ def _line(candidate: Candidate, preview_chars: int, description_chars: int) -> s
 
 
 def named(answer: RelevantKeys, shown: Sequence[Candidate]) -> tuple[dict[str, Candidate], list[str]]:
-    """Return the candidates that a model names, by key, and what it names of which it was not shown any."""
+    """Return the candidates that the model names, by key, and the names that it was not shown."""
     by_key = {candidate.key: candidate for candidate in shown}
     needed: dict[str, Candidate] = {}
     unknown: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""How a language model is asked what to do with similar facts, and what its answer must not be."""
+"""Asks a language model what to do with similar facts, and checks its answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class GroupAnswer(msgspec.Struct):
 
 
 def problem(answer: GroupAnswer, sources: Sequence[str]) -> str:
-    """Return what is wrong with an answer of the model; empty: nothing that can be told."""
+    """Return what is wrong with the model's answer; empty if nothing is found."""
     if answer.action in ("keep", "supersede"):
         return ""
     if answer.action != "merge":
@@ -38,9 +38,9 @@ def problem(answer: GroupAnswer, sources: Sequence[str]) -> str:
     if what := invented(answer.content, together, together):
         return f"the merged text {what}"
     if what := invented(together, answer.content, answer.content):
-        return f"what is merged {what}"
+        return f"unlike the merged text, one of the facts {what}"
     if any(_negated(answer.content, source) != _negated(source, answer.content) for source in sources):
-        return "the merged text says the contrary of one of them"
+        return "the merged text contradicts one of them"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""How a language model is asked for a fact in the third person, and what its wording must not be."""
+"""Asks a language model for a fact in the third person, and checks its wording."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Rephrased(msgspec.Struct):
 
 
 def problem(said: str, worded: str, by_rules: str) -> str:
-    """Return what is wrong with a wording; empty: nothing that can be told."""
+    """Return what is wrong with a wording; empty if nothing is found."""
     if not CONTENT_CHARS_MIN <= len(worded) <= REPHRASED_CHARS_MAX:
         return f"has {len(worded)} characters"
     if _FIRST_PERSON.search(worded) and '"' not in said:
@@ -37,16 +37,17 @@ def problem(said: str, worded: str, by_rules: str) -> str:
 
 
 def invented(content: str, said: str, near: str, reader: Reader | None = None) -> str:
-    """Return what a wording of the model has that nobody said; empty: nothing that can be told.
+    """Return a name or number in the model's wording that does not occur in its source; empty if nothing is
+    found.
 
-    Names may be taken from anything in `said`, numbers only from `near`: there are too many of them.
+    Names may come from anywhere in `said`, numbers only from `near`: `said` has too many of them.
     """
     reader = reader or Reader()
     worded, read = reader.pair(content, said)
     if names := sorted(worded.names.difference(read.tokens)):
-        return f"names what was not said: {names[0][:40]!r}"
+        return f"has a name that was not mentioned: {names[0][:40]!r}"
     worded, read = reader.pair(content, near)
     known = set(read.numbers)
     if numbers := [number for number in worded.numbers if number not in known]:
-        return f"has a number that was not said: {numbers[0][:40]}"
+        return f"has a number that was not mentioned: {numbers[0][:40]}"
     return ""

@@ -1,1 +1,1 @@
-"""Decides by rules: English grammar, lists of words, and what vectors tell."""
+"""Decides by rules: English grammar, lists of words, and similarity of vectors."""

@@ -1,4 +1,4 @@
-"""Whether a text is one of some commands."""
+"""Recognizes commands in texts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def recognised(text: str, commands: Sequence[str]) -> str:
-    """Return the first of the commands that a text is, or holds; see `Decider.command`."""
+    """Return the first of the commands that a text equals or contains; see `Decider.command`."""
     text = " ".join(text.split())
     folded = text.casefold()
     for command in commands:
@@ -22,7 +22,9 @@ def recognised(text: str, commands: Sequence[str]) -> str:
 
 
 def _stands_in(text: str, words: str) -> bool:
-    """Whether the words stand in a text. Scripts that put no spaces between words have no bounds."""
+    """Return whether a text contains the words. Scripts without spaces between words have no word
+    boundaries.
+    """
     for match in re.finditer(re.escape(words), text):
         before, after = text[max(match.start() - 1, 0) : match.start()], text[match.end() : match.end() + 1]
         if not (_joins(before, words[0]) or _joins(words[-1], after)):
@@ -31,5 +33,5 @@ def _stands_in(text: str, words: str) -> bool:
 
 
 def _joins(left: str, right: str) -> bool:
-    """Whether two neighbours are of one word."""
+    """Return whether two adjacent characters belong to one word."""
     return all(c and (c == "_" or c.isdigit() or c.islower() or c.isupper()) for c in (left, right))

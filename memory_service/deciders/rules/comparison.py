@@ -1,9 +1,9 @@
-"""Whether two facts say the same, exclude each other, or neither: decided by rules.
+"""Decides by rules whether two facts say the same, exclude each other, or neither.
 
-Vectors tell how near two texts are, and are blind to what changes a meaning: "not", a number, a
-name, who does what to whom. So a near text is a duplicate only if its words can be matched one by
-one. In doubt two facts are different: a wrong duplicate loses a fact, and a wrong contradiction
-ends one, while two texts that say the same do little harm.
+Vectors measure how near two texts are, but miss what changes a meaning: "not", a number, a name, the roles in
+an action. So a near text is a duplicate only if its words can be matched one by one. In doubt two facts are
+different: a wrong duplicate loses a fact, and a wrong contradiction ends one, while two texts that say the
+same do little harm.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from memory_service.deciders.rules.comparison_words import DATES, IRREGULAR, NEG
 from memory_service.deciders.rules.kinship import is_relation
 
 _SHOWN_WORDS_MAX = 6
-# A few times as much as a memory may have. Twice as much would take twice as long to compare.
+# A few times the length of a memory. Doubled, comparing takes twice as long.
 _COMPARED_CHARS_MAX = 2000
 _TOO_LONG = f"one of them has more than {_COMPARED_CHARS_MAX} characters"
 
@@ -32,13 +32,12 @@ _TOO_LONG = f"one of them has more than {_COMPARED_CHARS_MAX} characters"
 def compare(
     new: str, known: str, similarity: float | None, threshold: float, reader: Reader | None = None
 ) -> Verdict:
-    """Tell how two facts in the third person stand to each other.
+    """Compare two facts in the third person.
 
-    `similarity` is the cosine of their vectors, and must be above `threshold` for a duplicate. None:
-    there are no vectors, and the share of common words takes its place. The same words are a
-    duplicate whatever their case, which some embedders see and others do not. What is far longer than
-    a memory can be, as an import may bring it, is only compared as a whole. `reader` is one that has
-    read some of the facts before.
+    `similarity` is the cosine of their vectors; a duplicate must be above `threshold`. None: there are no
+    vectors, and the share of common words is used instead. The same words are a duplicate in any case, which
+    matters to some embedders only. A text far longer than a memory, as an import may bring it, is only
+    compared as a whole. `reader` may have read some of the facts before.
     """
     if max(len(new), len(known)) > _COMPARED_CHARS_MAX:
         same = new == known
@@ -59,10 +58,10 @@ def compare(
 
 
 def hard_difference(new: str, known: str) -> str:
-    """Return what forbids to take two facts for the same, whoever decides; empty: nothing does.
+    """Return a difference for which no decider may take two facts for the same; empty if there is none.
 
-    That is a negation, a number, a date, a name or a relative that only one of them has, opposite
-    words, and the same words in other roles.
+    Such a difference is a negation, number, date, name or relative that only one of them has, opposite words,
+    or the same words in other roles.
     """
     one, other = read_pair(new, known)
     if _same_words(one, other):
@@ -93,7 +92,7 @@ def _hard(one: Reading, other: Reading) -> str:
 
 
 def _other_spouse(one: Reading, other: Reading) -> bool:
-    """Whether one is about a wife and the other about a husband. Either may be called a spouse."""
+    """Return whether one is about a wife and the other about a husband. Either may be called a spouse."""
     spouses, other_spouses = _spouses(one), _spouses(other)
     return bool(spouses and other_spouses) and spouses != other_spouses
 
@@ -106,7 +105,7 @@ def _other_relative(one: Reading, other: Reading) -> str:
 
 
 def _relatives(reading: Reading) -> set[str]:
-    """The people and animals of somebody's that a fact is about, one word for all that mean the same."""
+    """Return the relatives, friends and animals in a fact, with one word for each group of synonyms."""
     stems = (stem(IRREGULAR.get(word, word)) for word in reading.words if is_relation(word))
     return {SYNONYMS_BY_STEM.get(each, each) for each in stems}
 
@@ -125,7 +124,7 @@ def _spouses(reading: Reading) -> frozenset[str]:
 
 
 def _difference(one: Reading, other: Reading) -> str:
-    """Return what forbids to take two facts for the same by rules; empty: nothing does."""
+    """Return a difference for which rules do not take two facts for the same; empty if there is none."""
     if not one.tokens or not other.tokens:
         return "there is nothing to compare"
     if reason := _hard(one, other):
@@ -138,11 +137,11 @@ def _difference(one: Reading, other: Reading) -> str:
 
 
 def _other_roles(one: Reading, other: Reading) -> str:
-    """Return what the same words say differently; empty: nothing."""
+    """Return the different roles of the same words; empty if there are none."""
     if one.past != other.past:
         return f"another time: {_shown(one.past ^ other.past)}"
     if one.ended != other.ended:
-        return "only one of them tells of an end"
+        return "only one of them reports an end"
     if one.links != other.links:
         return f"other roles: {_shown(one.links)} and {_shown(other.links)}"
     if not _same_order(one, other):
@@ -151,7 +150,7 @@ def _other_roles(one: Reading, other: Reading) -> str:
 
 
 def _same_order(one: Reading, other: Reading) -> bool:
-    """Whether the words stand in the same order, but for what moved as a whole."""
+    """Return whether the words are in the same order, except for parts that moved as a whole."""
     if one.parts and one.parts == other.parts:
         return True
     doubled, count = other.tokens * 2, len(one.tokens)
@@ -160,7 +159,7 @@ def _same_order(one: Reading, other: Reading) -> bool:
 
 
 def _contradiction(one: Reading, other: Reading) -> str:
-    """Return why two facts cannot both hold; empty: they may."""
+    """Return why two facts cannot both hold; empty if they can."""
     if reason := _opposite_polarity(one, other):
         return reason
     if reason := _opposite_values(one, other):
@@ -169,7 +168,9 @@ def _contradiction(one: Reading, other: Reading) -> str:
         return ""
     if both := clash(one, other):
         here, there = both
-        return f"other values of what has one, {here.key}: {_shown((here.value, there.value))}"
+        return (
+            f"different values of {here.key}, of which there is only one: {_shown((here.value, there.value))}"
+        )
     return ""
 
 
@@ -197,7 +198,7 @@ def _opposite_values(one: Reading, other: Reading) -> str:
         return ""
     changed = [(a, b) for a, b in zip(one.tokens, other.tokens, strict=True) if a != b]
     if len(changed) == 2 and changed[0] == changed[1][::-1] and {"over", "than"} & set(one.tokens):
-        return f"the other way round: {_shown(changed[0])}"
+        return f"in reverse: {_shown(changed[0])}"
     if len(changed) == 1 and frozenset(changed[0]) in _OPPOSITE_STEMS:
         return f"opposite values: {_shown(changed[0])}"
     return ""

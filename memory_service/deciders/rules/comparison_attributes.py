@@ -1,4 +1,4 @@
-"""Attributes of which somebody has one at a time, such as a home: another value ends the earlier one."""
+"""Attributes of which a person has one at a time, such as a home: a new value ends the old one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _HABIT = re.compile(
 )
 _COUNT = re.compile(_SUBJECT + r" (?:has|have|owns) (?P<value>\d+) (?P<key>[\w -]+)$")
 
-# After these comes more about the same value; after any other word it may hold at some times only.
+# After these words comes more about the same value; after any other word the value may hold only at times.
 _TAIL = re.compile(r",? (?:since|because|recently|again|now)\b.*$")
 _PLACE_TAIL = re.compile(
     r",? (?:since|for|near|with|as|in \d{4}|because|recently|again|now|last|this|in the)\b.*$"
@@ -61,7 +61,7 @@ _PLACE_TAIL = re.compile(
 _LIMIT = re.compile(
     r"\b(?:on|during|when|while|and|or|but|until|at|in|if|for|with|as|part|sometimes|to|from|than|over|not)\b|,"
 )
-# "may" is a month here where it stands beside a day or after "in".
+# "may" is a month next to a day or after "in".
 _UNSURE = re.compile(
     r"\b(?:was|were|had|used to|formerly|former|ex|previously|once|ago|lived|worked|"
     r"wants?|plans?|planning|hopes?|(?<!\d )(?<!in )(?<!on )(?<!of )may(?! \d)|might|could|"
@@ -71,7 +71,7 @@ _UNSURE = re.compile(
 
 
 class Attribute(msgspec.Struct, frozen=True):
-    """What a fact says of somebody: `key` is "home", "employer", "favourite colour" and the like."""
+    """An attribute of a person in a fact: `key` is "home", "employer", "favourite colour" and the like."""
 
     subject: str
     key: str
@@ -79,7 +79,7 @@ class Attribute(msgspec.Struct, frozen=True):
 
 
 def clash(new: Reading, known: Reading) -> tuple[Attribute, Attribute] | None:
-    """Return an attribute from each fact, with values that exclude each other; None: there is none."""
+    """Return an attribute from each fact whose values exclude each other; None if there is none."""
     if _is_unsure(new) or _is_unsure(known):
         return None
     others = {(a.subject, a.key): a for a in _attributes(known)}
@@ -117,7 +117,7 @@ def _attributes(reading: Reading) -> list[Attribute]:
 
 
 def _is_past_move(key: str, text: str, value: str) -> bool:
-    """Whether it tells of a move at some time, which stays true after the next one."""
+    """Return whether it reports a move in the past, which stays true after the next one."""
     return key == "home" and "live in" not in text and bool(_PLACE_TAIL.search(value))
 
 
@@ -139,16 +139,16 @@ def _said_by_is(reading: Reading) -> list[tuple[str, str, str]]:
 
 
 def _subject(subject: str) -> str:
-    """Return who is meant, in one form: "user's boss" is "user's manager"."""
+    """Return the person in one form: "user's boss" is "user's manager"."""
     return re.sub(r"[\w-]+", lambda word: SYNONYMS.get(word[0], word[0]), subject)
 
 
 def _is_single(key: str, value: str) -> bool:
-    """Whether the value is whole and holds at all times."""
+    """Return whether the value is whole and holds at all times."""
     if _LIMIT.search(value):
         return False
     if key in ("home", "employer"):
-        # "lives in a flat", "works at a hospital": not a name, so it goes with others.
+        # "lives in a flat", "works at a hospital": not a name, so it is compatible with others.
         return value.split()[0] not in ("a", "an", "the", "his", "her", "their", "home", "night", "least")
     if key.startswith("count "):
         return _EVENT_STEMS.isdisjoint(map(stem, key.split()))
@@ -169,7 +169,7 @@ def _exclude(new: Attribute, known: Attribute) -> bool:
             first, second = new.value.split()[0], known.value.split()[0]
             return not (first.startswith(second[:3]) or second.startswith(first[:3]))
         case "birthday":
-            # A day tells nothing against a year, and dates in figures have many forms.
+            # A day does not contradict a year, and dates in figures have many forms.
             if all(words & _MONTHS for words in (new_words, known_words)):
                 return True
             return all(_YEAR.fullmatch(attribute.value) for attribute in (new, known))
@@ -180,11 +180,11 @@ def _exclude(new: Attribute, known: Attribute) -> bool:
 
 
 def _other_number(new: str, known: str) -> bool:
-    """Whether two values have no number at all, or others of the same unit."""
+    """Return whether two values have no number at all, or different ones of the same unit."""
     digits, known_digits = ("".join(filter(str.isdigit, value)) for value in (new, known))
     if not digits and not known_digits:
         return True
-    # A phone number may be written with a prefix or without, an amount in euros or thousands of them.
+    # A phone number may have a prefix or not, an amount may be in euros or thousands.
     units, known_units = (set(re.findall(r"[^\W\d]+", value)) for value in (new, known))
     same = digits[-_DIGITS_TOLD:] == known_digits[-_DIGITS_TOLD:]
     return bool(digits and known_digits) and not same and (units == known_units or "@" in new)

@@ -1,4 +1,4 @@
-"""A fact as the rules see it: its words in a form in which they can be compared."""
+"""Converts facts to the form in which rules compare them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from memory_service.deciders.rules.comparison_words import (
 from memory_service.deciders.rules.sentences import follows_mark
 
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "–": "-", "—": " - "})
-# An address, a version, a time or a name such as "next.js" is one word.
-# Signs other than punctuation count: a currency, an emoji, a vowel sign of Hindi, a minus.
+# An address, a version, a time or a name such as "next.js" is one word. Signs other than punctuation count: a
+# currency, an emoji, a vowel sign of Hindi, a minus.
 _WORD = re.compile(
     r"(?:(?<!\w)-(?=\d))?[^\W_]+(?:[.:@/+&_-][^\W_]+|[+#]+(?!\w))*|,|[^\w\s.;:!?'\"()\[\]{}…-]"
 )
@@ -44,7 +44,7 @@ _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
 _VERSION = re.compile(r"v\d[\d.]*")
 _COMPOUND = re.compile(r"\b(twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)[- ](\w+)\b")
 _POSSESSIVE = re.compile(r"(\w)'s\b|(\ws)'(?=\s)")
-# Some 20 KB each at most. Twice as many take twice the memory, and are read again less often.
+# Some 20 KB each at most. Doubled, they take twice the memory, and are less often read again.
 _READ_MAX = 500
 _VOWEL = re.compile(r"[aeiouy]")
 
@@ -53,27 +53,29 @@ class Reading(msgspec.Struct, frozen=True):
     """One fact, read together with the one that it is compared with."""
 
     folded: str
-    """The words without case and punctuation, and nothing else changed."""
+    """The words without case and punctuation, otherwise unchanged."""
     plain: str
-    """The text in lower case, its phrases in one form each; for patterns."""
+    """The text in lower case with normalized phrases, for patterns."""
     tokens: tuple[str, ...]
-    """The words that count, in order and in one form each; NEGATION among them."""
+    """The words that count, in order and normalized; includes NEGATION."""
     parts: tuple[tuple[str, ...], ...]
-    """The same with all prepositions, cut before each of these and sorted; none if there may be clauses."""
+    """The tokens with all prepositions, split before each preposition and sorted; empty if there may be
+    clauses.
+    """
     links: tuple[str, ...]
     """Prepositions that are not among the tokens, sorted."""
     words: frozenset[str]
-    """The words as they are, in lower case."""
+    """The original words in lower case."""
     past: frozenset[str]
-    """The stems of the words that are in a form of the past."""
+    """The stems of the words in a past form."""
     ended: bool
-    """Whether it tells that something came to an end."""
+    """Whether it says that something came to an end."""
     names: frozenset[str]
-    """The capitalised words that begin no sentence, in lower case."""
+    """The capitalized words that do not begin a sentence, in lower case."""
 
     @property
     def negations(self) -> int:
-        """How many negations there are."""
+        """The number of negations."""
         return self.tokens.count(NEGATION)
 
     @property
@@ -83,17 +85,17 @@ class Reading(msgspec.Struct, frozen=True):
 
     @property
     def works_as(self) -> bool:
-        """Whether it says that what somebody is, is their work."""
+        """Whether it says that a profession is the person's work."""
         return bool(self.words & {"works", "working", "job", "profession", "occupation", "employed"})
 
     @property
     def scoped(self) -> bool:
-        """Whether a negation may be about "all" or "always" and not about the statement."""
+        """Whether a negation may apply to "all" or "always" instead of the statement."""
         return bool(self.words & SCOPES)
 
 
 class _Text(msgspec.Struct, frozen=True):
-    """What of a reading depends on the one text alone."""
+    """The parts of a reading that depend on one text only."""
 
     folded: str
     plain: str
@@ -105,13 +107,13 @@ class _Text(msgspec.Struct, frozen=True):
 
 
 class Reader:
-    """Reads facts in pairs, and each of them once, however many it is compared with."""
+    """Reads facts in pairs, but each fact only once, however many it is compared with."""
 
     def __init__(self) -> None:
         self._texts: dict[str, _Text] = {}
 
     def pair(self, first: str, second: str) -> tuple[Reading, Reading]:
-        """Read two facts. A word that is a name in one of them is no other word in the other."""
+        """Read two facts. A word that is a name in one of them is the same word in the other."""
         one, other = self._text(first), self._text(second)
         either = one.names | other.names
         return _reading(one, either), _reading(other, either)
@@ -211,7 +213,7 @@ def _compound(tens: str, unit: str) -> str | None:
 
 
 def _token(word: str, negated: bool) -> str:
-    """Return the form in which a word is compared; empty: it tells nothing."""
+    """Return the form in which a word is compared; empty if it has no meaning by itself."""
     if word == "not":
         return NEGATION
     if word in FILLERS or (word in ("was", "were", "did")):

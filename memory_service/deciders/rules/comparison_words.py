@@ -1,6 +1,6 @@
-"""What rules know of English to tell whether two facts say the same.
+"""English words and phrases for deciding whether two facts say the same.
 
-Facts that are not in English are compared by their words and numbers alone.
+Facts in other languages are compared by their words and numbers alone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 NEGATION = "NOT"
-"""The token that every way to say "not" becomes."""
+"""The token for every way to say "not"."""
 
 MONTHS = _words(
     """
@@ -27,7 +27,7 @@ DATES = frozenset(
     (*MONTHS, *_WEEKDAYS, *(f"{day}s" for day in _WEEKDAYS), "today", "yesterday", "tomorrow", "tonight")
 )
 
-# Each is applied to a lower-case text, in order. What stands for a negation becomes "not".
+# Each is applied to a lower-case text, in order. Negations become "not".
 PHRASES = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
@@ -42,7 +42,7 @@ PHRASES = tuple(
         (r"\b(?:the )?name of (user(?:'s [\w-]+)?) is\b", r"\1 is"),
         (r"(?<![\w-])(?:the )?([\w-]+) of user\b(?!')", r"user's \1"),
         (r"\b(user(?:'s [\w-]+){0,3})'s name is\b", r"\1 is"),
-        # Which of what a user has is meant by its name.
+        # A thing or relative of the user that is introduced by name.
         (
             r"\buser (?:has|owns|has got) an? ([\w -]{1,60}?),? (?:who|which|that)? ?(?:is )?(?:named|called) ",  # noqa: E501
             r"user's \1 is ",
@@ -110,7 +110,7 @@ ORDINALS = {
     )
 }
 
-# Words that tell nothing by themselves.
+# Words without meaning by themselves.
 FILLERS = frozenset(
     _words(
     """
@@ -120,12 +120,12 @@ FILLERS = frozenset(
     )
 )  # fmt: skip
 
-# What holds no longer did hold before, unlike what never did.
+# What no longer holds did hold before, unlike what never did.
 ENDED = re.compile(
     r"\b(?:no longer|any ?more|any longer|stop(?:s|ped)? \w+ing|quit|gave up|given up|ceased)\b"
 )
 
-# Before a day or a year a preposition tells nothing: "is on 3 May" is "is 3 May".
+# Before a day or a year a preposition has no meaning: "is on 3 May" is "is 3 May".
 DATED = re.compile(
     r"\bon (?=(?:\d{1,2} " + _MONTH + r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b)"
     r"|\bin (?=(?:\d{4}|" + _MONTH + r")\b)"
@@ -146,10 +146,10 @@ ROLES = frozenset(
     )
 )
 
-# These join clauses, of which each may have parts of its own.
+# These join clauses, each of which may have parts.
 CLAUSES = frozenset(_words("and but or if unless because when while until before after since than"))
 
-# A wrong pair here loses a fact: only words that say the same of a person belong here.
+# A wrong pair here loses a fact: only words that mean the same when said of a person belong here.
 _SYNONYMS = """like love enjoy prefer adore
 have own possess
 child kid
@@ -186,13 +186,13 @@ television tv
 study learn"""
 SYNONYMS = {word: group[0] for group in map(_words, _SYNONYMS.splitlines()) for word in group}
 
-# Not mapped to what they are near to when they are negated: who does not love it may like it.
+# Not mapped to their synonyms when negated: a person who does not love it may like it.
 STRONG = frozenset(("love", "adore", "prefer", "enjoy"))
 
 # "does not always eat meat" is not the opposite of "eats meat".
 SCOPES = frozenset(_words("always only every all everyone everything often usually necessarily much just"))
 
-# What was, is to be, or may be.
+# Irregular past forms, and their bases.
 PAST_FORMS = {
     "was": "be", "were": "be", "had": "have", "did": "do", "went": "go", "ran": "run", "bought": "buy",
     "taught": "teach", "wrote": "write", "spoke": "speak", "met": "meet", "kept": "keep", "drove": "drive",
@@ -207,7 +207,7 @@ IRREGULAR = {
     "people": "person", "knives": "knife", "lives": "live", "has": "have", "does": "do", "goes": "go",
 }  # fmt: skip
 
-# A value of one excludes the other, where somebody prefers it, wants it or is it.
+# Values that exclude each other, if a person prefers one, wants it or is it.
 OPPOSITES = frozenset(
     frozenset(pair.split())
     for pair in (
@@ -234,7 +234,7 @@ PROFESSIONS = frozenset(
     """
     )
 )  # fmt: skip
-# Somebody may be one of these besides another profession.
+# A person may be one of these besides another profession.
 PASTIMES = frozenset(
     _words(
         """
@@ -253,7 +253,7 @@ PROFESSION_FAMILIES = (
     frozenset(_words("musician singer artist actor painter photographer")),
 )
 
-# Somebody who lives in a town lives in a country, too.
+# A person who lives in a town also lives in a country.
 REGIONS = frozenset(
     _words(
     """
@@ -269,13 +269,13 @@ REGIONS = frozenset(
     )
 )  # fmt: skip
 
-# What is listed after these words may be listed in another order.
+# Lists after these words may be in any order.
 LISTED = re.compile(
     r"\b(?P<verb>speaks?|likes?|drinks?|plays?) (?P<list>[\w+#-]+(?:, [\w+#-]+)*),? and (?P<last>[\w+#-]+)"
     r"(?=$|[.,;]| (?:in|on|at|with|for)\b)"
 )
 
-# Of these a person has one at a time; a new value ends the old one.
+# A person has one of these at a time; a new value ends the old one.
 SINGLE = frozenset(
     _words(
         """
@@ -284,7 +284,7 @@ SINGLE = frozenset(
     """
     )
 )
-# Values of these are numbers; in other words they tell something else, as in "the phone is broken".
+# Values of these are numbers; other words say something else, as in "the phone is broken".
 NUMERIC = frozenset(_words("age phone address salary budget height weight"))
 SINGLE_RELATIONS = frozenset(
     _words(
@@ -295,7 +295,7 @@ SINGLE_RELATIONS = frozenset(
     )
 )
 
-# Counting them at different times gives different numbers that do not exclude each other.
+# Counts of these at different times differ without excluding each other.
 EVENTS = frozenset(
     _words(
         """

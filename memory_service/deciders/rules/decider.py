@@ -1,4 +1,4 @@
-"""Rules behind the contract of deciders."""
+"""Rules as a decider."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from memory_service.deciders.rules.rephrasing import third_person
 from memory_service.deciders.rules.storage import evaluate
 from memory_service.runtime.yielding import aside, each
 
-# The share of common words that takes the place of the cosine where there are no vectors.
+# The share of common words that replaces the cosine if there are no vectors.
 _COMMON_WORDS_MIN = 0.8
-# Some milliseconds at most, of a result of a tool, and of a message with as many commands as there may be.
-# Twice as many would be twice that.
+# Some milliseconds at most for a tool's result, or for a message with the maximum of commands. Doubled, twice
+# that.
 _INLINE_BYTES_MAX = 20_000
 _INLINE_CHARS_MAX = 4000
 
 
 class RulesDecider(Decider):
-    """Answers every question. Reads each fact once, however many it is compared with."""
+    """Answers every question. Reads each fact only once, however many it is compared with."""
 
     def __init__(self, words: Words) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class RulesDecider(Decider):
     async def find(
         self, lines: Sequence[Line], first: int, categories: Sequence[Category], most: int
     ) -> list[FoundFact]:
-        # Patterns take their time over a long text, and others must not wait for it.
+        # Patterns take long on a long text, so not on the event loop.
         return await aside(asyncio.to_thread(_found, lines, first, categories, most))
 
     async def settle(self, facts: Sequence[Known], threshold: float) -> Settlement:
@@ -87,7 +87,7 @@ class RulesDecider(Decider):
         asked = output.tool_name, output.result, output.goal
         if len(output.encoded) <= _INLINE_BYTES_MAX:
             return evaluate(*asked)
-        # Others do not wait while rules look through a large result.
+        # Not on the event loop, as the result is large.
         return await aside(asyncio.to_thread(evaluate, *asked))
 
     async def search(self, goal: str) -> KeySearch:

@@ -1,6 +1,7 @@
-"""Find facts about the user in what they said, by patterns of English.
+"""Finds facts about users in their messages, by patterns of English.
 
-Few wrong facts matter more than many facts: what asks, supposes or tells of the moment is left out.
+Avoiding wrong facts matters more than finding many: questions, suppositions and statements about the moment
+are skipped.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _ASKED = phrases(
 )
 
 
-# What goes before a statement without being a part of it.
+# Words before a statement that are not part of it.
 _INTERJECTIONS = re.compile(
     r"^\W*(?:(?:yes|yeah|yep|no|nope|ok|okay|sure|well|oh|hi|hello|hey|thanks|thank you|so|and|but|also|btw"
     r"|by the way|actually)\b[,.!:;]*\s+)+(?=(?:I|my|we|our)\b)",
@@ -57,7 +58,7 @@ _INTERJECTIONS = re.compile(
 
 
 def extract(text: str, line: int = 0) -> Iterator[FoundFact]:
-    """Yield what a user said about themselves in one message, in the order in which it was said."""
+    """Yield the facts about the user in one message, in order."""
     said = [part.strip().lstrip("-*•> \t") for part in sentences(_without_code(text))]
     asked_for = _asked_for(said)
     for at, sentence in enumerate(said):
@@ -74,7 +75,7 @@ def _without_code(text: str) -> str:
 
 
 def _asked_for(said: list[str]) -> set[int]:
-    """Return the places of sentences that a neighbour, such as "Remember that.", asks to remember."""
+    """Return the indexes of sentences that a neighbour, such as "Remember that.", asks to remember."""
     places = set()
     for at, sentence in enumerate(said):
         request = _BARE_REQUEST.match(sentence)
@@ -86,9 +87,9 @@ def _asked_for(said: list[str]) -> set[int]:
 
 
 def _judged(sentence: str, asked_for: bool) -> tuple[Category | None, str, bool]:
-    """Return what a sentence says of the user and why it is worth remembering; None: it is not.
+    """Return the category of a sentence about the user, and why it is worth remembering; None if it is not.
 
-    Last comes whether the user asked for it to be remembered.
+    The last value is whether the user asked to remember it.
     """
     if len(sentence) > CONTENT_CHARS_MAX or _BARE_REQUEST.match(sentence):
         return None, "", False
@@ -120,6 +121,6 @@ def _category(plain: str) -> tuple[Category | None, str]:
 
 
 def _tells_the_past(found: re.Match[str]) -> bool:
-    """Tell whether "I never …" speaks of what happened, not of a habit."""
+    """Return whether "I never …" is about the past, not about a habit."""
     verb = found.groupdict().get("verb")
     return verb is not None and (verbs.is_past(verb.lower()) or verb.lower() in ("said", "knew", "mind"))

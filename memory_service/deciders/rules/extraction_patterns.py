@@ -1,4 +1,4 @@
-"""Patterns of sentences in which users tell something about themselves."""
+"""Patterns of sentences in which users say something about themselves."""
 
 from __future__ import annotations
 
@@ -124,11 +124,11 @@ _IDENTITY = [
 RULES = [
     (category, label, phrases(pattern))
     for category, label, patterns in (
-        (Category.RELATIONSHIP, "The user tells of a person in their life", _RELATIONSHIP),
+        (Category.RELATIONSHIP, "The user mentions a person in their life", _RELATIONSHIP),
         (Category.PREFERENCE, "The user states a preference", _PREFERENCE),
-        (Category.PROJECT, "The user tells what they work on", _PROJECT),
-        (Category.IDENTITY, "The user tells who they are", _IDENTITY),
+        (Category.PROJECT, "The user says what they work on", _PROJECT),
+        (Category.IDENTITY, "The user says who they are", _IDENTITY),
     )
     for pattern in patterns
 ]
-"""What a sentence is about, a description of that, and its pattern; the first that fits counts."""
+"""The category of a sentence, a description, and a pattern; the first match counts."""

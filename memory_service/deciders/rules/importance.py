@@ -1,4 +1,4 @@
-"""How important a fact is: the base score of its category, and what its wording adds or takes off."""
+"""The importance of a fact: the base score of its category, adjusted by its wording."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ _SHOWN = 3
 def importance(content: str, category: Category, quote: str = "", explicit: bool = False) -> Importance:
     """Rate a fact.
 
-    `quote` is what the user said; requests to remember are looked for in it, too. `explicit`: the caller
-    knows that the user asked for the fact to be remembered.
+    `quote` is the user's text, which is also searched for requests to remember. `explicit`: the caller knows
+    that the user asked to remember the fact.
     """
     found = {
         EXPLICIT_REQUEST: _first(_EXPLICIT, content)
@@ -106,12 +106,12 @@ def importance(content: str, category: Category, quote: str = "", explicit: bool
 
 
 def vague_words(text: str) -> str:
-    """Return the words that make a text vague; empty: there are none. Quotations do not count."""
+    """Return the words that make a text vague; empty if there are none. Quotations do not count."""
     return _first(_VAGUE, text)
 
 
 def temporary_words(text: str) -> str:
-    """Return the words that bind a text to the day; empty: there are none. Quotations do not count."""
+    """Return the words that limit a text to the day; empty if there are none. Quotations do not count."""
     return _first(_TEMPORARY, text)
 
 
@@ -129,7 +129,7 @@ def specific_details(text: str) -> list[str]:
 
 def _names(sentence: str) -> dict[int, str]:
     if not any(letter.islower() for letter in sentence):
-        # Somebody shouts.
+        # Without lower case, capitals do not show names.
         return {}
     names: dict[int, str] = {}
     first = re.search(r"\w", sentence)
@@ -148,7 +148,7 @@ def _names(sentence: str) -> dict[int, str]:
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:
-    """Return what the pattern finds outside of quotations and names; empty: nothing."""
+    """Return the first match of a pattern outside of quotations and names; empty if there is none."""
     plain = KEPT.sub(lambda match: "\n" * len(match.group()), text)
     for match in pattern.finditer(plain):
         begins = match.start() == 0 or follows_mark(plain, match.start(), ".!?:;\n")

@@ -1,4 +1,4 @@
-"""People and animals that are somebody's, and names that tell who they are."""
+"""Relatives, friends and animals of a person, and their names."""
 
 from __future__ import annotations
 
@@ -36,17 +36,19 @@ _NO_NAMES = words(
     turkish ukrainian user venezuelan vietnamese wednesday welsh
     """
 )
-"""Words with a capital after "is" that are not names."""
+"""Capitalized words after "is" that are not names."""
 
 
 def is_relation(word: str) -> bool:
-    """Tell whether a word is somebody whom a person may call theirs, such as "wife" or "boss"."""
+    """Return whether a word is a relation that a person may have, such as "wife" or "boss"."""
     low = word.lower()
     return low in _ONE or low in _MANY or low.removesuffix("-in-law").removeprefix("ex-") in _ONE
 
 
 def relation_at(words: Sequence[str], begin: int) -> int | None:
-    """Return where the "is" or "are" of "wife is", "best friend is" and the like stands; None: nowhere."""
+    """Return the index of "is" or "are" in "wife is", "best friend is" and the like; None if there is
+    none.
+    """
     for at in range(begin, min(begin + 3, len(words) - 1)):
         if is_relation(words[at]):
             wanted = "are" if words[at].lower() in _MANY else "is"
@@ -58,7 +60,7 @@ def relation_at(words: Sequence[str], begin: int) -> int | None:
 
 
 def name_after(words: Sequence[str], gaps: Sequence[str], verb: int) -> bool:
-    """Tell whether a bare name follows the verb, and no more. `gaps`: what stands before each word."""
+    """Return whether only a bare name follows the verb. `gaps` are the texts before each word."""
     many = words[verb] == "are"
     at = verb + 1
     while at < len(words) and (_is_name(words[at]) or (many and words[at] == "and")):

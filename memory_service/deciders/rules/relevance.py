@@ -1,9 +1,8 @@
-"""Which saved state a goal needs, as the words and the vectors tell.
+"""Decides by words and vectors which saved state a goal needs.
 
-A key is read with its parts as words: "kudos_givers_2025" and "kudosGivers" hold "kudos" and
-"givers". Words are stemmed. A word of the goal that is in a key tells more than one in a
-description, and that more than one in a value; a word that many keys have tells little, and so does
-one that names no subject, such as "list".
+Parts of a key count as words: "kudos_givers_2025" and "kudosGivers" contain "kudos" and "givers". Words are
+stemmed. A word of the goal has most weight in a key, less in a description, least in a value; words that many
+keys have get little weight, as do words that name no subject, such as "list".
 """
 
 from __future__ import annotations
@@ -23,27 +22,27 @@ from memory_service.runtime.yielding import each
 LEXICAL_WEIGHT = 0.7
 VECTOR_WEIGHT = 0.3
 
-# How much one word of the goal tells that is found in the field.
+# The weight of one word of the goal in each field.
 _IN_KEY = 0.8
 _IN_DESCRIPTION = 0.65
 _IN_VALUE = 0.5
-# Where all keys have a word, it does not tell them apart, and yet the goal may need them all.
+# If all keys have a word, it does not distinguish them, and yet the goal may need them all.
 _RARITY_MIN = 0.6
-# So much of that is left for a word that names no subject.
+# The share of that weight for a word that names no subject.
 _GENERAL_SHARE = 0.3
 _WORDS_TOLD_MAX = 5
 _WORD_CHARS_TOLD_MAX = 60
 _CACHED_STEMS_MAX = 50_000
 
-# A key is relevant from this score on, which is 1 at most. Measured by `python -m benchmarks.relevance`.
+# Scores are at most 1; from here on a key is relevant. Measured by `python -m benchmarks.relevance`.
 RELEVANT_FROM = 0.36
-# The best of a goal sets the measure for the others.
+# The goal's best score is the measure for the others.
 _NEAR_THE_BEST = 0.6
 _CLEARLY_BEHIND = 0.8
 # A key that shares no word with the goal is relevant from this cosine on.
 _RELEVANT_VECTOR_FROM = 0.45
 
-# What is left out of a value: the escapes of JSON, and short numbers, which are the same by chance.
+# Removed from values: escapes of JSON, and short numbers, which match by chance.
 _NOISE = re.compile(r"\\.|\b\d{1,3}\b")
 CAMEL_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(
@@ -51,7 +50,7 @@ _WORD = re.compile(
     r"\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+"
 )
 
-# Words of goals that tell nothing of what the goal is about.
+# Words of goals that do not say what the goal is about.
 _STOP_WORDS = frozenset(
     """
     a about according again all also am an and another any anybody are as at be because been before
@@ -65,7 +64,7 @@ _STOP_WORDS = frozenset(
     whom whose why will with within would yesterday yet you your yours
     """.split()  # noqa: SIM905 - so many quoted words read no better
 )
-# Words that name a kind of thing and no subject: "list" is in "shopping_list" and in "reading_list".
+# Words for a kind of thing without a subject: "list" is in "shopping_list" and in "reading_list".
 _GENERAL_WORDS = frozenset(
     """
     add answer book config current data date dates day days detail details entry fetch file find
@@ -113,14 +112,14 @@ _SYNONYM_SHARE = 0.7
 
 
 class Words:
-    """Turns texts into stemmed words. Not for use by several threads at once."""
+    """Turns texts into stemmed words. Not safe for concurrent use by several threads."""
 
     def __init__(self) -> None:
         self._stem_word = Stemmer.Stemmer("english").stemWord
         self._stems: dict[str, str] = {}
         self.general = frozenset(map(self.stem, _GENERAL_WORDS))
         self.thing: dict[str, str] = {}
-        """The word that stands for all words of one thing, by each of them."""
+        """Maps each synonym to the word that stands for all of them."""
         for group in _SAME_THING:
             first, *others = (self.stem(word) for word in group.split())
             self.thing.update(dict.fromkeys((first, *others), first))
@@ -141,31 +140,31 @@ class Words:
 
 def split_words(text: str) -> list[str]:
     """Return the words of a text in lower case; parts of names count as words."""
-    # Most texts have no capitals: a third of the time.
+    # Most texts have no capitals: this takes a third of the time.
     if text.islower():
         return _WORD.findall(text)
     return [word.lower() for word in _WORD.findall(CAMEL_BOUNDARY.sub(" ", text))]
 
 
 def telling_words(text: str) -> set[str]:
-    """Return the words of a text that tell what it is about."""
+    """Return the words of a text that say what it is about."""
     return set(split_words(text)) - _STOP_WORDS
 
 
 def joined_words(text: str) -> set[str]:
-    """Return every two neighbours of a text as one word: "on call" as "oncall"."""
+    """Return every two adjacent words of a text joined into one: "on call" as "oncall"."""
     return {one + other for one, other in itertools.pairwise(split_words(text))}
 
 
 class WordSearch(KeySearch):
-    """A search for the keys that fit a goal by their words, stemmed, and by vectors."""
+    """A search for the keys that match a goal by stemmed words and by vectors."""
 
     def __init__(self, goal: str, words: Words) -> None:
         self._words = words
         self._candidates: list[Candidate] = []
         said = sorted(telling_words(goal)) + sorted(joined_words(goal))
         self._wanted = {words.stem(word): word for word in reversed(said)}
-        """Words of the goal as it has them, by their stems."""
+        """Words of the goal as written there, by their stems."""
         things = words.thing
         self._things = {things[stem]: stem for stem in self._wanted if stem in things}
         self._keys_with: Counter[str] = Counter()
@@ -195,7 +194,7 @@ class WordSearch(KeySearch):
         return found
 
     def _match(self, stem: str) -> tuple[str, float]:
-        """Return the word of the goal that a stem stands for, and how much of it; "" for none."""
+        """Return the word of the goal that a stem matches, and the weight of the match; "" for none."""
         if stem in self._wanted:
             return stem, _GENERAL_SHARE if stem in self._words.general else 1.0
         return self._things.get(self._words.thing.get(stem, ""), ""), _SYNONYM_SHARE
@@ -220,8 +219,8 @@ class WordSearch(KeySearch):
         return sorted(candidates, key=lambda c: (-c.score, -c.update_us, c.key))
 
     def _weigh(self, candidate: Candidate) -> None:
-        """Set what the words tell, once all keys are known: as if each were a chance of its own that the
-        key is needed.
+        """Set the score by words once all keys are known; words are combined like independent
+        probabilities.
         """
         rest = 1.0
         told = []
@@ -234,10 +233,10 @@ class WordSearch(KeySearch):
 
 
 def relevant(ranked: Sequence[Candidate]) -> Relevance:
-    """Return those of ranked candidates that the goal needs, and the others.
+    """Return the ranked candidates that the goal needs, and the others.
 
-    One that is clearly behind another and has no word of the goal that the other has not is left out:
-    the goal means the other.
+    A key clearly behind another, without a word of the goal that the other lacks, is left out: the goal means
+    the other.
     """
     chosen: list[Candidate] = []
     for candidate in ranked:

@@ -1,9 +1,9 @@
-"""Put what users say about themselves into the third person, by rules for English.
+"""Puts statements of users about themselves into the third person, by rules for English.
 
-The first mention of the speaker in a sentence is "User" or "User's"; later ones are "them", "their",
-"theirs" and "themselves". As a subject it is always "User", because "they" could be somebody else.
-"We" is "User and others" where nothing in the sentence went before it, else "they": who the others are
-is not known, and nothing is made up. "Our" is "User's", then "their".
+The first mention of the speaker in a sentence is "User" or "User's"; later ones are "them", "their", "theirs"
+and "themselves". As a subject it is always "User", because "they" could be other people. "We" is "User and
+others" at the first mention, else "they": the others are unknown, and nothing is made up. "Our" is "User's",
+then "their".
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _FOLLOWERS = words(
     """
 )
 _NEAR = 16
-"""How many words from "my" on are looked at for a name."""
+"""How many words from "my" on are searched for a name."""
 _PLURAL_FORMS = {"'re": "are", "'ve": "have", "'d": "would", "'ll": "will", "'m": "are"}
 _LATER = {"me": "them", "mine": "theirs", "myself": "themselves", "my": "their", "our": "their"} | {
     "ours": "theirs", "ourselves": "themselves", "us": "them", "we": "they"
@@ -74,10 +74,10 @@ _AT_FIRST = {"me": "User", "mine": "User's", "myself": "User", "my": "User's", "
 
 
 def third_person(text: str) -> str:
-    """Return what a user said about themselves as a statement about "User".
+    """Return a user's statement about themselves as a statement about "User".
 
-    Requests to remember it are taken off. A text in the third person or in another language, quotations,
-    code and names are returned as they are.
+    Requests to remember it are removed. A text in the third person or in another language, quotations, code
+    and names are returned unchanged.
     """
     said, _ = without_request(text)
     if _CALL_ME.match(said):
@@ -97,7 +97,7 @@ def _is_english(text: str) -> bool:
 @dataclass
 class _Word:
     before: str
-    """What stands between the word before and this one."""
+    """The text between the previous word and this one."""
     text: str
     kept: bool
 
@@ -107,7 +107,7 @@ class _Word:
 
 
 class _Sentence:
-    """One sentence while its words are rewritten."""
+    """One sentence during rewriting."""
 
     def __init__(self, text: str) -> None:
         self._words: list[_Word] = []
@@ -171,7 +171,7 @@ class _Sentence:
         self._coordinate(at, bare=ending in ("'ll", "'d"), past=False)
 
     def _inverted(self, at: int) -> bool:
-        """Put a verb before "I" right, as in "so do I"; tell whether there is one."""
+        """Correct the order of a verb before "I", as in "so do I"; return whether there is one."""
         before = self._low(at - 1)
         if before not in _AUXILIARIES | verbs.MODALS | {"did", "was", "had"} or self._words[at].before != " ":
             return False
@@ -182,7 +182,7 @@ class _Sentence:
         return True
 
     def _agree(self, at: int) -> None:
-        """Give the verb of the subject at `at` its form, and those that go with it."""
+        """Conjugate the verb of the subject at `at`, and those that go with it."""
         verb = self._after_adverbs(self._after_insertion(at + 1))
         low = self._low(verb)
         if not low or low in _COORDINATORS or low in _FOLLOWERS:
@@ -196,9 +196,9 @@ class _Sentence:
         self._coordinate(verb, bare=modal or emphatic or low in _NEGATIONS, past=past)
 
     def _coordinate(self, verb: int, *, bare: bool, past: bool) -> None:
-        """Give the verbs that share the subject of the one at `verb` their form.
+        """Conjugate the verbs that share the subject of the one at `verb`.
 
-        `bare`: they have none, because a modal verb or "to" goes before them all.
+        `bare`: they stay in the base form, after a modal verb or "to".
         """
         last, infinitive = verb, False
         at = verb + 1
@@ -221,7 +221,7 @@ class _Sentence:
             at += 1
 
     def _is_finite(self, at: int, *, adjacent: bool, free: bool, past: bool) -> bool:
-        """Tell whether a word after "and" is a verb that goes with the subject."""
+        """Return whether a word after "and" is a verb with the same subject."""
         low, following = self._low(at), self._low(at + 1)
         if not low or low in ("am", "don't", "dont", "haven't") or low in verbs.MODALS:
             return bool(low)
@@ -233,7 +233,7 @@ class _Sentence:
         return adjacent or low in verbs.SURE_VERBS or following in _FOLLOWERS or verbs.is_adverb(following)
 
     def _after_insertion(self, at: int) -> int:
-        """Return where the verb of "I, for one, think" may stand; else `at`."""
+        """Return the place of the verb in "I, for one, think"; else `at`."""
         if at < len(self._words) and self._words[at].before == ", ":
             for end in range(at + 1, min(at + 4, len(self._words))):
                 if self._words[end].before == ", ":
@@ -279,7 +279,7 @@ class _Sentence:
     # --- what a word is -------------------------------------------------------------------------
 
     def _is_speaker(self, at: int) -> bool:
-        """Tell whether "I" or "i" is the speaker, not a numeral, an initial or a variable."""
+        """Return whether "I" or "i" is the speaker, not a numeral, an initial or a variable."""
         word = self._words[at]
         if len(word.text) > 1:
             return self._is_pronoun(at) or word.text[0] == "I"
@@ -308,12 +308,12 @@ class _Sentence:
         return True
 
     def _begins_title(self, at: int) -> bool:
-        """Tell whether words with capitals follow, as in "I Love Lucy"."""
+        """Return whether capitalized words follow, as in "I Love Lucy"."""
         following = [word.text for word in self._words[at + 1 : at + 3]]
         return len(following) == 2 and all(text.istitle() for text in following)
 
     def _is_pronoun(self, at: int) -> bool:
-        """Tell whether a word is a pronoun, not a part of a name: names have capitals."""
+        """Return whether a word is a pronoun, not a part of a name: names have capitals."""
         text = self._words[at].text
         if text[0].islower():
             return True
@@ -324,7 +324,7 @@ class _Sentence:
         return not names
 
     def _is_compound(self, at: int) -> bool:
-        """Tell whether "I" is the second half of a subject, as in "Jane and I"."""
+        """Return whether "I" is the second half of a subject, as in "Jane and I"."""
         if self._low(at) not in _COMPOUND or self._low(at - 1) != "and" or at < 2:
             return False
         following = self._low(at + 1)
@@ -340,7 +340,7 @@ class _Sentence:
         return not any(verbs.is_verb_form(low) for low in lows if not is_relation(low))
 
     def _starts(self, at: int) -> bool:
-        """Tell whether a word begins a sentence, or a line of a list."""
+        """Return whether a word begins a sentence, or a line of a list."""
         return at == 0 or re.search(r"[.!?:;…]\S*\s|\n|[•*—–-]\s$", self._words[at].before) is not None
 
     def _after_adverbs(self, at: int) -> int:
@@ -349,7 +349,7 @@ class _Sentence:
         return at
 
     def _breaks(self, at: int) -> bool:
-        """Tell whether punctuation stands before a word."""
+        """Return whether there is punctuation before a word."""
         return at < len(self._words) and self._words[at].before.strip() != ""
 
     def _mention(self, low: str) -> str:

@@ -1,4 +1,4 @@
-"""Requests to remember something, as part of what a user says."""
+"""Requests to remember something, as parts of a user's text."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _AFTERTHOUGHT = phrases(
 
 
 def without_request(text: str) -> tuple[str, bool]:
-    """Take a request such as "Remember that …" off a text; tell whether there was one."""
+    """Remove a request such as "Remember that …" from a text; return whether there was one."""
     said = _COMMAND.sub("", text, count=1)
     question = said != text and re.match(
         r"\s*(?:\w+[,!]?\s+)?(?:can|could|would|will)\b", text, re.IGNORECASE

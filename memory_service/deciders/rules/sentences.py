@@ -1,4 +1,4 @@
-"""English text as sentences, and the parts of it that are somebody else's words."""
+"""Splits English text into sentences, and finds quotations, code and addresses in it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ KEPT = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""What stays as it is: quotations, code and addresses. One that opens anew before it closes begins there, so
-that a run of opening marks is not searched from each of them to the end."""
+"""What stays unchanged: quotations, code and addresses. If another mark opens before one closes, the part
+begins at the later mark, so that a run of opening marks is not searched from each of them to the end.
+"""
 
 _END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)\]]*\s+|\n\s*")
 _ABBREVIATION = re.compile(
@@ -48,15 +49,15 @@ def sentences(text: str) -> list[str]:
 
 
 def _between(before: str, after: str) -> bool:
-    """Tell whether a sentence ends with `before`, a full stop or the like, and another one follows."""
+    """Return whether a sentence ends with `before`, a full stop or the like, and another one follows."""
     if _ABBREVIATION.search(before):
         return False
-    # "i" begins many a sentence in chats; no other small letter does.
+    # Many sentences in chats begin with "i"; none with another small letter.
     return not after[:1].islower() or re.match(r"i\b", after) is not None
 
 
 def follows_mark(text: str, at: int, marks: str) -> bool:
-    """Tell whether one of the marks stands before a place, with nothing but white space in between.
+    """Return whether one of the marks precedes a place, with only white space in between.
 
     A mark may be white space itself, such as a line break.
     """

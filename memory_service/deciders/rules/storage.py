@@ -1,7 +1,7 @@
-"""Whether a tool's result is worth keeping beyond the session, as rules can tell.
+"""Decides by rules whether a tool's result is worth keeping beyond the session.
 
-What lasts is kept: people, preferences, settings, profiles, patterns, and what the goal asks to be
-remembered. What answers one question is not: times, numbers, the weather, the hits of a search.
+Lasting data is kept: people, preferences, settings, profiles, patterns, and what the goal asks to remember.
+Data that answers one question is not: times, numbers, the weather, the hits of a search.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _PASSING = frozenset(
     traffic translate translation uptime validate weather
     """.split()  # noqa: SIM905
 )
-# Names of fields that hold secrets, without what is between their words: "next_page_token" is none.
+# Names of fields that hold secrets, without separators: "next_page_token" is not one.
 _SECRET = frozenset(
     """
     accesstoken apikey apitoken authtoken clientsecret credential credentials idtoken passphrase passwd
     password privatekey refreshtoken secret secretkey token
     """.split()  # noqa: SIM905
 )
-# Fields by which objects are people.
+# Fields that show that an object is a person.
 _NAMES_OF_PEOPLE = frozenset(
     """
     athlete athlete_id email firstname first_name full_name fullname givenname given_name last_name
@@ -95,17 +95,17 @@ def _decide(tool_name: str, result: Json, goal: str) -> tuple[bool, str]:
         return True, "the goal asks to remember it"
     words, where = set(_words(tool_name)), "the tool's name"
     if words <= _VERBS:
-        # A tool that is called "fetch" tells nothing; what it was called for does.
+        # The name of a tool such as "fetch" says nothing; the goal does.
         words, where = set(_words(goal)), "the goal"
     if passing := words & _PASSING:
-        return False, f'"{min(passing)}" in {where} tells of data for one question'
+        return False, f'"{min(passing)}" in {where} suggests data for one question'
     if lasting := (words - _VERBS) & _LASTING:
-        return True, f'"{min(lasting)}" in {where} tells of data that is useful across sessions'
+        return True, f'"{min(lasting)}" in {where} suggests data that is useful across sessions'
     return _by_shape(result)
 
 
 def _asks_for(goal: str, tool_name: str, result: Json) -> bool:
-    """Whether the goal asks to remember this result, and not that of another tool on the way."""
+    """Return whether the goal asks to remember this result, and not that of another tool on the way."""
     asked = _ASKED.search(goal)
     if asked is None:
         return False
@@ -123,11 +123,11 @@ def _by_shape(result: Json) -> tuple[bool, str]:
         return True, "the result is a list of people, which is useful across sessions"
     if lasting := _fields(result) & _LASTING:
         return True, f'the result has a field "{min(lasting)}", which is useful across sessions'
-    return False, "nothing tells that the result is useful beyond this question"
+    return False, "nothing shows that the result is useful beyond this question"
 
 
 def _lists_people(result: Json) -> bool:
-    """Whether the result, or one of its fields, is a list of objects with names of people."""
+    """Return whether the result, or one of its fields, is a list of objects with names of people."""
     lists = result.values() if isinstance(result, dict) else (result,)
     return any(
         isinstance(found, list)
@@ -155,7 +155,7 @@ def _names(result: Json, depth: int = _DEPTH_SEEN) -> set[str]:
 
 
 def key_for(tool_name: str, goal: str) -> str:
-    """Return a key in snake_case: what the goal calls the thing to remember, else what the tool does."""
+    """Return a key in snake_case: the goal's name for the thing to remember, else what the tool does."""
     tool = [word for word in _words(tool_name) if word not in _VERBS]
     if (asked := _ASKED.search(goal)) and (named := _telling(asked["what"])):
         known = {word.rstrip("s") for word in tool}
@@ -177,7 +177,7 @@ def _words(text: str) -> list[str]:
 
 
 def _key(words: list[str]) -> str:
-    # Cut between words; one that is too long by itself is cut all the same.
+    # Cut between words, except for a first word that is too long by itself.
     key = ""
     for word in words[:_KEY_WORDS_MAX]:
         if key and len(key) + 1 + len(word) > _KEY_CHARS_MAX:
@@ -187,6 +187,6 @@ def _key(words: list[str]) -> str:
 
 
 def description_for(tool_name: str, goal: str) -> str:
-    """Return what the value is, in words that a later goal may share."""
+    """Return a description of the value, in words that a later goal may share."""
     text = f"{tool_name}: {goal}" if goal else tool_name
     return text if len(text) <= _DESCRIPTION_CHARS_MAX else text[: _DESCRIPTION_CHARS_MAX - 3] + "..."

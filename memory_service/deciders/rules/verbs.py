@@ -1,4 +1,4 @@
-"""English verbs: which words are verbs, in which tense, and their form after "User"."""
+"""English verbs: recognizes them and their tense, and forms them for "User"."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MODALS = words(
     shouldn't will won't wont would wouldn't
     """
 )
-"""Verbs without a form of their own for the third person; what follows them has none either."""
+"""Verbs with no separate third-person form; verbs after them have none either."""
 
 _SPECIAL = {
     "am": "is",
@@ -72,7 +72,7 @@ SURE_VERBS = words(
     understand use visit wait wake walk want watch wear weigh wish work worry write
     """
 )
-"""Words that are a verb where one can stand, whatever follows them."""
+"""Words that are verbs wherever a verb can stand, whatever follows them."""
 
 _VERBS_OR_NOUNS = words(
     """
@@ -105,39 +105,39 @@ _HABITUAL = words("always each every never often rarely sometimes usually")
 
 
 def is_adverb(word: str) -> bool:
-    """Tell whether a word (lower case) may stand between a subject and its verb."""
+    """Return whether a word (lower case) may stand between a subject and its verb."""
     return word in ADVERBS or (word.endswith("ly") and len(word) > 4 and word not in _VERBS_IN_LY)
 
 
 def is_past(word: str, habitual: bool = False) -> bool:
-    """Tell whether a verb is a past form. `habitual`: the clause has a word like "always"."""
+    """Return whether a verb is a past form. `habitual`: the clause has a word like "always"."""
     if word in _PAST_RATHER:
         return not habitual
     return word in _PAST_ONLY or (word.endswith("ed") and word not in _BASES_IN_ED and len(word) > 3)
 
 
 def may_be_base(word: str) -> bool:
-    """Tell whether a word that is not known may be the base form of a verb."""
+    """Return whether an unknown word may be the base form of a verb."""
     return len(word) > 2 and word.isalpha() and not word.endswith(("ing", "ed", "s", "ly"))
 
 
 def is_participle(word: str) -> bool:
-    """Tell whether a word after "I'd" makes that "I had" and not "I would"."""
+    """Return whether a word after "I'd" makes that "I had" and not "I would"."""
     return word in _PARTICIPLES or is_past(word, habitual=True)
 
 
 def is_ambiguous_past(word: str) -> bool:
-    """Tell whether the past form of a verb is like its present."""
+    """Return whether the past form of a verb equals its present."""
     return word in _PAST_RATHER or word in _PRESENT_RATHER
 
 
 def is_habitual(words: list[str]) -> bool:
-    """Tell whether a clause speaks of what happens again and again."""
+    """Return whether a clause is about a habit."""
     return not _HABITUAL.isdisjoint(words)
 
 
 def is_verb_form(word: str) -> bool:
-    """Tell whether a word (lower case) is a form of a known verb."""
+    """Return whether a word (lower case) is a form of a known verb."""
     if word in VERBS or word in MODALS or word in _SPECIAL or word in _PAST_ONLY or is_past(word):
         return True
     if word in ("is", "are", "has", "does", "isn't", "aren't", "hasn't", "doesn't"):
@@ -157,7 +157,7 @@ def _stems(word: str) -> list[str]:
 
 
 def third_form(verb: str) -> str:
-    """Return the form that a present verb has after "User"; keeps capitals and the kind of apostrophe."""
+    """Return the form of a present verb after "User"; keeps capitals and the kind of apostrophe."""
     special = _SPECIAL.get(verb.lower().replace("’", "'"))
     if special is None:
         return with_s(verb)

@@ -1,1 +1,1 @@
-"""Facts about the user: their wording, their category and importance, and how rules find them in messages."""
+"""Facts about users: how they are found, worded, rated, saved, corrected and consolidated."""

@@ -1,4 +1,4 @@
-"""Merging memories that say the same, and ending those that a later one contradicts."""
+"""Merges memories that say the same, and ends memories that a later one contradicts."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from memory_service.runtime.yielding import give_way
 
 _GROUPS = 50
 _GROUPS_MAX = 500
-# As many as may be named by their ids. Twice as many take twice as long.
+# As many as a request may name by id. Doubled, a call takes twice as long.
 _EXAMINED_MAX = 1000
 
 
 class Consolidated(msgspec.Struct):
-    """What was done."""
+    """The result of a consolidation."""
 
     groups: list[Group]
     deciding: Deciding
@@ -41,7 +41,7 @@ class Consolidated(msgspec.Struct):
 
     @property
     def decided_by(self) -> DecidedBy:
-        """Who decided; rules also where they had to for some."""
+        """Who decided: rules also if they had to decide for some groups only."""
         if not self.groups:
             return DecidedBy.UNSPECIFIED
         by_model = all(group.decided_by is DecidedBy.LLM for group in self.groups)
@@ -67,7 +67,7 @@ class FactConsolidating:
         decide_by: DecidedBy,
         request: Answering[Consolidated] | None,
     ) -> Consolidated:
-        """Group similar memories, and merge or end them; all groups in one write. Raises Repeated."""
+        """Group similar memories, then merge or end them; all groups in one write. Raises Repeated."""
         self._check(namespace, memory_ids, similarity_threshold, limit, request)
         done = Consolidated([], self._parts.begin(decide_by, namespace), reason="compared in pairs")
         await check_new(self._parts.store, namespace, request)
@@ -112,15 +112,13 @@ class FactConsolidating:
 
     @staticmethod
     def _examined(memories: Sequence[UserMemory], done: Consolidated) -> Sequence[UserMemory]:
-        """Return the memories whose neighbours are looked for: the latest. Others can be named by id."""
+        """Return the memories to find neighbours for: the latest ones. Others can be named by id."""
         examined = memories
         if len(memories) > _EXAMINED_MAX:
             examined = sorted(memories, key=lambda memory: memory.revision)[-_EXAMINED_MAX:]
         done.examined_count = len(examined)
         if len(examined) < len(memories):
-            done.reason += (
-                f"; of {len(memories)} memories the {len(examined)} that were written last, with all"
-            )
+            done.reason += f"; only the newest {len(examined)} of {len(memories)} memories, each with all"
         return examined
 
     async def _groups(
@@ -133,7 +131,7 @@ class FactConsolidating:
     ) -> list[Group]:
         """Return groups of similar memories of one category and trust, the most similar first.
 
-        What is trusted less neither ends what is trusted more, nor takes its trust from it by a merger.
+        A less trusted memory must not end a more trusted one, nor gain its trust by a merge.
         """
         by_id = {memory.id: memory for memory in memories}
         links: list[tuple[float, str, str]] = []
@@ -151,7 +149,7 @@ class FactConsolidating:
     async def _alike(
         self, memory: UserMemory, near: Sequence[Neighbour], least: float, rules: Decider
     ) -> list[Neighbour]:
-        """Return the neighbours that may be put together with a memory."""
+        """Return the neighbours that may be grouped with a memory."""
         close = [n for n in near if (n.similarity or -1.0) >= least]
         others = [n for n in near if n not in close]
         verdicts = await rules.compare(memory.content, [n.known for n in others], least)
@@ -176,9 +174,9 @@ class FactConsolidating:
     async def _settle(
         self, namespace: str, done: Consolidated, request: Answering[Consolidated] | None
     ) -> None:
-        """Write what was decided, but for the groups that were changed by another call meanwhile."""
+        """Write the decisions, except for groups that another call has changed in the meantime."""
         for attempt in range(TRIES):
-            # Also here: the first call may have been under way when this one came.
+            # Check again: the first call may have been running when this one arrived.
             await check_new(self._parts.store, namespace, request)
             acted = await self._unchanged(namespace, done)
             if not acted:
@@ -211,7 +209,7 @@ class FactConsolidating:
         await self._saving.write_all(namespace, new, changed, done, request, finish)
 
     async def _unchanged(self, namespace: str, done: Consolidated) -> list[Group]:
-        """Return the groups to act on; what is to become of the changed ones is only told."""
+        """Return the groups to write; describe changed ones only in the result."""
         acted = [g for g in done.groups if g.action is not Action.KEEP]
         ids = [m.id for group in acted for m in group.sources]
         current = {m.id: m.revision for m in await self._parts.reading.by_ids(namespace, ids)}
@@ -230,14 +228,14 @@ class FactConsolidating:
         return unchanged
 
     async def _as_would_be(self, namespace: str, group: Group) -> None:
-        """Tell of a group that is not written: a merged memory that only would be has no id."""
+        """Complete the result of a group that is not written: its merged memory has no id."""
         if group.action is Action.MERGE and group.memory is not None:
             await self._saving.attribute(namespace, group.memory)
             group.memory.id, group.memory.fact.version = "", 0
 
 
 def _may_join(memory: UserMemory, other: UserMemory | None) -> bool:
-    """Whether two memories may be put together, if they are alike."""
+    """Return whether two memories may be grouped if they are alike."""
     if other is None or other.id == memory.id or other.trust != memory.trust:
         return False
     return other.fact.category == memory.fact.category

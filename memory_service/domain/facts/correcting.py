@@ -1,4 +1,4 @@
-"""Correcting and deleting memories."""
+"""Corrects and deletes memories."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ _BY_HAND = "manual"
 
 
 class Correction(msgspec.Struct):
-    """The new values of a memory: those of `memory` that `fields` names. `importance_score` stands alone."""
+    """The new values of a memory: the fields of `memory` that `fields` names. `importance_score` is
+    separate.
+    """
 
     memory: UserMemory
     fields: frozenset[str]
@@ -52,7 +54,7 @@ class Correction(msgspec.Struct):
 
 
 class FactCorrecting:
-    """Changes memories that are stored."""
+    """Corrects and deletes stored memories."""
 
     def __init__(self, parts: Parts, saving: FactSaving) -> None:
         self._parts = parts
@@ -89,7 +91,7 @@ class FactCorrecting:
             checks.request_id(request.key.id)
         checks.item_id(new.id, "memory.id")
         if not fields:
-            raise InvalidArgument("update_mask", "names nothing to change")
+            raise InvalidArgument("update_mask", "names no field to change")
         if "content" in fields:
             check_content("memory.content", new.content)
         if "reasoning" in fields:
@@ -99,7 +101,7 @@ class FactCorrecting:
         if "metadata" in fields and new.metadata is not None:
             checks.metadata("memory.metadata", new.metadata)
         if "importance" in fields and not 0 <= correction.importance_score < math.inf:
-            raise InvalidArgument("memory.importance.score", "must be a number that is not negative")
+            raise InvalidArgument("memory.importance.score", "must be a finite number of at least 0")
         ttl = correction.ttl_us if "ttl" in fields else None
         checks.expiry("memory", new.expire_us if "expire_time" in fields else None, ttl, now_us())
 
@@ -124,7 +126,7 @@ class FactCorrecting:
     async def _write(
         self, namespace: str, planned: Planned, since: Since, request: Answering[Saved] | None
     ) -> Saved:
-        """Write what was planned: over the memory in `planned.ended`; empty: nothing is to be written."""
+        """Write the plan: a new version of the memory in `planned.ended`; nothing if that is empty."""
         saved = planned.saved
         if not planned.ended or saved.memory is None:
             return await self._saving.without_writing(namespace, saved, request)
@@ -150,14 +152,14 @@ class FactCorrecting:
         include_history: bool,
         request: RequestKey | None,
     ) -> Receipt:
-        """Remove a memory, and with its history what it superseded. Raises NotFound, Conflict."""
+        """Remove a memory, and with `include_history` all that it superseded. Raises NotFound, Conflict."""
         self._parts.checks.namespace(namespace)
         self._parts.checks.item_id(memory_id)
         if request is not None:
             self._parts.checks.request_id(request.id)
         async with self._parts.turn(namespace):
             for attempt in range(TRIES):
-                # Also here: the first call may have been under way when this one came.
+                # Check again: the first call may have been running when this one arrived.
                 receipt = await self._parts.store.find_receipt(namespace, request) if request else None
                 if receipt is not None:
                     return receipt
@@ -177,7 +179,7 @@ class FactCorrecting:
     async def _removed(
         self, namespace: str, memory_id: str, expected_version: int | None, include_history: bool
     ) -> set[str]:
-        """Return the ids of what goes with a memory. Raises NotFound, Conflict."""
+        """Return the ids of all memories to remove. Raises NotFound, Conflict."""
         if await self._parts.reading.unreadable(namespace, memory_id):
             if expected_version is not None:
                 raise Conflict.memory_version(memory_id, expected_version, 0)
@@ -187,7 +189,7 @@ class FactCorrecting:
         return await self._history(namespace, memory) if include_history else {memory_id}
 
     async def _history(self, namespace: str, memory: UserMemory) -> set[str]:
-        """Return the ids of a memory and of all that it took the place of, directly or not."""
+        """Return the ids of a memory and of all that it superseded, directly or indirectly."""
         found: set[str] = set()
         waiting = [memory]
         while waiting:
@@ -200,7 +202,7 @@ class FactCorrecting:
         return found
 
     async def _orphans(self, namespace: str, removed: set[str]) -> list[UserMemory]:
-        """Return what was superseded by one of the removed and stays, without its name."""
+        """Return the remaining memories that a removed one superseded, with the reference to it cleared."""
         orphans: list[UserMemory] = []
         reading = await self._parts.store.read(namespace)
         for memory_id in removed:
@@ -235,7 +237,7 @@ async def _corrected(
     changed = current.changed(content=content if "content" in fields else None, **changes)
     fact = changed.fact
     if fact.valid_until_us is not None and fact.valid_until_us <= fact.valid_from_us:
-        raise InvalidArgument("memory.valid_until_time", "must lie after valid_from_time")
+        raise InvalidArgument("memory.valid_until_time", "must be after valid_from_time")
     if changed.content != current.content:
         fact.original_content = "" if content == new.content else new.content
     fact.importance = await _rated(current, changed, correction, deciding)
@@ -251,7 +253,7 @@ async def _corrected(
 
 
 def _resettled(changed: UserMemory) -> UserMemory:
-    """Return a memory whose end was set or taken away with the status that this gives it."""
+    """Return a memory whose end was set or cleared, with the status that follows from it."""
     if changed.fact.valid_until_us is None and changed.fact.status is Status.SUPERSEDED:
         changed.fact.superseded_by = ""
     return changed.settled(now_us())
@@ -260,7 +262,9 @@ def _resettled(changed: UserMemory) -> UserMemory:
 async def _rated(
     current: UserMemory, changed: UserMemory, correction: Correction, deciding: Deciding
 ) -> Importance:
-    """Return the importance of a corrected memory. What the user asked to be remembered stays asked for."""
+    """Return the importance of a corrected memory. A memory that the user asked to keep stays marked as
+    such.
+    """
     rated, before = current.fact.importance, current.fact.importance
     if {"content", "category"} & correction.fields:
         fact = changed.fact
@@ -277,7 +281,7 @@ async def _rated(
 
 
 def _by_hand(rated: Importance, score: float) -> Importance:
-    """Return an importance of this score, with what somebody added or took off as an adjustment."""
+    """Return an importance of this score, with the manual change as an adjustment."""
     rated = _without_hand(rated)
     difference = score - rated.score
     by_hand = Adjustment(_BY_HAND, difference, "set by hand")

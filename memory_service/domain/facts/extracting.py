@@ -1,4 +1,4 @@
-"""Finding facts in what a user said, and saving them all in one step."""
+"""Finds facts in a user's messages, and saves all of them in one step."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import each, give_way
 
 _ITEMS = 100
-# An item may have 2 MiB, and what does not fit is loaded for nothing. Twice as many take twice the memory.
+# An item may have 2 MiB, and those beyond the limit are loaded in vain. Doubled, they take twice the memory.
 _LOADED_AT_ONCE = 20
 
 
 class Extracted(msgspec.Struct):
-    """What was found, and what became of it."""
+    """The facts found, and the outcome of each."""
 
     results: list[tuple[Found, Saved]]
     decided_by: DecidedBy
@@ -60,7 +60,7 @@ class FactExtracting:
     ) -> Extracted:
         """Find facts and save each like `FactSaving.save`, all in one write. Raises Repeated.
 
-        What is not to be written is no request that is remembered.
+        The request id of a dry run is not remembered.
         """
         self._check(namespace, asked, request)
         deciding = self._parts.begin(decide_by, namespace)
@@ -74,7 +74,7 @@ class FactExtracting:
         _tell_what_was_left(extracted, search, said)
 
         async def plan() -> Plans:
-            # Also here: the first call may have been under way when this one came.
+            # Check again: the first call may have been running when this one arrived.
             await check_new(self._parts.store, namespace, request)
             return await self._plan(namespace, found, asked, deciding)
 
@@ -98,7 +98,9 @@ class FactExtracting:
         checks.count("after_revision", asked.after_revision)
         for field, given in (("after_revision", asked.after_revision), ("limit", asked.limit is not None)):
             if asked.said and given:
-                raise InvalidArgument(field, "is for a session, and cannot be given together with messages")
+                raise InvalidArgument(
+                    field, "applies to a session, and cannot be given together with messages"
+                )
         if asked.limit is not None and not 1 <= asked.limit <= checks.limits.page_items_max:
             raise InvalidArgument("limit", f"must be 1 to {checks.limits.page_items_max}")
         checks.size("recalled_memory_ids", len(asked.recalled_ids), "batch_items_max")
@@ -125,7 +127,7 @@ class FactExtracting:
         return lines
 
     async def _lines(self, reading: Reading, positions: Sequence[int]) -> tuple[list[Said], bool]:
-        """Return what items say, and whether that is all: together it is no more than messages may have."""
+        """Return the texts of items, and whether these are all: together at most what messages may have."""
         most = self._parts.checks.limits.extracted_text_bytes_max
         lines: list[Said] = []
         nbytes = 0
@@ -143,7 +145,7 @@ class FactExtracting:
     async def _plan(
         self, namespace: str, found: Sequence[Found], asked: Extraction, deciding: Deciding
     ) -> Plans:
-        """Judge each fact, the ones before it included."""
+        """Judge each fact against the known memories and the facts before it."""
         recalled = set(asked.recalled_ids)
         plans: Plans = []
         pending = Pending(await self._parts.judging.vectors(namespace, [fact.content for fact in found]))
@@ -180,7 +182,7 @@ class FactExtracting:
         for _, planned in plans:
             for memory in planned.saved.superseded:
                 if memory.id in by_id:
-                    # It began and ended within what was said.
+                    # It began and ended within these messages.
                     by_id[memory.id].fact = msgspec.structs.replace(memory.fact, version=1)
                 else:
                     ended.append(memory)
@@ -202,8 +204,8 @@ class FactExtracting:
     async def _as_would_be(
         self, namespace: str, fact: Found, planned: Planned, pending: set[str], deciding: Deciding
     ) -> None:
-        """Tell of a fact that was not written: the memory that it would be has no id, what would end is as
-        it is. `pending` are the ids of memories that are not written either.
+        """Complete the result of a fact that is not written: its memory has no id, and superseded ones are
+        shown unchanged. `pending` are the ids of memories that are not written either.
         """
         saved = planned.saved
         if saved.memory is None:
@@ -219,20 +221,14 @@ class FactExtracting:
 
 
 def _tell_what_was_left(extracted: Extracted, search: Search, said: Sequence[Said]) -> None:
-    """Tell how much was looked through, where there were more facts than one call takes."""
+    """Report how many messages were examined, if they have more facts than one call takes."""
     if search.left_out:
-        extracted.reason += (
-            f"; the last message has more than {FACTS_MAX} facts, of which the first were taken"
-        )
+        extracted.reason += f"; only the first {FACTS_MAX} facts of the last message were taken"
     if any(line.cut for line in said[: search.line_count]):
-        extracted.reason += (
-            "; of a message that is longer than messages may be the beginning was looked through"
-        )
+        extracted.reason += "; only the beginning of an overlong message was examined"
     if search.line_count == len(said):
         return
-    extracted.reason += (
-        f"; after so many messages there were more than the {FACTS_MAX} facts that a call takes"
-    )
+    extracted.reason += f"; the messages after these exceed the limit of {FACTS_MAX} facts per call"
     extracted.examined_count = search.line_count
     if last := said[search.line_count - 1].position:
         extracted.examined_revision, extracted.more = last, True
@@ -244,7 +240,9 @@ def _length_problem(content: str) -> str:
 
 
 def _said_in(bytes_max: int, item: Item) -> Said:
-    """Return what an item says, or the beginning; a text that is nobody's message is not the user's."""
+    """Return the text of an item, cut at the limit. An item that is not a message does not count as the
+    user's.
+    """
     role = item.content.role if isinstance(item.content, ChatMessage) else Role.SYSTEM
     text = search_text(item.content)
     if isinstance(item.content, ChatMessage) and item.content.name:

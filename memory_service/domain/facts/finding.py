@@ -1,4 +1,4 @@
-"""Finding facts in what a user said, some lines at a time."""
+"""Finds facts in a conversation, some lines at a time."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from memory_service.domain.facts.user_memory import Origin, Source
 from memory_service.tokens import estimate_tokens
 
 FACTS_MAX = 200
-"""Facts that one call takes. Twice as many take twice as long to compare with what is known; who else saves
-facts of the namespace waits for so long."""
+"""Facts per call. Doubled, comparing them with known memories takes twice as long, and other calls that save
+facts in the namespace wait as long.
+"""
 _TOKENS_AT_ONCE = 6000
 
 
 class Said(Line):
     """One message of a conversation; `id` is that of its item, or the message's own.
 
-    `time_us` is when it was said, as far as that is known. `position` is that of an item, else 0.
-    `cut`: it goes on.
+    `time_us` is when it was said, if known. `position` is that of the item, or 0. `cut`: the text was
+    shortened.
     """
 
     id: str = ""
@@ -33,7 +34,7 @@ class Said(Line):
 
 
 class Extraction(msgspec.Struct):
-    """What is asked of an extraction."""
+    """The options of an extraction."""
 
     said: Sequence[Said] = ()
     session_id: str = ""
@@ -48,9 +49,9 @@ class Extraction(msgspec.Struct):
 
 
 class Found(msgspec.Struct):
-    """A fact that was found, before anybody looked whether it is known.
+    """A fact that was found, not yet compared with known memories.
 
-    `rejected` tells why it is not worth remembering; empty: it is.
+    `rejected` is the reason why it is not worth remembering, or empty.
     """
 
     draft: FactDraft
@@ -61,9 +62,9 @@ class Found(msgspec.Struct):
 
 
 class Search(msgspec.Struct):
-    """What was found in a conversation. `line_count`: so many of its lines were looked through.
+    """The facts found in a conversation, and the number of lines examined.
 
-    `left_out`: the last of them has more facts than were taken.
+    `left_out`: the last of these lines has more facts than were taken.
     """
 
     found: list[Found] = []
@@ -73,9 +74,9 @@ class Search(msgspec.Struct):
 
 
 async def find_facts(said: Sequence[Said], asked: Extraction, deciding: Deciding) -> Search:
-    """Return the facts in what was said: of as many lines as have FACTS_MAX together, of one line at least.
+    """Return the facts in a conversation, from its beginning up to FACTS_MAX, and from one line at least.
 
-    Only so much is shown to the model at once as it reads well. What was recalled is passed over.
+    A model is given only as many lines at once as it reads well. Recalled memories are skipped.
     """
     lines = [msgspec.structs.replace(line, text=without_recalled(line.text)) for line in said]
     search = Search(by_model=bool(deciding.model) and any(line.speaks for line in lines))
@@ -90,14 +91,14 @@ async def find_facts(said: Sequence[Said], asked: Extraction, deciding: Deciding
 async def _part(
     lines: Sequence[Said], first: int, room: int, asked: Extraction, deciding: Deciding
 ) -> tuple[list[tuple[int, Found]], DecidedBy]:
-    """Return the facts in the lines from `first` on, each with its line, and who found them."""
+    """Return the facts in the lines from `first` on, each with its line's index, and who found them."""
     facts, by = await deciding.ask(lambda decider: decider.find(lines, first, asked.categories, room))
     model = deciding.model if by is DecidedBy.LLM else ""
     return [(fact.line, _found(asked, lines[fact.line], fact, by, model)) for fact in facts], by
 
 
 def _take(search: Search, part: Sequence[tuple[int, Found]], end: int, asked: Extraction) -> bool:
-    """Take the facts of a stretch of lines, each with its line; return whether there is room for more."""
+    """Take the facts of some lines, each with its line's index; return whether there is room for more."""
     wanted = [(at, f) for at, f in part if not asked.categories or f.draft.category in asked.categories]
     room = FACTS_MAX - len(search.found)
     if len(wanted) <= room:
@@ -111,14 +112,14 @@ def _take(search: Search, part: Sequence[tuple[int, Found]], end: int, asked: Ex
     elif search.found:
         search.line_count = over
     else:
-        # The first line that says anything has more by itself.
+        # The first line with any facts has too many by itself.
         search.found += [found for _, found in wanted[:room]]
         search.line_count, search.left_out = over + 1, True
     return False
 
 
 def _stretches(lines: Sequence[Said]) -> Iterator[tuple[int, int]]:
-    """Yield from where to where the model is shown lines."""
+    """Yield the start and end of each group of lines to show the model."""
     first, tokens = 0, 0
     for at, line in enumerate(lines):
         cost = estimate_tokens(line.text)

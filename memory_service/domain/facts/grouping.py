@@ -1,4 +1,4 @@
-"""Groups of similar memories, and what putting one in the place of all, or ending some, makes of them."""
+"""Groups of similar memories, and how a group is merged or some of its memories are ended."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ class Group(msgspec.Struct):
 
 
 def supersede(group: Group, contrary: Collection[frozenset[str]]) -> None:
-    """End what the one that began last contradicts; `contrary` are the pairs of ids that do so."""
+    """End the memories that the latest one contradicts; `contrary` are the pairs of ids that contradict each
+    other.
+    """
     ordered = sorted(group.sources, key=lambda m: (m.fact.valid_from_us, m.revision))
     last = ordered[-1]
     ended = []
@@ -47,12 +49,12 @@ def supersede(group: Group, contrary: Collection[frozenset[str]]) -> None:
 
 
 def best_of(group: Group) -> UserMemory:
-    """Return the memory of a group that is rated highest."""
+    """Return the most important memory of a group."""
     return max(group.sources, key=lambda m: m.fact.importance.score)
 
 
 def merge(group: Group, content: str, model: str, rated: Importance) -> None:
-    """Put one memory in the place of all, as important as it is rated, or as the best of them."""
+    """Replace all by one memory, as important as it is rated, or as the best of them."""
     sources, now, best = group.sources, now_us(), best_of(group)
     source = Source(Origin.CONSOLIDATED, memory_ids=[m.id for m in sources], model=model)
     if rated.score < best.fact.importance.score:
@@ -84,7 +86,7 @@ def merge(group: Group, content: str, model: str, rated: Importance) -> None:
 
 
 def linked(links: Sequence[tuple[float, str, str]], by_id: dict[str, UserMemory]) -> list[Group]:
-    """Join linked memories to groups, at most so many each; the most similar pairs come first."""
+    """Join linked memories into groups of limited size; the most similar pairs come first."""
     groups: list[Group] = []
     group_of: dict[str, Group] = {}
     for similarity, one, other in links:

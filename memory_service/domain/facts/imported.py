@@ -1,4 +1,4 @@
-"""A fact as an import brings it: what saving, finding and merging facts could have written, and no more."""
+"""Validates an imported fact: anything that saving, finding or merging facts could have written."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from memory_service.domain.facts.user_memory import Fact, Source
 from memory_service.limits import Limits
 
 MEMORY_CHARS_MAX = 4 * CONTENT_CHARS_MAX
-"""Rules that put a fact into the third person make it longer, at worst not by so much."""
+"""Rules that put a fact into the third person never lengthen it by more than this."""
 _SUPERSEDES_MAX = 1000
 _ADJUSTMENTS_MAX = 16
 _ADJUSTMENT_CHARS_MAX = 4096
-"""A reason repeats words of the fact or of its quotation."""
+"""A reason may repeat words of the fact or of its quotation."""
 VERSION_MAX = 1 << 31
-"""Versions go on from what is imported, and must not arrive at what cannot be read."""
+"""Later versions count on from the imported one, and must stay readable."""
 
 _Id = Annotated[str, msgspec.Meta(max_length=Limits.id_bytes_max)]
 _Ids = Annotated[list[_Id], msgspec.Meta(max_length=Limits.source_ids_max)]
@@ -52,7 +52,7 @@ class _Source(Source, kw_only=True):
 
 
 class ImportedFact(Fact, kw_only=True):
-    """What an import may say of a memory beside its content."""
+    """The imported data of a memory besides its content."""
 
     reasoning: Annotated[str, msgspec.Meta(max_length=REASONING_CHARS_MAX)]
     importance: _Importance

@@ -1,4 +1,4 @@
-"""What a new fact is to those that are known: one of them again, another value, or something else."""
+"""Compares a new fact with known memories: a duplicate, a contradiction, or something else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memory_service.store import Store
 
 
 class Judgement(msgspec.Struct):
-    """What is known of a fact's neighbours: the one that says the same, those that it contradicts.
+    """The result for a fact: the memory that says the same, and those that it contradicts.
 
     `weaker` say the same, and are trusted less than the fact.
     """
@@ -27,7 +27,7 @@ class Judgement(msgspec.Struct):
     duplicate: UserMemory | None = None
     weaker: list[UserMemory] = []
     contradicted: list[UserMemory] = []
-    reason: str = "no known memory says this or the contrary"
+    reason: str = "no known memory says the same or the contrary"
     similarity: float | None = None
     by_model: bool = False
     degraded: Sequence[Degradation] = ()
@@ -43,7 +43,7 @@ class Judging:
 
     @property
     def threshold(self) -> float:
-        """The cosine that duplicates are above; 0 without an embedder."""
+        """The cosine above which texts are duplicates; 0 without an embedder."""
         embedder = self._embedding.embedder
         return embedder.duplicate_threshold if embedder else 0.0
 
@@ -59,12 +59,11 @@ class Judging:
         leave_out: Collection[str] = (),
         recalled: Collection[str] = (),
     ) -> Judgement:
-        """Return what a fact is to the memories that hold at a time, and to those that are about to be saved:
-        to the most similar of either.
+        """Compare a fact with the most similar memories that hold at a time, and with the most similar
+        pending ones.
 
-        What is trusted less than the fact does not make it known, but where it was recalled: then the fact
-        may be an echo of it. `leave_out` are the ids of memories that are not compared with, such as the one
-        that changes.
+        A less trusted memory does not make the fact a duplicate, unless it was recalled: the fact may be an
+        echo of it. `leave_out` are the ids of memories to skip, such as the one being corrected.
         """
         near, degraded = await self.neighbours(namespace, content, at_us=at_us)
         near += pending.near(content) if pending else []
@@ -94,7 +93,7 @@ class Judging:
     async def neighbours(
         self, namespace: str, content: str, *, at_us: int
     ) -> tuple[list[Neighbour], Sequence[Degradation]]:
-        """Return the memories that are the most like a text, of those that hold at a time."""
+        """Return the memories most similar to a text, among those that hold at a time."""
         options = RetrieveOptions(
             Wanted().selection(), NEIGHBOURS, content, explain=True, mode=RetrieveMode.UNSPECIFIED
         )
@@ -108,7 +107,7 @@ class Judging:
         return found, page.degraded
 
     async def vectors(self, namespace: str, contents: Sequence[str]) -> dict[str, Vector | None]:
-        """Return the vectors of texts, by text; none where they cannot be told."""
+        """Return the vectors of texts, by text; empty if they cannot be computed."""
         if len(contents) < 2 or self._embedding.obstacle(await self._store.namespace(namespace)):
             return {}
         try:

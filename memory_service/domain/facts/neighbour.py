@@ -1,4 +1,4 @@
-"""Memories that are like a fact: known ones, and those that the same call is about to save."""
+"""Memories that are similar to a fact: known ones, and those that the same call is about to save."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _WORD = re.compile(r"\w+")
 
 
 class Neighbour(msgspec.Struct):
-    """A known memory near a fact, and the cosine of their vectors, None where it cannot be told."""
+    """A known memory near a fact, and the cosine of their vectors, or None if it is unknown."""
 
     memory: UserMemory
     similarity: float | None
 
     @property
     def known(self) -> Known:
-        """What deciders compare with."""
+        """The memory as deciders compare it."""
         return Known(self.memory.id, self.memory.content, self.similarity)
 
 
 class Pending:
-    """What a call is about to save: of many, a fact is compared with the few that are the most like it.
+    """The memories that a call is about to save. Of many, a fact is compared with the few most similar ones.
 
-    `vectors` are those of the contents that may come, as far as they can be told.
+    `vectors` are those of the possible contents, as far as they are known.
     """
 
     def __init__(self, vectors: Mapping[str, Vector | None]) -> None:
@@ -41,13 +41,13 @@ class Pending:
         self._with_word: defaultdict[str, list[int]] = defaultdict(list)
 
     def add(self, memory: UserMemory) -> None:
-        """Take a memory in."""
+        """Add a memory."""
         for word in _words(memory.content):
             self._with_word[word].append(len(self._memories))
         self._memories.append(memory)
 
     def near(self, content: str) -> list[Neighbour]:
-        """Return the memories that are the most like a text: by vectors, or where there are none by words."""
+        """Return the memories most similar to a text: by vectors, or by words if there are none."""
         similarities = [self._similarity(content, memory) for memory in self._memories]
         chosen = list(range(len(self._memories)))
         if len(chosen) > NEIGHBOURS:

@@ -1,4 +1,4 @@
-"""What a caller asks to have saved, and what became of it."""
+"""A fact to save, and the outcome."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memory_service.domain.facts.user_memory import Source, UserMemory
 
 
 class OnContradiction(enum.IntEnum):
-    """What becomes of a fact that contradicts a known one; the numbers equal the proto's."""
+    """What to do with a fact that contradicts a known one; the numbers equal the proto's."""
 
     SUPERSEDE = 1
     KEEP_BOTH = 2
@@ -23,7 +23,7 @@ class OnContradiction(enum.IntEnum):
 
 
 class Outcome(enum.IntEnum):
-    """What became of a fact; the numbers equal the proto's."""
+    """The outcome for a fact; the numbers equal the proto's."""
 
     SAVED = 1
     DUPLICATE = 2
@@ -34,7 +34,7 @@ class Outcome(enum.IntEnum):
 
 
 class FactDraft(msgspec.Struct):
-    """A fact as a caller asks for it."""
+    """A fact to save, as the caller sent it."""
 
     content: str
     category: Category
@@ -51,7 +51,7 @@ class FactDraft(msgspec.Struct):
 
 
 class Saved(msgspec.Struct):
-    """What became of a fact, and who decided."""
+    """The outcome for a fact, and who decided."""
 
     outcome: Outcome
     reason: str
@@ -67,8 +67,8 @@ class Saved(msgspec.Struct):
 
 
 class Planned(msgspec.Struct):
-    """A fact that was judged: what is to be written for it, if anything."""
+    """A fact that was judged, and what to write for it, if anything."""
 
     saved: Saved
     ended: list[UserMemory] = []
-    """The known memories as they were, whose next versions are in `saved.superseded`."""
+    """The previous versions of the known memories in `saved.superseded`."""

@@ -1,4 +1,4 @@
-"""Reading memories: by search, in order, and those that belong into every prompt."""
+"""Reads memories: by search, in order, and those that belong into every prompt."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _READ_AT_ONCE = 500
 
 
 class Wanted(msgspec.Struct):
-    """Which memories are wanted; as_of_us None: those that hold now, unless the history is included."""
+    """Which memories to return; as_of_us None: those that hold now, unless the history is included."""
 
     categories: Sequence[Category] = ()
     as_of_us: int | None = None
@@ -48,7 +48,7 @@ class Wanted(msgspec.Struct):
     """None: any."""
 
     def scope(self) -> tuple[object, ...]:
-        """What a page token is good for."""
+        """The query that a page token belongs to."""
         return (
             sorted(self.categories), self.as_of_us, self.include_history, self.min_importance,
             sorted(self.labels.items()), self.session_id, self.start_us, self.end_us, self.min_trust,
@@ -56,7 +56,7 @@ class Wanted(msgspec.Struct):
         )  # fmt: skip
 
     def selection(self) -> Selection:
-        """Return what a store can tell; the rest is `UserMemoryReading._fits`."""
+        """Return the conditions that a store checks; the others are checked by `UserMemoryReading._fits`."""
         tags = [("category", self.categories[0].name.lower())] if len(self.categories) == 1 else []
         if self.as_of_us is None and not self.include_history:
             tags.append(("status", "active"))
@@ -67,7 +67,9 @@ class Wanted(msgspec.Struct):
 
 
 class UserMemoryPage(msgspec.Struct):
-    """One page of memories; by a search with their scores, and shares where they are explained."""
+    """One page of memories; those found by a search have scores, and shares if an explanation was
+    requested.
+    """
 
     memories: list[UserMemory]
     revision: int
@@ -78,7 +80,7 @@ class UserMemoryPage(msgspec.Struct):
 
 
 class Preloaded(msgspec.Struct):
-    """What belongs into every system prompt."""
+    """Memories for every system prompt."""
 
     memories: list[UserMemory]
     text: str
@@ -88,7 +90,7 @@ class Preloaded(msgspec.Struct):
 
 
 class UserMemoryReading:
-    """Reads the memories of namespaces. `half_life_days` is that of their importance; None: no decay."""
+    """Reads memories. `half_life_days` is that of their importance; None: no decay."""
 
     def __init__(
         self,
@@ -109,7 +111,7 @@ class UserMemoryReading:
     # --- single ones ----------------------------------------------------------------------------
 
     async def by_ids(self, namespace: str, ids: Sequence[str]) -> list[UserMemory]:
-        """Return the memories of these ids, in their order; those that do not exist are left out."""
+        """Return the memories with these ids, in their order, without those that do not exist."""
         found = await self._store.get_items(namespace, ids)
         items = [found[i] for i in ids if i in found]
         memories = [memory_of(item) for item in items if not item.expired(now_us())]
@@ -123,33 +125,33 @@ class UserMemoryReading:
         return found[0]
 
     async def unreadable(self, namespace: str, memory_id: str) -> bool:
-        """Whether an import once put something else in the place of a memory, which can only be deleted."""
+        """Return whether an import replaced a memory by something else, which can only be deleted."""
         item = (await self._store.get_items(namespace, [memory_id])).get(memory_id)
         if item is None or item.kind is not ItemKind.USER_MEMORY or item.expired(now_us()):
             return False
         return memory_of(item) is None
 
     async def all(self, namespace: str, wanted: Wanted) -> list[UserMemory]:
-        """Return all memories that are wanted, in the order in which they were saved."""
+        """Return all wanted memories, in the order in which they were saved."""
         selection = self._selection(wanted)
         reading = await self._store.read(namespace)
         positions = await reading.scan(selection.to_filter(), -1, newest=False)
         return [m for _, m in await _load(reading, positions) if self._fits(m, wanted)]
 
     async def revision(self, namespace: str) -> int:
-        """Return the revision of a namespace, 0 for one that was never written to."""
+        """Return the revision of a namespace; 0 if it was never written to."""
         info = await self._store.namespace(namespace)
         return info.revision if info else 0
 
     # --- importance -----------------------------------------------------------------------------
 
     def decay(self, memory: UserMemory) -> float:
-        """Return what age has brought the importance of a memory down to, 0 to 1."""
+        """Return the factor by which age has reduced the importance of a memory, 0 to 1."""
         age_days = max(now_us() - memory.update_us, 0) / _DAY_US
         return decay_factor(age_days, self._half_life_days)
 
     def current_importance(self, memory: UserMemory) -> float:
-        """Return the importance of a memory at present."""
+        """Return the current importance of a memory."""
         return memory.fact.importance.score * self.decay(memory)
 
     def _fits(self, memory: UserMemory, wanted: Wanted) -> bool:
@@ -165,13 +167,13 @@ class UserMemoryReading:
     # --- pages ----------------------------------------------------------------------------------
 
     def _selection(self, wanted: Wanted) -> Selection:
-        """Return what a store can tell, checked; the rest is `_fits`."""
+        """Return the conditions that a store checks, validated; the others are checked by `_fits`."""
         selection = wanted.selection()
         self._retrieval.check_selection(selection)
         return selection
 
     def _check(self, namespace: str, wanted: Wanted) -> Selection:
-        """Check what is wanted, and return what a store can tell of it."""
+        """Validate the options, and return the conditions that a store checks."""
         self._checks.namespace(namespace)
         if wanted.as_of_us is not None and wanted.include_history:
             raise InvalidArgument("as_of_time", "cannot be given together with include_history")
@@ -189,7 +191,7 @@ class UserMemoryReading:
         page_token: str = "",
         newest_first: bool = False,
     ) -> UserMemoryPage:
-        """Return a page of memories in the order in which they were saved, or the other way round."""
+        """Return a page of memories in the order in which they were saved, or in reverse."""
         selection = self._check(namespace, wanted)
         self._checks.size("ids", len(ids), "batch_items_max")
         size = self._checks.page_size(page_size)
@@ -240,7 +242,7 @@ class UserMemoryReading:
         page_size: int = 0,
         page_token: str = "",
     ) -> UserMemoryPage:
-        """Return the memories that fit a text best, the best first."""
+        """Return the memories that match a text best, the best first."""
         self._check(namespace, wanted)
         if not query.strip():
             raise InvalidArgument("query", "is required")
@@ -265,7 +267,7 @@ class UserMemoryReading:
     async def _search_all(
         self, namespace: str, options: RetrieveOptions, wanted: Wanted, enough: int
     ) -> UserMemoryPage:
-        """Return what fits, in order: at least so many, if there are, -1: everything."""
+        """Return matching memories in order: at least `enough`, if there are; all if it is -1."""
         found = UserMemoryPage([], 0)
         if enough >= 0:
             options.page_size = 2 * enough + 1
@@ -328,9 +330,9 @@ class UserMemoryReading:
         return Preloaded(chosen, text, estimate_tokens(text), len(memories) - len(chosen), revision)
 
     def _affordable(self, memories: Sequence[UserMemory], max_tokens: int) -> list[UserMemory]:
-        """Return those that fit, whole: a long one that does not makes room for shorter ones after it."""
+        """Return the memories that fit, whole. Shorter ones may follow a long one that does not."""
         bytes_left = self._checks.limits.page_bytes_max // 2
-        # Estimated by the line, which is never less than by the whole.
+        # Estimated line by line, which never yields less than an estimate of the whole.
         tokens = estimate_tokens(FRAME)
         chosen: list[UserMemory] = []
         for memory in memories:
@@ -346,7 +348,7 @@ class UserMemoryReading:
 
 
 def _pack(found: UserMemoryPage, limit: int, max_tokens: int | None) -> None:
-    """Leave out what is over the limit, and what does not fit into the budget."""
+    """Drop memories beyond the limit, and those that do not fit into the budget."""
     kept: list[int] = []
     budget = Budget(max_tokens)
     for at, memory in enumerate(found.memories):
@@ -362,7 +364,9 @@ def _pack(found: UserMemoryPage, limit: int, max_tokens: int | None) -> None:
 
 
 def decay_factor(age_days: float, half_life_days: float | None) -> float:
-    """Return what age leaves of an importance, 0 to 1: half after each half-life. None: there is no decay."""
+    """Return the factor for an importance at this age, 0 to 1: halved after each half-life. None: no
+    decay.
+    """
     if half_life_days is None:
         return 1.0
     return float(0.5 ** (max(0.0, age_days) / half_life_days))

@@ -1,4 +1,6 @@
-"""Saving facts: each once, and what it contradicts ends where it begins, unless that is trusted more."""
+"""Saves each fact once. Facts that a new one contradicts end where it begins, unless they are trusted
+more.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ from memory_service.runtime.clock import now_us
 
 
 class Done(Protocol):
-    """What became of a request: as of which revision."""
+    """A result that carries the revision it is of."""
 
     revision: int
 
@@ -37,7 +39,7 @@ D = TypeVar("D", bound=Done)
 
 
 class FactSaving:
-    """Saves, corrects and deletes memories. What is compared and what is written is one step."""
+    """Saves facts. Comparing and writing are one step."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -49,7 +51,7 @@ class FactSaving:
     ) -> Saved:
         """Save a fact, unless it is known already.
 
-        Raises LLM_REQUIRED, LLM_UNAVAILABLE if insisted on, and Repeated.
+        Raises LLM_REQUIRED and LLM_UNAVAILABLE if the caller requires a model, and Repeated.
         """
         self._check(namespace, draft, request)
         deciding = self._parts.begin(decide_by, namespace)
@@ -59,7 +61,7 @@ class FactSaving:
             content, rephrased_by = await reworded(draft.content, deciding)
 
         async def plan() -> Planned:
-            # Also here: the first call may have been under way when the second one came.
+            # Check again: the first call may have been running when the second one arrived.
             await check_new(self._parts.store, namespace, request)
             return await self.plan(namespace, draft, content, deciding)
 
@@ -101,7 +103,7 @@ class FactSaving:
         leave_out: Collection[str] = (),
         recalled: Collection[str] = (),
     ) -> Planned:
-        """Judge a fact, and return what is to be written for it; see `Judging.judge`."""
+        """Judge a fact, and return what to write for it; see `Judging.judge`."""
         now = now_us()
         begins = now if draft.valid_from_us is None else draft.valid_from_us
         new = await self.new_memory(draft, content, now, begins, deciding)
@@ -125,14 +127,14 @@ class FactSaving:
         return self._supersede(saved, contradicted, judgement.weaker)
 
     async def attribute(self, namespace: str, new: UserMemory) -> None:
-        """Tell of a memory that is not written yet the provenance that it would have."""
+        """Give an unwritten memory the provenance that it would have."""
         new.provenance = await self._parts.items.provenance_of(namespace, draft_of(new))
 
     @staticmethod
     async def new_memory(
         draft: FactDraft, content: str, now: int, begins: int, deciding: Deciding
     ) -> UserMemory:
-        """Return the memory that a fact would be."""
+        """Return the memory of a new fact."""
         said = f"{draft.source.quote}\n{draft.content}"
         rated, _ = await deciding.ask(
             lambda decider: decider.rate(content, draft.category, said, draft.explicit_request)
@@ -153,10 +155,10 @@ class FactSaving:
 
     @staticmethod
     def _supersede(saved: Saved, contradicted: Sequence[UserMemory], weaker: Sequence[UserMemory]) -> Planned:
-        """End what the new memory contradicts where it begins; or end it, if it began earlier.
+        """End contradicted memories where the new one begins; if it began earlier, end it where they begin.
 
-        Neither ends by the other that is trusted less: or whoever may write would make the trusted be
-        forgotten. `weaker` say the same and are trusted less: the new one takes their place.
+        A less trusted memory never ends a more trusted one, or any writer could make trusted memories
+        disappear. `weaker` say the same and are trusted less: the new one supersedes them.
         """
         new = saved.memory
         assert new is not None
@@ -165,7 +167,7 @@ class FactSaving:
         later = [m for m in contradicted if m.fact.valid_from_us > begins and m.trust >= new.trust]
         if firm := next((m for m in contradicted if m.trust > new.trust), None):
             saved.existing = firm
-            saved.reason = f"a memory that is trusted more goes on holding: {saved.reason}"[:REASON_CHARS_MAX]
+            saved.reason = f"a more trusted memory stays valid: {saved.reason}"[:REASON_CHARS_MAX]
         if later:
             first = min(later, key=lambda m: m.fact.valid_from_us)
             new.fact.superseded_by = first.id
@@ -199,7 +201,9 @@ class FactSaving:
         return saved
 
     async def without_writing(self, namespace: str, result: D, request: Answering[D] | None) -> D:
-        """Note the revision in a result for which nothing is written, and keep the answer of its request."""
+        """Set the revision of a result for which nothing is written, and store it as the answer to its
+        request.
+        """
 
         def at(revision: int) -> None:
             result.revision = revision
@@ -221,9 +225,9 @@ class FactSaving:
         unchanged: Since | None = None,
         corrected: bool = False,
     ) -> None:
-        """Write memories for a result, as `write` does, and keep the answer of its request with them.
+        """Write memories for a result, as `write` does, and store the answer to its request with them.
 
-        `finish` notes in the result what was written; it is called once or twice. Raises Repeated, Conflict.
+        `finish` completes the result after the write; it is called once or twice. Raises Repeated, Conflict.
         """
 
         def complete(added: Added) -> None:
@@ -251,10 +255,10 @@ class FactSaving:
         corrected: bool = False,
         complete: Complete | None = None,
     ) -> Added:
-        """Write new memories, and next versions whose content is the same, all or none. Raises Conflict.
+        """Write new memories, and next versions with the same content, all or none. Raises Conflict.
 
-        The memories get the id, revision, time and provenance of their write, before `complete` is called.
-        `corrected` tells that it is a caller who says something else in the next versions.
+        The memories get the id, revision, time and provenance of their write before `complete` is called.
+        `corrected`: the next versions have values that a caller changed.
         """
         if unchanged is not None:
             named = {memory.fact.superseded_by for memory in new} - {""}
@@ -267,7 +271,7 @@ class FactSaving:
 
         def note(added: Added) -> None:
             for memory, item in zip(memories, added.items, strict=True):
-                # A write that is held for a review may have been held before, under the id of then.
+                # A held write may have been held before, under the earlier id.
                 memory.id, memory.revision, memory.update_us = item.id, item.revision, item.update_us
                 memory.provenance = item.provenance
 
@@ -293,7 +297,7 @@ class FactSaving:
 
 
 async def reworded(content: str, deciding: Deciding) -> tuple[str, DecidedBy]:
-    """Return a fact in the third person, and who put it there; UNSPECIFIED: it was so already."""
+    """Return a fact in the third person, and who put it so; UNSPECIFIED if it was so already."""
     worded, by = await deciding.ask(lambda decider: decider.word(content))
     unchanged = by is DecidedBy.RULES and worded == content
     return worded, DecidedBy.UNSPECIFIED if unchanged else by

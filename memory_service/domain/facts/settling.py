@@ -1,4 +1,4 @@
-"""Deciding and writing as one step, without making others wait for a language model."""
+"""Decides and writes in one step, without making other calls wait for a language model."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _CONCURRENT_TRIES = 3
 
 @dataclass(frozen=True)
 class Parts:
-    """What the services of facts work with, and whose turn it is in a namespace.
+    """What the services for facts share, and a lock for each namespace.
 
-    What keeps two writers apart, also in two servers, is the condition of their writes. The turns of one
-    server save work: without them each write would make void what the others have planned meanwhile.
+    Conditional writes keep writers apart, also those of two servers. The locks only save work within one
+    server: without them each write would void what others have planned in the meantime.
     """
 
     store: Store
@@ -42,14 +42,14 @@ class Parts:
     _turns: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def turn(self, namespace: str) -> asyncio.Lock:
-        """Return what is held while it is one's turn, for as long as anybody holds or awaits it."""
+        """Return the lock of a namespace, which exists as long as a caller holds or awaits it."""
         return self._turns.setdefault(namespace, asyncio.Lock())
 
     async def since(self, namespace: str) -> Since:
-        """Return the condition that no fact is added or changed from now on.
+        """Return the condition that no fact has been added or changed from now on.
 
-        What is removed is of no other fact's concern, but where it is named; see `FactSaving.write`. Who
-        removes messages one by one shall not stop those who save facts.
+        Removals matter only to facts that refer to the removed one; see `FactSaving.write`. A caller that
+        removes memories one by one must not stop those that save facts.
         """
         return Since(await self.reading.revision(namespace), KINDS, removals=False)
 
@@ -61,10 +61,10 @@ class Parts:
         *,
         slow: bool,
     ) -> R:
-        """Plan, and write what was planned if no fact has changed since the plan was begun; else plan anew.
+        """Plan and write; plan again if any fact has changed since planning began.
 
-        With `slow` the plan asks a language model, and then does not wait for its turn, unless others have
-        been faster again and again. Raises what both raise; Conflict only after many tries.
+        With `slow`, the plan asks a language model and does not hold the lock, except after several
+        conflicts. Raises what both raise; Conflict only after many tries.
         """
         conflict: Conflict | None = None
         for attempt in range(TRIES):
@@ -72,7 +72,7 @@ class Parts:
             async with self.turn(namespace) if alone else nullcontext():
                 since = await self.since(namespace)
                 planned = await plan()
-                # What is not written, but only told, is decided on what is there now, too.
+                # A result that needs no write must also be decided on current facts.
                 if not alone and await self.reading.revision(namespace) != since.revision:
                     continue
                 try:

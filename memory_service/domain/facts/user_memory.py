@@ -1,4 +1,4 @@
-"""A fact about a user, and the item that it is kept in."""
+"""A fact about a user, and the item that stores it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from memory_service.data_model import (
 from memory_service.deciders.base import Category, Importance
 from memory_service.decisions import DecidedBy
 
-# What a Timestamp can say: from the year 1 to the end of 9999.
+# The range of a Timestamp: the years 1 to 9999.
 _Time = Annotated[int, msgspec.Meta(ge=-62_135_596_800_000_000, lt=253_402_300_800_000_000)]
-# The next version is sent, too, and must not be more than 64 bits hold.
+# The next version is sent too, and must fit into 64 bits.
 _Version = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
 _TOP_SCORE = 10
-"""A fact that is rated so, or higher by hand, is as important as an item can be."""
+"""A fact rated this high or higher has the greatest importance of an item."""
 
 
 class Status(enum.IntEnum):
@@ -58,9 +58,9 @@ class Source(msgspec.Struct):
 
 
 class Fact(msgspec.Struct):
-    """What is kept of a memory beside its content.
+    """The stored data of a memory besides its content.
 
-    `valid_until_us` is the first moment that it does not hold.
+    `valid_until_us` is the first moment at which it no longer holds.
     """
 
     category: Category
@@ -91,22 +91,22 @@ class UserMemory(msgspec.Struct):
     expire_us: int | None = None
     revision: int = 0
     provenance: Provenance | None = None
-    """As it is stored, or is to be stored; None also of one of which that is not told yet."""
+    """As stored or to be stored; None also before it is known."""
 
     @property
     def trust(self) -> float:
-        """How far it is trusted, 0 to 1."""
+        """How far to trust it, 0 to 1."""
         return (self.provenance or UNATTRIBUTED).trust
 
     def holds_at(self, time_us: int) -> bool:
-        """Whether it held at a time, as far as is known now."""
+        """Return whether it held at a time, according to what is known now."""
         fact = self.fact
         if fact.status is Status.MERGED or time_us < fact.valid_from_us:
             return False
         return fact.valid_until_us is None or time_us < fact.valid_until_us
 
     def settled(self, time_us: int) -> UserMemory:
-        """Return it with the status that it has at a time. One that is to end later is still active."""
+        """Return it with its status at a time. A memory that will end later is still active."""
         fact = self.fact
         if fact.status is Status.MERGED:
             return self
@@ -117,13 +117,13 @@ class UserMemory(msgspec.Struct):
         return msgspec.structs.replace(self, fact=msgspec.structs.replace(fact, status=status))
 
     def changed(self, content: str | None = None, **changes: Any) -> UserMemory:
-        """Return the next version of it."""
+        """Return its next version."""
         fact = msgspec.structs.replace(self.fact, version=self.fact.version + 1, **changes)
         return msgspec.structs.replace(self, fact=fact, content=self.content if content is None else content)
 
 
 def memory_of(item: Item) -> UserMemory | None:
-    """Return the memory that an item holds; None where an import once brought something else."""
+    """Return the memory in an item; None if an import stored something else there."""
     if item.kind is not ItemKind.USER_MEMORY or item.facet is None or not isinstance(item.content, TextPart):
         return None
     try:
@@ -146,8 +146,9 @@ def memory_of(item: Item) -> UserMemory | None:
 
 
 def draft_of(memory: UserMemory, *, keep_vector: bool = False) -> ItemDraft:
-    """Return the write of a memory: conditional on the item being as the memory was read; new if it has no
-    revision. With `keep_vector` its content has not changed."""
+    """Return the write of a memory: on condition that its item is unchanged since it was read; new if it has
+    no revision. `keep_vector`: its content has not changed.
+    """
     fact = memory.fact
     tags = {"category": fact.category.name.lower(), "status": fact.status.name.lower()}
     if fact.superseded_by:
@@ -169,8 +170,9 @@ def draft_of(memory: UserMemory, *, keep_vector: bool = False) -> ItemDraft:
 
 
 def _said_of(memory: UserMemory) -> ProvenanceDraft | None:
-    """Return what is said of where a memory comes from, or was of the version before: it is trusted no more
-    than that, and than what it was made of."""
+    """Return the claims about a memory's origin: its sources', or the previous version's. It is trusted no
+    more than these.
+    """
     if memory.revision:
         known = memory.provenance
         if known is None:
