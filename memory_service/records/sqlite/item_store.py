@@ -1,4 +1,4 @@
-"""Items: written, and read by their ids."""
+"""Items: writes, and reads by id."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _INLINE_READS_MAX = 64
 
 
 class SqliteItemStore(StoreCore, ItemStore):
-    """Writes go through the queue; a few rows are read on the event loop."""
+    """Sends writes through the queue; reads a few rows on the event loop."""
 
     async def add_items(
         self,
