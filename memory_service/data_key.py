@@ -1,4 +1,4 @@
-"""The key of a data directory, and the keys derived from it, one per purpose."""
+"""The key of a data folder, and the keys derived from it, one per purpose."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEW_KEY_VARIABLE = "MEMORY_SERVICE_NEW_ENCRYPTION_KEY"
 
 
 class DataKey:
-    """The key of a data directory, which is never written, logged or shown."""
+    """The key of a data folder, which is never written, logged or shown."""
 
     def __init__(self, master: bytes) -> None:
         if len(master) != KEY_BYTES:

@@ -1,4 +1,4 @@
-"""Small values encrypted with the data directory's key: AES-256-GCM, bound to their location."""
+"""Small values encrypted with the data folder's key: AES-256-GCM, bound to their location."""
 
 from __future__ import annotations
 

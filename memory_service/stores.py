@@ -35,7 +35,7 @@ class SqliteStore(SqliteRecords, Store):
         queued_writes_max: int = 10_000,
         waiting_searches_max: int = 64,
     ) -> None:
-        """`key` None: the data directory is not encrypted. `namespace_bytes_max` 0: no limit."""
+        """`key` None: the data folder is not encrypted. `namespace_bytes_max` 0: no limit."""
         self._settings = settings or IndexSettings()
         self._waiting_searches_max = waiting_searches_max
         super().__init__(

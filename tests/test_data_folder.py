@@ -33,11 +33,11 @@ def test_a_second_server_is_kept_out_though_the_lock_file_is_gone(tmp_path: Path
         api.add(NS, text="kept")
 
         def is_kept_out(at: Path) -> None:
-            with pytest.raises(RuntimeError, match="another server is working on"):
+            with pytest.raises(RuntimeError, match="another server is using"):
                 ServerProcess(at, flags=FLAGS).start()
             rekey = ("rekey", "--data-dir", at, "--to", tmp_path / "new", "--new-encryption-key-file", key)
             ended = CliRunner().invoke(main, [str(word) for word in rekey])
-            assert ended.exit_code == 1 and "another server is working on" in ended.stderr
+            assert ended.exit_code == 1 and "another server is using" in ended.stderr
             assert not (tmp_path / "new").exists()
 
         (folder / "LOCK").unlink()
@@ -62,7 +62,7 @@ def test_the_file_keeps_a_second_server_out_where_folders_cannot_be_locked(tmp_p
     folder.mkdir()
     with (folder / "LOCK").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        with pytest.raises(RuntimeError, match="another server is working on"):
+        with pytest.raises(RuntimeError, match="another server is using"):
             ServerProcess(folder, flags=FLAGS).start()
     with ServerProcess(folder, flags=FLAGS) as server:
         assert server.address

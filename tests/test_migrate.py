@@ -254,10 +254,10 @@ async def test_what_cannot_be_moved_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     await filled(folder)
     refused = await asyncio.to_thread(run, "--from", tmp_path / "none", *to(tmp_path), exit_code=1)
-    assert "there is no records.db in it" in refused
+    assert "it has no records.db" in refused
     with ServerProcess(folder):
         refused = await asyncio.to_thread(run, "--from", folder, *to(tmp_path), exit_code=1)
-    assert "another server is working on" in refused
+    assert "another server is using" in refused
     store = postgres_store(tmp_path)
     await store.open()
     await store.claim("sweep", 60)
@@ -384,7 +384,7 @@ def test_what_is_not_equal_is_told_of_and_copied_again(source: Path, tmp_path: P
     kill_midway(source, tmp_path, rows, NAMES * ITEMS // 2)
     rows("UPDATE $.items SET content = replace(content, 'heron 5 ', 'heron 6 ') RETURNING 1")
     said = run("--from", source, *to(tmp_path), exit_code=1)
-    assert "row 6 of items in '0' is not what the folder has" in said
+    assert "row 6 of items in '0' differs from the folder's" in said
     assert rows("SELECT count(*) FROM $.namespaces") == [(0,)]
     finish(source, tmp_path)
     kept = rows("SELECT content FROM $.items WHERE content LIKE '%%heron 5 %%'")

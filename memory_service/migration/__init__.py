@@ -1,1 +1,1 @@
-"""Moving records from one store to another."""
+"""Copies records from one store to another."""

@@ -1,4 +1,4 @@
-"""From a data folder to PostgreSQL: every row, read back and compared before any is seen."""
+"""Migrates a data folder to PostgreSQL: all rows are read back and compared before any becomes visible."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from memory_service.records.sqlite.reading_out import TABLES, Source, SourceTabl
 
 Row = tuple[object, ...]
 Progress = Callable[[str, int], None]
-"""Told what is done, and with how many more rows."""
+"""Called with the step, "copied" or "verified", and the number of rows since the last call."""
 
-# A piece is a transaction. Twice as large: twice the memory; half as large: more commits, and all that a kill
-# costs is one piece.
+# Limits of a piece, which is one transaction. Doubled: twice the memory, and a kill loses twice as much work;
+# halved: more commits.
 _ROWS_AT_ONCE = 2000
 _BYTES_AT_ONCE = 8 << 20
 _TEXTS = frozenset(
@@ -31,27 +31,27 @@ _TEXTS = frozenset(
         *("description", "request_id"),
     )
 )
-"""Columns with texts of callers, which may hold what PostgreSQL does not take. JSON never does."""
+"""Columns with texts of callers, which may contain U+0000. JSON never does."""
 _facet = msgspec.json.Decoder(Facet).decode
 _pack = msgspec.msgpack.Encoder().encode
 
 
 class NotEqual(Exception):
-    """What was read back is not what was brought in. Its text is for who runs the migration."""
+    """The copy differs from the source. The message is for the operator."""
 
 
 @dataclass
 class Moved:
-    """What is there now."""
+    """The result of a migration."""
 
     namespaces: int = 0
     items: int = 0
     rows: int = 0
     digest: str = ""
     settings: list[str] = field(default_factory=list)
-    """Names of those that were put where there were none."""
+    """Names of the settings that were written; existing ones are kept."""
     before: bool = False
-    """It was there already."""
+    """An earlier run had completed this migration."""
 
 
 def migrate(
@@ -64,10 +64,10 @@ def migrate(
     settings: Callable[[], Mapping[str, bytes]] = dict,
     start_over: bool = False,
 ) -> Moved:
-    """Bring all records of a data folder, or of a backup, into a schema; go on where a kill ended it before.
+    """Copy all records of a data folder or a backup to a schema, or resume an interrupted copy.
 
-    Nothing of it is seen before everything is there and was read back. Raises CannotOpen, NotEqual,
-    Unavailable and StorageFull; then it may be begun again, and goes on.
+    Nothing is visible before everything has been copied and verified. Raises CannotOpen, NotEqual,
+    Unavailable and StorageFull; call it again to resume.
     """
     with open_source(folder, key, int(ChangeType.STATE_SAVED)) as source, open_target(dsn, schema) as target:
         name = _name_of(source)
@@ -87,7 +87,7 @@ def migrate(
 
 
 def _name_of(source: Source) -> str:
-    """Return what tells a source from another one, and from itself when it was written to."""
+    """Return a digest that identifies a source in its present state."""
     digest = hashlib.blake2b(digest_size=16)
     for row in source.namespaces():
         digest.update(_pack(sorted(row.items())))
@@ -102,7 +102,7 @@ def _copy(source: Source, target: Target, of: Arriving, progress: Progress) -> N
 
 
 def _rows(source: Source, table: SourceTable, uid: int, after: int = 0) -> Iterator[Row]:
-    """Yield rows as the target keeps them."""
+    """Yield rows in the target's form."""
     texts = [at for at, name in enumerate(table.names) if name in _TEXTS]
     kind = table.names.index("kind") if "kind" in table.names else None
     for row in source.rows(table, uid, after):
@@ -141,13 +141,13 @@ def _verify(source: Source, target: Target, progress: Progress) -> Moved:
             unequal.append(str(error))
             continue
         if (counts["items"], counts["states"]) != (of.row["item_count"], of.row["state_count"]):
-            raise NotEqual(f"the folder counts other items or states in {of.name!r} than it has: restore it")
+            raise NotEqual(f"the folder's counts of {of.name!r} do not match its rows: restore a backup")
         moved.namespaces += 1
         moved.items += counts["items"]
         moved.rows += sum(counts.values())
     if unequal:
         raise NotEqual(
-            f"{unequal[0]}; what was copied of {len(unequal)} such namespaces is removed: run it again"
+            f"{unequal[0]}; the copies of {len(unequal)} such namespaces were removed: run it again"
         )
     moved.digest = digest.hexdigest()
     return moved
@@ -161,12 +161,12 @@ def _verify_table(
     digest: hashlib.blake2b,
     progress: Progress,
 ) -> int:
-    """Compare the rows of a table, and return how many there are. Raises NotEqual."""
+    """Compare the rows of a table and return their number. Raises NotEqual."""
     count = 0
     with closing(target.rows(of, table.name, table.names)) as theirs:
         for ours, kept in zip_longest(_rows(source, table, of.source_uid), theirs):
             if ours != kept:
-                raise NotEqual(f"row {count + 1} of {table.name} in {of.name!r} is not what the folder has")
+                raise NotEqual(f"row {count + 1} of {table.name} in {of.name!r} differs from the folder's")
             digest.update(_pack(kept))
             count += 1
             if count % _ROWS_AT_ONCE == 0:

@@ -573,7 +573,7 @@ class Records(
         All servers that share the records see it: concurrent callers MUST all get the same value, and a
         returned value MUST NOT change later. MUST raise Unsupported if `capabilities.shared` is False.
         """
-        raise Unsupported("shared settings", "the records are of one server, which keeps its settings itself")
+        raise Unsupported("shared settings", "this store's records belong to one server")
 
     async def is_reachable(self) -> bool:
         """Return whether the storage answers and accepts writes at present, within a few seconds.

@@ -17,7 +17,7 @@ _LOCKS_NO_FOLDERS = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP)
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Lock the data directory for this process. Raises CannotOpen while another process holds it.
+    """Lock the data folder for this process. Raises CannotOpen while another process holds it.
 
     The folder itself is locked: that lock cannot be deleted and follows the folder when it is renamed. The
     LOCK file inside is for file systems that cannot lock folders, and for earlier releases.
@@ -34,7 +34,7 @@ def _lock(held: ExitStack, folder: Path, path: Path, flags: int, forgiven: tuple
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        raise CannotOpen(f"another server is working on {folder}") from error
+        raise CannotOpen(f"another server is using {folder}") from error
     except OSError as error:
         if error.errno not in forgiven:
             raise

@@ -130,7 +130,7 @@ def _damages(copied: Path) -> Iterator[str]:
     manifest.write_text(told.replace("records.db", "../records.db"))
     yield "is damaged"
     manifest.unlink()
-    yield "is no backup"
+    yield "is not a backup"
     manifest.write_text(told)
     (copied / "records.db-wal").write_bytes(b"x" * 100)
     yield "does not belong to the backup"

@@ -1,4 +1,4 @@
-"""What the store in memory keeps of versions that others took the place of."""
+"""Replaced versions and deletions in the in-memory store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memory_service.records.rules.history import Removal, Version, copied
 
 @dataclass(slots=True)
 class ItemVersion:
-    """A version of an item, with what it was found by."""
+    """A version of an item, with its search text and vector."""
 
     item: Item
     vector: np.ndarray | None
@@ -24,7 +24,7 @@ class ItemVersion:
     speaker: str
 
     def write(self, no_vector_key: int) -> ItemWrite:
-        """Return the write that brings it back; vectors of keys below that one are given up."""
+        """Return the write that restores it; vectors with keys below `no_vector_key` are dropped."""
         item = msgspec.structs.replace(
             self.item,
             embedding=self.vector if self.vector_key > no_vector_key else None,
@@ -39,7 +39,7 @@ R = TypeVar("R")
 
 
 class Versions(dict[str, list[tuple[int, Version, R]]]):
-    """Versions that were replaced, oldest first, by ids or keys; each after the time of that."""
+    """Replaced versions by id or key, oldest first, each with the time at which it was replaced."""
 
     def keep(self, name: str, replaced_us: int, version: Version, record: R) -> None:
         """Keep a version."""
@@ -50,7 +50,7 @@ class Versions(dict[str, list[tuple[int, Version, R]]]):
         return [version for _, version, _ in reversed(self.get(name, ()))]
 
     def find(self, name: str, number: int) -> R:
-        """Return a version that is kept."""
+        """Return a kept version."""
         return next(record for _, version, record in self[name] if version.number == number)
 
     def forget(self, name: str, numbers: Sequence[int]) -> None:
@@ -58,7 +58,7 @@ class Versions(dict[str, list[tuple[int, Version, R]]]):
         self[name] = [kept for kept in self.get(name, ()) if kept[1].number not in numbers]
 
     def prune(self, before_us: int) -> None:
-        """Forget what was replaced before a time."""
+        """Forget versions replaced before a time."""
         for name, versions in list(self.items()):
             self[name] = [kept for kept in versions if kept[0] >= before_us]
 
@@ -73,7 +73,7 @@ def _of_state(entry: StateEntry) -> Version:
 
 @dataclass
 class History:
-    """The versions that were replaced in a namespace, and who deleted, or let expire, when."""
+    """The replaced versions of a namespace, and its deletions and shortened expiries."""
 
     texts: dict[str, tuple[str, str]] = field(default_factory=dict)
     items: Versions[ItemVersion] = field(default_factory=Versions)
@@ -98,26 +98,26 @@ class History:
         return [_of_state(entry), *self.states.before(entry.key)]
 
     def description(self, revision: int, present: Iterable[StateEntry]) -> str:
-        """Return the description of the state that a revision saved; "" where that is not kept."""
+        """Return the description of the state that a revision saved; "" if it is not kept."""
         kept = (entry for versions in self.states.values() for _, _, entry in versions)
         return next((entry.description for entry in (*present, *kept) if entry.revision == revision), "")
 
     def forget(self, item_id: str) -> None:
-        """Forget all of an item."""
+        """Forget all versions of an item."""
         self.items.pop(item_id, None)
         self.texts.pop(item_id, None)
 
     def prune(self, before_us: int) -> None:
-        """Forget what was replaced or deleted before a time."""
+        """Forget versions replaced, and deletions made, before a time."""
         self.items.prune(before_us)
         self.states.prune(before_us)
         self.removals = [removal for removal in self.removals if removal.time_us >= before_us]
 
     def note(self, removal: Removal | None) -> None:
-        """Note who deleted, or let expire, what is gone; None: nobody."""
+        """Record who deleted something or let it expire; None: do not record."""
         if removal is not None:
             self.removals.append(removal)
 
     def count_removals(self, by: WritesBy) -> int:
-        """Return how often somebody deleted something, or let it expire."""
+        """Return how many removals of a writer are recorded."""
         return sum(removal.of(by) for removal in self.removals)

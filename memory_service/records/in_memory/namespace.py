@@ -1,4 +1,4 @@
-"""A namespace of the store in memory."""
+"""A namespace of the in-memory store."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from memory_service.runtime.clock import now_us
 
 @dataclass
 class Namespace:
-    """All that is kept of a namespace, and what a write does to a part of it. Rules decide before."""
+    """All data of a namespace, and the steps of which writes consist; the caller applies the rules first."""
 
     name: str
     uid: int
@@ -66,33 +66,33 @@ class Namespace:
     held: dict[str, HeldWrite] = field(default_factory=dict)
 
     def log(self, kind: ChangeType, subject: str) -> int:
-        """Note a change; return its revision."""
+        """Log a change and return its revision."""
         self.revision += 1
         self.changes.append(Change(kind, self.revision, subject))
         return self.revision
 
     def changes_since(self, revision: int) -> Iterator[tuple[ChangeType, str, ItemKind | None]]:
-        """Each change since a revision, with its subject and the kind that the item has now."""
+        """Yield each change since a revision, with its subject and the item's present kind."""
         for change in self.changes[bisect_right(self.changes, revision, key=lambda c: c.revision) :]:
             item = self.items.get(change.subject)
             yield change.type, change.subject, item.kind if item else None
 
     def read(self, item_id: str, with_embedding: bool) -> Item:
-        """Return an item that there is."""
+        """Return an existing item."""
         item = self.items[item_id]
         if with_embedding and item.embedded:
             return msgspec.structs.replace(item, embedding=self.vectors[item_id], wire=None, framed=None)
         return item
 
     def info(self) -> NamespaceInfo:
-        """Return what the namespace holds."""
+        """Return the statistics of the namespace."""
         return NamespaceInfo(
             self.name, self.uid, self.revision, len(self.items), len(self.states), len(self.vectors),
             self.dimension, self.model, self.create_us, len(self.pending), self.vector_epoch,
         )  # fmt: skip
 
     def put(self, write: ItemWrite, waits: bool) -> None:
-        """Add an item, or replace the one of its id; `waits`: for its vector."""
+        """Add an item, or replace the one with its id; with `waits` it is pending."""
         stored = self.items.get(write.item.id)
         if stored is not None and self.give_way(write, stored):
             self.replace(write, stored, waits)
@@ -120,7 +120,7 @@ class Namespace:
         self.view.replace(self._entry(write), keep_vector=write.keep_vector)
 
     def give_way(self, write: ItemWrite, stored: Item) -> bool:
-        """Keep what is about to be replaced, or forget the answers that tell of it; False: it has expired."""
+        """Keep the version about to be replaced, or forget the answers that mention it; False if expired."""
         becomes = before(stored, write.item.update_us, keeps_history=self.keeps_history)
         if becomes is Before.KEEP:
             vector = self.vectors.get(stored.id)
@@ -136,7 +136,7 @@ class Namespace:
         return becomes is not Before.EXPIRE
 
     def note_removal(self, by: Caller) -> None:
-        """Note who has deleted something."""
+        """Record who made the last logged change, a deletion."""
         self.history.note(deleted(by, now_us(), keeps_history=self.keeps_history))
 
     def _store(self, write: ItemWrite, waits: bool) -> None:
@@ -156,7 +156,7 @@ class Namespace:
         return Entry.of(write.item, self.analyzer.item_terms(write), write.item.revision)
 
     def remove(self, item: Item, kind: ChangeType) -> None:
-        """Remove an item with all that goes with it."""
+        """Remove an item, its versions, and the answers that mention it."""
         self.log(kind, item.id)
         self.requests.forget_told_of(of_item(item.id))
         del self.items[item.id], self.ids[item.position], self.use_counts[item.position]
@@ -166,12 +166,12 @@ class Namespace:
         self.view.remove([item.position])
 
     def expire(self, item: Item) -> None:
-        """Remove an item that has expired."""
+        """Remove an expired item, and record the writer that cut it short, if any."""
         self.history.note(cut_short(self.history.of_item(item)))
         self.remove(item, ChangeType.ITEM_EXPIRED)
 
     def fill(self, fill: VectorFill) -> bool:
-        """Give an item its vector, if it waits for it."""
+        """Give a pending item its vector; return False if it is missing, not pending, or has changed."""
         item = self.items.get(self.ids.get(fill.position, ""))
         if item is None or item.id not in self.pending or item.revision != fill.revision:
             return False
@@ -183,7 +183,7 @@ class Namespace:
         return True
 
     def save(self, write: StateWrite) -> StateEntry:
-        """Save a state over what there is."""
+        """Save a state over the existing one, if any."""
         stored = self.states.get(write.key)
         becomes = before(stored, write.now_us, keeps_history=self.keeps_history)
         if becomes is Before.EXPIRE:
@@ -201,19 +201,19 @@ class Namespace:
         return entry
 
     def remove_state(self, key: str, kind: ChangeType) -> None:
-        """Remove a state with all that goes with it."""
+        """Remove a state, its versions, and the answers that mention it."""
         self.version_floor = floor_without(self.version_floor, [self.states.take(key).version])
         self.history.states.pop(key, None)
         self.requests.forget_told_of(of_state(key))
         self.log(kind, key)
 
     def expire_state(self, key: str) -> None:
-        """Remove a state that has expired."""
+        """Remove an expired state, and record the writer that cut it short, if any."""
         self.history.note(cut_short(self.history.of_state(self.states[key])))
         self.remove_state(key, ChangeType.STATE_EXPIRED)
 
     def clear_states(self) -> int:
-        """Remove all states, without a change for each; return how many there were."""
+        """Remove all states without logging a change for each; return how many there were."""
         removed = len(self.states)
         versions = (entry.version for entry in self.states.values())
         self.version_floor = floor_without(self.version_floor, versions)
@@ -224,7 +224,7 @@ class Namespace:
         return removed
 
     def undo_item(self, item: Item, undone: Undone) -> None:
-        """Do what an undo decided on an item."""
+        """Apply the result of an undo to an item."""
         if undone.action is Action.REMOVE:
             self.remove(item, ChangeType.ITEM_DELETED)
             return
@@ -232,12 +232,12 @@ class Namespace:
         if undone.action is Action.RESTORE:
             version = self.history.items.find(item.id, undone.restored)
             none = vector_key(self.vector_epoch, 0)
-            # Of another model, or not embedded by then: it waits for a vector.
+            # If its vector is of another model, or it had none yet, the item becomes pending.
             self.replace(version.write(none), item, version.vector_key < none)
         self.history.items.forget(item.id, undone.forgotten)
 
     def undo_state(self, entry: StateEntry, undone: Undone) -> None:
-        """Do what an undo decided on a state."""
+        """Apply the result of an undo to a state."""
         if undone.action is Action.REMOVE:
             self.remove_state(entry.key, ChangeType.STATE_DELETED)
             return
@@ -248,7 +248,7 @@ class Namespace:
         self.history.states.forget(entry.key, undone.forgotten)
 
     def earlier(self, request: RequestKey) -> Receipt | None:
-        """Return the receipt of a request that was applied. Raises FailedPrecondition for another body."""
+        """Return the receipt of an applied request. Raises FailedPrecondition for another body."""
         receipt = self.requests.find(request)
         if receipt is not None and receipt.version:
             receipt.description = self.history.description(receipt.revision, self.states.values())

@@ -1,4 +1,4 @@
-"""Finding in the store in memory, by the view that each namespace has."""
+"""Reads of the in-memory store, answered by each namespace's view."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class InMemoryReading(Reading):
         return search(self._found.view, query)
 
     def _make_columns(self, item_filter: ItemFilter) -> None:
-        """Give the view the columns that a filter takes."""
+        """Add the columns that a filter needs to the view."""
         found = self._found
         fields, columns = column_fields(item_filter.predicate), found.view.columns
         for wanted in columns.lacking(fields):

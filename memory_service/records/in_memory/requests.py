@@ -1,4 +1,4 @@
-"""The requests that were applied to a namespace in memory, with what they were answered."""
+"""The applied requests of a namespace in memory, with their receipts and answers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class _Kept:
     digest: bytes
     receipt: Receipt
     whole: bytes
-    """The answer, as long as all that it tells of is kept."""
+    """The answer, until anything it mentions is erased."""
     time_us: int
 
 
 class Requests:
-    """Receipts by the ids of their requests; answers only as long as all that they tell of."""
+    """Receipts by request id, with each answer until anything it mentions is erased."""
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}
@@ -41,7 +41,7 @@ class Requests:
         self._kept[request.id] = _Kept(request.digest, kept_form(receipt), whole, now_us())
 
     def find(self, request: RequestKey) -> Receipt | None:
-        """Return the receipt of a request that was applied before. Raises FailedPrecondition."""
+        """Return the receipt of an applied request, if any. Raises FailedPrecondition."""
         if request.id not in self._kept:
             return None
         kept = self._kept[request.id]
@@ -51,11 +51,11 @@ class Requests:
         return receipt
 
     def forget_told_of(self, subject: str) -> None:
-        """Forget the answers that tell of an item, or a state, of which something is forgotten."""
+        """Forget the answers that mention an item or a state."""
         self._forget_answers(self._told_of.pop(subject, ()))
 
     def forget_told_of_states(self) -> None:
-        """Forget the answers that tell of any state."""
+        """Forget the answers that mention any state."""
         for subject in [subject for subject in self._told_of if subject.startswith(STATES)]:
             self.forget_told_of(subject)
 
@@ -70,7 +70,7 @@ class Requests:
                 self._kept[request_id].whole = b""
 
     def forget_before(self, before_us: int, answers_before_us: int) -> None:
-        """Forget requests that are older than this, and answers that are older than that."""
+        """Forget requests and answers older than the respective time."""
         self._kept = {key: kept for key, kept in self._kept.items() if kept.time_us >= before_us}
         self._forget_answers(key for key, kept in self._kept.items() if kept.time_us < answers_before_us)
         for subject, request_ids in list(self._told_of.items()):

@@ -1,4 +1,4 @@
-"""A store in memory: exact search, nothing on disk. The oracle that other stores are tested against."""
+"""The in-memory store: exact search, nothing on disk. The oracle that other stores are tested against."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _EXACT = IndexSettings(exact_vectors_max=1 << 62)
 
 
 class InMemoryStore(Store):
-    """Keeps everything in dictionaries. Every write is one step of the event loop, hence atomic."""
+    """Keeps everything in dictionaries. Each write is one step of the event loop, hence atomic."""
 
     capabilities = Capabilities(durable=False, backup=False, shared=False, files=False)
 
@@ -65,7 +65,7 @@ class InMemoryStore(Store):
         history_us: int = HISTORY_US,
         namespace_bytes_max: int = 0,
     ) -> None:
-        """`namespace_bytes_max` 0: no limit, and nothing is measured."""
+        """`namespace_bytes_max` 0: no limit, and bytes are not counted."""
         self._history_us = history_us
         self._keeps_history = history_us > 0
         self._namespace_bytes_max = namespace_bytes_max
@@ -275,7 +275,7 @@ class InMemoryStore(Store):
         found = self._namespaces.get(namespace)
         return found.held if found else {}
 
-    # --- undoing ------------------------------------------------------------------------------
+    # --- undo ---------------------------------------------------------------------------------
 
     async def undo_items(
         self,
@@ -429,7 +429,7 @@ class InMemoryStore(Store):
     # --- writing ------------------------------------------------------------------------------
 
     def _begin(self, namespace: str) -> Namespace:
-        """Return the namespace to write to; a new one is kept only by `_commit`."""
+        """Return the namespace to write to; a new one is added only by `_commit`."""
         found = self._namespaces.get(namespace)
         if found is None:
             view = NamespaceView(self._analyzer, _EXACT)

@@ -23,7 +23,7 @@ from memory_service.runtime.files import checksum
 MANIFEST = "manifest.json"
 RECORDS = "records.db"
 MANIFEST_FORMAT = 1
-# A real manifest has 1 KiB. Doubled, twice as much of a file that is not a manifest is read in vain.
+# A manifest has about 1 KiB. Doubled: up to twice as much is read of a file that is not a manifest.
 _MANIFEST_BYTES_MAX = 1 << 20
 _COUNTS = "SELECT count(*), coalesce(sum(item_count), 0), coalesce(sum(revision), 0) FROM namespaces"
 _SCHEMA = "SELECT type, tbl_name, sql FROM sqlite_schema"
@@ -109,7 +109,7 @@ def verify_backup(folder: Path, key: DataKey | None) -> Manifest:
         if manifest.encrypted != is_encrypted(folder):
             raise NotRestorable(f"{folder} is damaged: {MARKER} and {MANIFEST} do not agree")
         if manifest.checksum != checksum_of(folder / RECORDS):
-            raise NotRestorable(f"{folder} is damaged: {RECORDS} has another checksum than {MANIFEST} says")
+            raise NotRestorable(f"{folder} is damaged: the checksum of {RECORDS} does not match {MANIFEST}")
         if key is None and manifest.encrypted:
             return manifest
         check_key(folder, folder / RECORDS, key)
@@ -122,15 +122,15 @@ def verify_backup(folder: Path, key: DataKey | None) -> Manifest:
 def _read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     if not path.is_file():
-        raise NotRestorable(f"{folder} is no backup: there is no {MANIFEST} in it")
+        raise NotRestorable(f"{folder} is not a backup: it has no {MANIFEST}")
     if path.stat().st_size > _MANIFEST_BYTES_MAX:
         raise NotRestorable(f"{path} is damaged: it has more than {_MANIFEST_BYTES_MAX} bytes")
     try:
         manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise NotRestorable(f"{path} is damaged, or of an earlier release: {error}") from error
+        raise NotRestorable(f"{path} is damaged, or was written by an earlier release: {error}") from error
     if manifest.manifest_format > MANIFEST_FORMAT or manifest.records_format > FORMAT:
-        raise NotRestorable(f"{folder} was written by a newer release: use that release, or a newer one")
+        raise NotRestorable(f"{folder} was written by a newer release: use that release or a newer one")
     return manifest
 
 
@@ -139,25 +139,25 @@ def compare_files(folder: Path, manifest: Manifest) -> None:
     names = sorted(file.name for file in manifest.files)
     # No others: a restored folder gets every file named here.
     if names != sorted([RECORDS, MARKER] if manifest.encrypted else [RECORDS]):
-        raise NotRestorable(f"{folder / MANIFEST} is damaged: it names other files than a backup has")
+        raise NotRestorable(f"{folder / MANIFEST} is damaged: it does not list the files of a backup")
     for file in manifest.files:
         path = folder / file.name
         if not path.is_file():
-            raise NotRestorable(f"{folder} is not whole: {file.name} is missing")
+            raise NotRestorable(f"{folder} is incomplete: {file.name} is missing")
         if describe(path) != file:
-            raise NotRestorable(f"{path} is damaged: it is not as {MANIFEST} says")
+            raise NotRestorable(f"{path} is damaged: its size or checksum does not match {MANIFEST}")
     # SQLite would treat it as part of the database.
     for suffix in ("-wal", "-journal"):
         leftover = folder / f"{RECORDS}{suffix}"
         if leftover.exists() and leftover.stat().st_size:
-            raise NotRestorable(f"{leftover} does not belong to the backup: was a server run on it?")
+            raise NotRestorable(f"{leftover} does not belong to the backup: was a server started on it?")
 
 
 def _check_records(path: Path, manifest: Manifest, key: DataKey | None) -> None:
     try:
         with closing(open_unchanged(path, key.derive("records") if key else None)) as db, translated():
             if not all(_is_ours(*entry) for entry in db.execute(_SCHEMA)):
-                raise NotRestorable(f"{path} is damaged: it holds what no release writes")
+                raise NotRestorable(f"{path} is damaged: it has a schema of no release")
             if (whole := check_whole(db)) != "ok":
                 raise NotRestorable(f"{path} is damaged: {whole}")
             _compare_held(path, manifest, held_by(db), db.execute(_MISCOUNTED).fetchone()[0])
@@ -166,9 +166,7 @@ def _check_records(path: Path, manifest: Manifest, key: DataKey | None) -> None:
 
 
 def _is_ours(kind: str, table: str, sql: str | None) -> bool:
-    """Return whether our databases have this. An object that only looks like a table may take forever to
-    count.
-    """
+    """Return whether our databases have this object: counting what only looks like a table may never end."""
     if kind == "trigger":
         return sql in TRIGGERS
     virtual = (sql or "").upper().startswith("CREATE VIRTUAL")
@@ -187,6 +185,6 @@ def _compare_held(path: Path, manifest: Manifest, held: Held, miscounted: int) -
     for name in Held.__slots__:
         found, wanted = getattr(held, name), getattr(told, name)
         if found != wanted:
-            raise NotRestorable(f"{path} is damaged: its {name} is {found} and should be {wanted}")
+            raise NotRestorable(f"{path} is damaged: its {name} is {found}, not {wanted}")
     if miscounted or held.rows["items"] != held.item_count:
-        raise NotRestorable(f"{path} is damaged: namespaces have not the items and states that they count")
+        raise NotRestorable(f"{path} is damaged: counts of namespaces do not match their items and states")

@@ -1,4 +1,4 @@
-"""Backups: consistent copies of the records, each a complete data directory with a manifest.
+"""Backups: consistent copies of the records, each a complete data folder with a manifest.
 
 `backup_checks` verifies them.
 """
@@ -58,7 +58,7 @@ def write_backup(
     demand: Callable[[int], None],
     db: Connection,
 ) -> BackupReport:
-    """Copy the records to a folder that is itself a data directory and appears whole or not at all.
+    """Copy the records to a folder that is itself a data folder and appears whole or not at all.
 
     `demand` raises StorageFull if the disk lacks room for so many bytes. Also raises Unavailable.
     """
@@ -112,7 +112,7 @@ def _write(
 
 
 def restore_backup(folder: Path, data_dir: Path, key: DataKey | None) -> Manifest:
-    """Copy a backup to a new data directory, which appears whole or not at all. Raises NotRestorable.
+    """Copy a backup to a new data folder, which appears whole or not at all. Raises NotRestorable.
 
     The backup is verified first, and the copy again.
     """
@@ -134,14 +134,14 @@ def rewrite_with_key(
     new_key: DataKey | None,
     write_others: Callable[[Path], None] = lambda _: None,
 ) -> None:
-    """Copy the records of a data directory not in use by a server to a new one, with another key or none.
+    """Copy the records of a data folder not in use by a server to a new one, with another key or none.
 
     `write_others` writes the remaining files of the new directory, given the path where it is built. The
     source is unchanged. Raises NotRestorable, CannotOpen and the errors of `write_others`.
     """
     records = source / RECORDS
     if not records.exists():
-        raise NotRestorable(f"{source} is no data directory: there is no {RECORDS} in it")
+        raise NotRestorable(f"{source} is not a data folder: it has no {RECORDS}")
     _check_vacant(target)
     with locked_folder(source):
         check_key(source, records, key)
@@ -164,14 +164,14 @@ def _rewrite(records: Path, key: DataKey | None, target: Path, new_key: DataKey 
     try:
         # Graph files belong to the old directory; the graphs are rebuilt.
         if (whole := check_whole(copied)) != "ok":
-            raise NotRestorable(f"what was written is not whole: {whole}")
+            raise NotRestorable(f"the copy is damaged: {whole}")
     finally:
         copied.close()
 
 
 def _check_vacant(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise NotRestorable(f"{folder} is not empty: nothing is written over what is there")
+        raise NotRestorable(f"{folder} is not empty: nothing is overwritten")
 
 
 @contextmanager

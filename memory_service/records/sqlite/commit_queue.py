@@ -2,11 +2,11 @@
 
 Small writes are applied on the event loop, where a statement costs a few microseconds; the commit, which
 waits for the disk, runs in a separate thread. Writes that arrive in the meantime, or at about the same time,
-form the next group. A heavy write is also applied in that thread, to keep the loop free, and forms a group
-alone. Owners take turns, so that heavy writers delay only themselves.
+form the next group. A heavy write is also applied in that thread, to keep the loop free, and is a group by
+itself. Owners take turns, so that heavy writers delay only themselves.
 
-On a full disk the group is rolled back, and those of its writes that shrink the records are repeated, using
-the room of the ballast.
+On a full disk the group is rolled back, and those of its writes that shrink the records are repeated in the
+space of the ballast.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _NOBODY = ("", "")
 GROUP_WRITES_MAX = 256
 HEAVY_ITEMS = 64
 """A write of more items and states than this is heavy."""
-# A commit costs as much as several writes: few of them wait for others that the loop is about to bring.
+# A commit costs as much as several writes, so a group smaller than this waits for writes about to arrive.
 _TOGETHER = 24
 _QUIET_TURNS = 3
 # On a full disk the log must fit into the room left by the ballast.
@@ -92,7 +92,7 @@ class CommitQueue:
         *,
         queued_writes_max: int,
     ) -> None:
-        """`reader` is for the loop only, and sees only what is published.
+        """`reader` is for the loop only, and sees only published commits.
 
         `in_place` checks the location of the files; None skips that check.
         """
@@ -108,7 +108,7 @@ class CommitQueue:
         self._begun = SimpleQueue[None]()
         self._thread = Thread(target=self._work_off, name="commit", daemon=True)
         self._thread.start()
-        # What runs before all waiting writes: the queue's own work, and repeated writes.
+        # Runs before all waiting writes: the queue's own work, and repeated writes.
         self._first: deque[_Write[Any]] = deque()
         self._turns = FairQueue[str, _Write[Any]]()
         self._group: list[_Write[Any]] = []
@@ -183,14 +183,14 @@ class CommitQueue:
         """
         if not self._failed and (lost := self._in_place.lost()):
             self._failed = True
-            _log.error("data_folder_lost", file=lost, effect="no more writes are taken until a restart")
+            _log.error("data_folder_lost", file=lost, effect="no writes are accepted until a restart")
         return not self._failed
 
     async def make_room(self) -> None:
-        """Release the ballast for another writer that met the full disk."""
+        """Release the ballast for another writer that found the disk full."""
 
         def release(_: Connection) -> None:
-            # The pending log also takes up the room that is needed.
+            # The log also takes up space that is needed.
             self._shrink_log |= self._space.release()
 
         await self.run(release)
@@ -276,7 +276,7 @@ class CommitQueue:
         return group
 
     def _refuse_waiting(self) -> None:
-        """Fail the writes that waited behind a disk failure, so that none is written after it."""
+        """Fail the writes that were waiting when the disk failed, so that none is written after that."""
         while (write := self._take()) is not None:
             if not write.done.done():
                 write.done.set_exception(StorageFailed())
@@ -294,7 +294,7 @@ class CommitQueue:
                 only.result = only.apply(self._connection)
             except StorageFull:
                 rollback(self._connection)
-                # Its log takes up the room that deletions need.
+                # Its log takes up the space that deletions need.
                 self._shrink_log |= not only.shrinks
                 if not self._space.release():
                     raise
@@ -380,8 +380,7 @@ class CommitQueue:
         """Release the ballast and repeat the writes that a full disk must not stop."""
         fewer = not all(write.shrinks for write in self._group)
         more_room = self._space.release() or fewer
-        # If there is no room for the checkpoint either, nothing changes, and a second attempt would fail as
-        # well.
+        # Without space for the checkpoint nothing changes, and a second attempt would fail as well.
         maybe = checkpoint_due(self._connection, 1)
         for write in self._group:
             if write.shrinks and (more_room or (maybe and not write.has_waited_for_room)):
@@ -405,7 +404,7 @@ class CommitQueue:
         self._published.set()
         self._first.extendleft(reversed(self._again))
         self._again = []
-        # A checkpoint that failed for lack of room is not repeated before another write was tried.
+        # A checkpoint that failed for lack of space is not repeated before another write was tried.
         if not any(write is self._checkpoint and write.error is not None for write in group):
             self._care_for_log()
         self._look_from_time_to_time()
@@ -435,7 +434,7 @@ class CommitQueue:
             shrink, self._shrink_log = self._shrink_log or self._space.tight, False
             self._checkpoint = work = self._between(partial(checkpoint_some, shrink=shrink))
             work.shrinks = True
-            # Calls that wait for the disk will learn of it from `_failed`.
+            # Waiting calls learn of a failure from `_failed`.
             work.done.add_done_callback(lambda done: done.exception())
             self._first.appendleft(work)
 

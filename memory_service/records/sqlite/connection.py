@@ -20,7 +20,7 @@ Row = tuple[Any, ...]
 
 KIB = 1024
 PAGE_BYTES = 4096
-"""Of databases created here: SQLite's default."""
+"""Page size of databases created here, SQLite's default."""
 CHECKPOINT_PAGES = 8192
 _WRITER_CACHE_KIB = 64 * KIB
 # Readers pass over many rows once, so caching them is of little use.
@@ -86,9 +86,7 @@ def _unlock(connection: Connection, key: bytes | None) -> None:
     if key is not None:
         if connection.pragma("cipher", "chacha20") != "chacha20":
             # It would silently accept the key and write in the clear.
-            raise CannotOpen(
-                "the SQLite that is installed cannot encrypt: reinstall apsw-sqlite3mc, without apsw"
-            )
+            raise CannotOpen("the installed SQLite cannot encrypt: reinstall apsw-sqlite3mc, without apsw")
         # "raw": 32 random bytes need no key derivation, which would take a tenth of a second each time.
         connection.pragma("key", f"raw:{key.hex()}")
 
@@ -157,7 +155,7 @@ def checkpoint_due(connection: Connection, pages: int = CHECKPOINT_PAGES) -> boo
 
 
 def checkpoint_some(connection: Connection, *, shrink: bool = False) -> None:
-    """Move the parts of the log that have no readers into the database file, without waiting.
+    """Move the parts of the log that no reader needs into the database file, without waiting.
 
     With `shrink`, truncate the log if there are no readers.
     """
@@ -191,8 +189,8 @@ def free_page_bytes(connection: Connection) -> int:
 
 
 def rewrite(connection: Connection) -> None:
-    """Rewrite the whole database so that no deleted data remains: `secure_delete` alone leaves bits in pages
-    that were split or joined.
+    """Rewrite the whole database so that no deleted data remains: `secure_delete` alone leaves traces in
+    pages that were split or joined.
     """
     with translated():
         page_count, page_bytes = connection.pragma("page_count"), connection.pragma("page_size")

@@ -1,8 +1,8 @@
-"""Disk space: a limit below which nothing grows, and a ballast for a full disk.
+"""Disk space: a limit below which the records do not grow, and a ballast for a full disk.
 
-On a full disk nothing can be deleted either, as deleting a row takes room in the write-ahead log. So a file,
-the ballast, reserves some room. When a write meets a full disk the ballast is released: writes that shrink
-the records continue in its place, and writes that enlarge them wait until there is room again.
+On a full disk nothing can be deleted either, since deleting a row takes space in the write-ahead log. So a
+file, the ballast, reserves some space. It is released when a write finds the disk full: writes that shrink
+the records continue in its space, and writes that enlarge them are rejected until there is space again.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class SpaceSettings:
     free_bytes_min: int = 0
     """Below this, only writes that shrink the records are accepted."""
     ballast_bytes: int = 0
-    """Room reserved for them; 0 for none."""
+    """Space reserved for them; 0 for none."""
 
 
 class DiskSpace:
-    """The free space of a data directory. Only one group of writes at a time may call it, except `tight` and
+    """The free space of a data folder. Only one group of writes at a time may call it, except `tight` and
     `demand`.
     """
 
@@ -76,7 +76,7 @@ class DiskSpace:
             return True
         if free >= self._free_bytes_min:
             return False
-        # Pages freed by deletions are room for the records, but not for the log.
+        # Pages freed by deletions are space for the records, but not for the log.
         return free < self._free_bytes_min // 4 or free + free_page_bytes(connection) < self._free_bytes_min
 
     def _set_tight(self, tight: bool, free: int) -> None:
@@ -88,8 +88,8 @@ class DiskSpace:
 
     @property
     def log_bytes_max(self) -> float:
-        """The maximum length of the log: with the ballast's room it must fit into the records, or a full disk
-        would keep both.
+        """The maximum length of the log: the space of the ballast must suffice to move the log into the
+        database, or a full disk would keep both.
         """
         return max(_LOG_BYTES_MIN, self._ballast_bytes // 2) if self._ballast_bytes else math.inf
 
@@ -110,7 +110,7 @@ class DiskSpace:
         return False
 
     def demand(self, nbytes: int) -> None:
-        """Check for room for files beside the records. Raises StorageFull."""
+        """Check for space for files beside the records. Raises StorageFull."""
         if self.tight or (self._free_bytes_min and self._free_bytes() - nbytes < self._free_bytes_min):
             raise StorageFull
 

@@ -1,9 +1,8 @@
-"""Encryption at rest: how a data directory is marked as encrypted, and how a wrong key is detected.
+"""Encryption at rest: how a data folder is marked as encrypted, and how a wrong key is detected.
 
-One key of 32 bytes opens a data directory and its backups. The database, the other files and the check each
-use a separate derived key, so that none reveals another. The key is checked before any file is touched:
-SQLite, asked to open a database with a wrong key or none, may take the write-ahead log left by a crash for
-empty and remove it.
+One key of 32 bytes opens a data folder and its backups. The database, the other files and the check each
+use a separate derived key, so that none reveals another. The key is checked before any file is touched: with
+a wrong key or none, SQLite may take the write-ahead log left by a crash for empty and remove it.
 """
 
 from __future__ import annotations
@@ -56,13 +55,11 @@ def check_key(folder: Path, records: Path, key: DataKey | None) -> None:
     with records.open("rb") as file:
         plain = file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC
     if not plain and not (key is None and _is_unmade(records)):
-        raise CannotOpen(
-            f"{records} is no database, or it is encrypted and {MARKER}, which belongs beside it, is missing"
-        )
+        raise CannotOpen(f"{records} is not a database, or it is encrypted and {MARKER} is missing beside it")
     if key is not None:
         raise CannotOpen(
-            f"{folder} is not encrypted, and a key was given: write an encrypted copy of it with"
-            " `memory-service rekey`, or leave the key out"
+            f"{folder} is not encrypted, but a key was given: make an encrypted copy with"
+            " `memory-service rekey`, or omit the key"
         )
 
 
@@ -88,8 +85,8 @@ def _check_marker(marker: Path, key: DataKey | None) -> None:
     try:
         found = msgspec.json.decode(marker.read_bytes(), type=_Marker)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise CannotOpen(f"{marker} is damaged: take the one of a backup with the same key") from error
+        raise CannotOpen(f"{marker} is damaged: copy it from a backup with the same key") from error
     if found.format != 1:
-        raise CannotOpen(f"{marker} is of a newer release: use that release")
+        raise CannotOpen(f"{marker} was written by a newer release: use that release or a newer one")
     if not hmac.compare_digest(found.key_check.encode(), key.derive("key check").hex().encode()):
-        raise CannotOpen(f"{marker.parent} is encrypted with another key than the one given")
+        raise CannotOpen(f"{marker.parent} is encrypted with another key")

@@ -1,8 +1,8 @@
-"""Erasure: deleted data also leaves the files.
+"""Erasure: removes deleted data from all files.
 
-A deleted row is overwritten at once (`secure_delete`), but bits of it may remain in pages that were split or
-joined, and a graph file has the vectors of the time it was saved. So a write that erases something marks its
-namespace in the same transaction. `Flush` saves the graphs of marked namespaces again, or removes their
+A deleted row is overwritten at once (`secure_delete`), but traces may remain in pages that were split or
+joined, and a graph file contains the vectors from when it was saved. So a write that erases something marks
+its namespace in the same transaction. `Flush` saves the graphs of marked namespaces again, or removes their
 files, and rewrites the database; then it removes the marks. Marks survive a crash.
 """
 

@@ -26,7 +26,7 @@ _INLINE_READS_MAX = 64
 
 
 class SqliteItemStore(StoreCore, ItemStore):
-    """A few rows are read on the event loop."""
+    """Reads a few rows on the event loop."""
 
     async def get_items(
         self, namespace: str, ids: Sequence[str], *, with_embedding: bool = False

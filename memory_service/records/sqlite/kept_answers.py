@@ -1,4 +1,4 @@
-"""The requests that were applied, with what they were answered; see `rules/requests.py`."""
+"""Applied requests in the database, with their receipts and answers; see `rules/requests.py`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memory_service.records.sqlite.schema import key_of
 from memory_service.runtime.clock import now_us
 
 _FIND_REQUEST = "SELECT digest, receipt FROM requests WHERE uid = ? AND id = ?"
-# The key of a state that a revision saved, by which its description is found: as it is, or as it was kept.
+# Finds the description of the state that a revision saved, whether that version is current or kept.
 _FIND_DESCRIPTION = (
     "WITH saved AS (SELECT subject AS key FROM changes WHERE key = :change AND type = :type)"
     " SELECT description FROM states JOIN saved USING (key) WHERE uid = :uid AND version = :version"
@@ -35,7 +35,7 @@ _decode = msgspec.json.Decoder(Receipt).decode
 
 
 def keep_receipt(db: Connection, uid: int, request: RequestKey, receipt: Receipt) -> None:
-    """Keep the receipt of a request, and the answer that goes with it."""
+    """Keep the receipt of a request, with its answer, if any."""
     if request.complete is not None:
         request.complete(receipt)
     now, answer = now_us(), receipt.answer
@@ -57,7 +57,7 @@ def keep_receipt(db: Connection, uid: int, request: RequestKey, receipt: Receipt
 
 
 def find_receipt(db: Connection, uid: int, request: RequestKey) -> Receipt | None:
-    """Return the receipt of a request that was applied before. Raises FailedPrecondition."""
+    """Return the receipt of an applied request, if any. Raises FailedPrecondition."""
     row = db.execute(_FIND_REQUEST, (uid, request.id)).fetchone()
     if row is None:
         return None
@@ -75,12 +75,12 @@ def find_receipt(db: Connection, uid: int, request: RequestKey) -> Receipt | Non
 
 
 def forget_told_of_item(db: Connection, uid: int, item_id: str) -> None:
-    """Forget the answers that tell of an item, of which something is erased."""
+    """Forget the answers that mention an item."""
     _forget_told(db, uid, of_item(item_id))
 
 
 def forget_told_of_items(db: Connection, uid: int, item_ids: Iterable[str]) -> None:
-    """Forget the answers that tell of any of these items."""
+    """Forget the answers that mention any of these items."""
     told = msgspec.json.encode([*map(of_item, item_ids)]).decode()
     db.execute(
         "DELETE FROM answers WHERE key IN (SELECT answer FROM told_of"
@@ -90,7 +90,7 @@ def forget_told_of_items(db: Connection, uid: int, item_ids: Iterable[str]) -> N
 
 
 def forget_told_of_state(db: Connection, uid: int, key: str) -> None:
-    """Forget the answers that tell of a state, of which something is erased."""
+    """Forget the answers that mention a state."""
     _forget_told(db, uid, of_state(key))
 
 
@@ -102,7 +102,7 @@ def _forget_told(db: Connection, uid: int, subject: str) -> None:
 
 
 def forget_told_of_states(db: Connection, uid: int) -> None:
-    """Forget the answers that tell of any state of a namespace."""
+    """Forget the answers that mention any state of a namespace."""
     db.execute(
         "DELETE FROM answers WHERE key IN"
         " (SELECT answer FROM told_of WHERE uid = ? AND subject >= ? AND subject < ?)",
@@ -116,7 +116,7 @@ def forget_answers(db: Connection, uid: int) -> None:
 
 
 def forget_requests(db: Connection, before_us: int, history_before_us: int | None) -> None:
-    """Forget requests, and answers also of the time before which no version of what they tell of is kept."""
+    """Forget requests and answers older than a time, and answers older than the kept history."""
     db.execute("DELETE FROM requests WHERE time_us < ?", (before_us,))
     before = db.total_changes()
     db.execute("DELETE FROM answers WHERE time_us < ?", (answers_since(before_us, history_before_us),))

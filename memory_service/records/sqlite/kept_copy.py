@@ -1,7 +1,7 @@
-"""The copy of the records that is kept when a release brings them to a newer format.
+"""The copy of the records that is kept when a release migrates them to a newer format.
 
-It is made whole and checked before anything is changed, lies beside the records, and is encrypted as they
-are. A start or a `Flush` removes it after `KEPT_DAYS`. What is erased meanwhile is still in it.
+It is completed and checked before anything is changed, lies beside the records, and is encrypted like them. A
+start or a `Flush` removes it after `KEPT_DAYS`. Until then it still contains data erased from the records.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _COUNTS = (
 
 
 def keep_copy(records: Path, key: bytes | None, connection: Connection, number: int) -> None:
-    """Copy the records beside themselves before they are brought to format `number`. Raises CannotOpen."""
+    """Copy the records to a file beside them before a migration to format `number`. Raises CannotOpen."""
     target = records.with_name(_NAMES.replace("*", str(number)))
     partial = records.with_name(f".{target.name}.partial")
-    # What an earlier attempt has left may be older than what was written since.
+    # The file of an earlier attempt may lack later writes.
     partial.unlink(missing_ok=True)
     try:
         copy_database(connection, partial, lambda done_bytes, total_bytes: None, key)
@@ -36,8 +36,8 @@ def keep_copy(records: Path, key: bytes | None, connection: Connection, number: 
     except (StorageFull, Unavailable, OSError) as error:
         partial.unlink(missing_ok=True)
         raise CannotOpen(
-            f"the records have to be brought to format {number}, and no copy of them could be written to"
-            f" {target} before that ({error.__cause__ or error}): nothing was changed"
+            f"the records must be migrated to format {number}, but no copy of them could be written to"
+            f" {target} ({error.__cause__ or error}): nothing was changed"
         ) from error
 
 
@@ -52,7 +52,7 @@ def _compare(connection: Connection, copy: Path, key: bytes | None) -> None:
 
 
 def remove_old_copies(folder: Path) -> None:
-    """Remove the copies that were kept long enough."""
+    """Remove copies older than KEPT_DAYS."""
     for path in folder.glob(_NAMES):
         if time.time() - path.stat().st_mtime > KEPT_DAYS * 24 * 3600:
             path.unlink(missing_ok=True)

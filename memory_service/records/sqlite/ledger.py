@@ -1,6 +1,6 @@
-"""The rows of namespaces while they are written to, and the requests that were applied.
+"""The rows of namespaces while they are written to, and applied requests.
 
-All of it runs inside the transaction of the commit queue, one write at a time, so it needs no locks.
+Everything here runs within a transaction of the commit queue, one write at a time, so it needs no locks.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class Book(NamespaceCounts):
     erased: bool = False
 
     def entry(self, write: ItemWrite, terms: bytes) -> Entry:
-        """Return what a view has to know of an item that was written just now."""
+        """Return the view's entry for an item that was just written."""
         return Entry.of(write.item, terms, vector_key(self.vector_epoch, write.item.revision))
 
 
 class Ledger:
-    """Rows of namespaces, written back once per commit. `keeps_history`: what is replaced is kept."""
+    """Rows of namespaces, written back once per commit. `keeps_history`: replaced versions are kept."""
 
     def __init__(self, *, keeps_history: bool = True) -> None:
         self.keeps_history = keeps_history
@@ -79,7 +79,7 @@ class Ledger:
         return book
 
     def find_or_begin(self, db: Connection, name: str) -> Book:
-        """Return the row of a namespace, which begins with this."""
+        """Return the row of a namespace, creating it if necessary."""
         book = self.find(db, name)
         if book is None:
             created = now_us()
@@ -102,7 +102,7 @@ class Ledger:
         return book.revision
 
     def change_all(self, db: Connection, book: Book, kind: ChangeType, subjects: Sequence[str]) -> int:
-        """Log a change of each subject, in their order, and return the revision of the first."""
+        """Log a change of each subject, in order, and return the revision of the first."""
         first = book.revision + 1
         self.note(book)
         db.execute(
@@ -113,24 +113,24 @@ class Ledger:
         return first
 
     def note(self, book: Book) -> None:
-        """Note that a row has to be written back."""
+        """Mark a row to be written back."""
         if not book.dirty:
             book.dirty = True
             self._dirty.append(book)
 
     def erase(self, db: Connection, book: Book) -> None:
-        """Note that something of a namespace is deleted or overwritten; see `erasure`."""
+        """Record that data of a namespace is deleted or overwritten; see `erasure`."""
         if not book.erased:
             mark_erased(db, book.uid)
             book.erased = True
 
     def forget_erasures(self) -> None:
-        """Note erasures anew from here on."""
+        """Let the next erasure in each namespace set a mark again."""
         for book in self._books.values():
             book.erased = False
 
     def forget(self, name: str) -> None:
-        """Forget a namespace that was deleted."""
+        """Forget a deleted namespace."""
         self._books.pop(name, None)
 
     def forget_all(self) -> None:
@@ -139,8 +139,8 @@ class Ledger:
         self._dirty.clear()
 
     def write_back(self, db: Connection) -> None:
-        """Write what changed, before the commit."""
-        # One that was deleted since has no row any more, and none is made.
+        """Write the changed rows, before the commit."""
+        # The row of a deleted namespace is gone; the UPDATE does not create one.
         for b in self._dirty:
             b.moving = int(b.moving and b.pending_count > 0)
             db.execute(
@@ -158,7 +158,7 @@ class Ledger:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a write did: for the caller the receipt, for the view the effect."""
+    """The outcome of a write: the receipt for the caller, the effect for the view."""
 
     receipt: Receipt
     info: NamespaceInfo | None = None
@@ -168,7 +168,7 @@ class Outcome:
 
 
 def earlier(db: Connection, book: Book | None, request: RequestKey | None) -> Outcome | None:
-    """Return the outcome of a request that was applied before. Raises FailedPrecondition."""
+    """Return the outcome of an applied request, if any. Raises FailedPrecondition."""
     if request is None or book is None:
         return None
     receipt = find_receipt(db, book.uid, request)
@@ -176,7 +176,7 @@ def earlier(db: Connection, book: Book | None, request: RequestKey | None) -> Ou
 
 
 def finish(db: Connection, book: Book, request: RequestKey | None, outcome: Outcome) -> Outcome:
-    """Remember the request and complete the outcome."""
+    """Record the request and complete the outcome."""
     outcome.receipt.revision = book.revision
     if request is not None:
         keep_receipt(db, book.uid, request, outcome.receipt)

@@ -1,8 +1,9 @@
-"""Sums of what callers have put into namespaces, kept beside the records while a limit asks for them.
+"""The bytes that callers have stored in each namespace, counted only if there is a limit.
 
-They are in a temporary table of the writer's connection, in memory, and triggers keep them: so no write goes
-by them, whatever it writes, and a rollback takes back what it added. A namespace is counted once after a
-start; then a write costs no more for what is there already. What counts is told in `stores.content_bytes`.
+The sums are in a temporary table of the writer's connection, in memory. Triggers update them, so that they
+include every write, and a rollback also reverts the sums. Each namespace is counted once after a start; from
+then on, the cost of a write does not depend on the size of its namespace. `records/content_bytes.py` defines
+what counts.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _TABLES = (
         f"{_bytes(_ITEM, 'NEW')} - {_bytes(_ITEM, 'OLD')}",
     ),
     _trigger("item_removed", "AFTER DELETE ON main.items", "OLD", f"-{_bytes(_ITEM, 'OLD')}"),
-    # Where a row takes the place of another one, SQLite tells of no deletion.
+    # For the row that INSERT OR REPLACE replaces, SQLite runs no DELETE trigger.
     _trigger(
         "state_saved",
         "BEFORE INSERT ON main.states",
@@ -61,13 +62,13 @@ _COUNT = (
 
 
 def prepare_sums(db: Connection) -> None:
-    """Make ready to keep sums. No namespace is counted yet."""
+    """Create the table and its triggers. No namespace is counted yet."""
     for statement in _TABLES:
         db.execute(statement)
 
 
 def bytes_of(db: Connection, uid: int) -> int:
-    """Return how many bytes a namespace has; the first time all its rows are looked at."""
+    """Return how many bytes a namespace has; the first call reads all its rows."""
     row = db.execute(_FIND, (uid,)).fetchone()
     if row is None:
         db.execute(_COUNT, (uid, *keys_of(uid)))
@@ -79,7 +80,7 @@ def bytes_of(db: Connection, uid: int) -> int:
 def check_namespace(
     db: Connection, ledger: Ledger, namespace: str, limit: int, request: RequestKey | None
 ) -> None:
-    """Refuse to put more into a namespace that is full, but for what was answered before."""
+    """Reject a write that adds to a full namespace, unless its request was already applied."""
     book = ledger.find(db, namespace)
     if book is None:
         return

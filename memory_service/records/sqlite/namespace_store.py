@@ -1,4 +1,4 @@
-"""Namespaces as a whole, and what has expired in them."""
+"""Namespaces as a whole, and removal of expired data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memory_service.runtime.failpoints import reach
 
 
 class SqliteNamespaceStore(StoreCore, NamespaceStore):
-    """They are known from the last commit, or by one row."""
+    """Knows namespaces from their last commit, or reads one row."""
 
     async def namespace(self, namespace: str, *, fresh: bool = True) -> NamespaceInfo | None:
         return self._info(namespace)
@@ -24,7 +24,7 @@ class SqliteNamespaceStore(StoreCore, NamespaceStore):
             f"SELECT {NAMESPACE_COLUMNS} FROM namespaces WHERE name > ? AND name >= ?"
             " AND substr(name, 1, ?) = ? ORDER BY name LIMIT ?"
         )
-        # Names begin with the prefix up to the first name that is greater and does not.
+        # `name >= prefix` lets the scan of the index begin at the first name with the prefix.
         values = (after, prefix, len(prefix), prefix, limit)
         rows = await self._read(lambda db: db.execute(statement, values).fetchall())
         return [namespace_of(row) for row in rows]
@@ -37,7 +37,7 @@ class SqliteNamespaceStore(StoreCore, NamespaceStore):
             book = self._ledger.find_or_begin(db, namespace)
             return earlier(db, book, request) or finish(db, book, request, Outcome(receipt, began=began))
 
-        # What has an answer of its own takes room for it, which a full disk has not.
+        # `complete` adds an answer, which takes space that a full disk lacks.
         return await self._write(namespace, by, apply, shrinks=request.complete is None)
 
     async def reset(

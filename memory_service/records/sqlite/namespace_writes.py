@@ -1,4 +1,4 @@
-"""What writes of whole namespaces do to the database, and the removal of what has expired."""
+"""Applies writes of whole namespaces to the database, and removes expired data."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def remove_expired(
     history_before_us: int,
     limit: int,
 ) -> list[Outcome]:
-    """Remove what is expired; an outcome for each namespace that lost something."""
+    """Remove expired data; return an outcome for each namespace that lost an item or a state."""
     prune(db, history_before_us, limit)
     forget_expired(db, at_us, limit)
     forget_requests(db, forget_requests_before_us, history_before_us if ledger.keeps_history else None)

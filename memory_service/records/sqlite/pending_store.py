@@ -15,7 +15,7 @@ from memory_service.runtime.caller import ANYBODY, Caller
 
 
 class SqlitePendingStore(StoreCore, PendingStore):
-    """What waits is selected in a thread; vectors come through the queue."""
+    """Selects pending items in a thread, and writes vectors through the queue."""
 
     async def begin_reembedding(
         self,
@@ -55,6 +55,6 @@ class SqlitePendingStore(StoreCore, PendingStore):
         def apply(db: Connection) -> Outcome:
             return vector_writes.fill_vectors(db, self._ledger, namespace, uid, model, fills)
 
-        # Nobody waits for it, but others do for the event loop.
+        # Heavy, so that it does not hold up the event loop: no caller waits for it.
         owner = (ANYBODY.name, namespace)
         return len((await self._queue.write(apply, self._publish, owner=owner, heavy=True)).effect.filled)

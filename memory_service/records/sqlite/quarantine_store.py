@@ -1,4 +1,4 @@
-"""Writes that a policy holds back."""
+"""Held writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memory_service.runtime.caller import ANYBODY, Caller
 
 
 class SqliteQuarantineStore(StoreCore, QuarantineStore):
-    """Writes that wait for somebody's decision, in a table of their own, which no view looks at."""
+    """Keeps held writes in a separate table, which no view reads."""
 
     async def hold(
         self, namespace: str, held: Sequence[HeldWrite], *, by: Caller = ANYBODY

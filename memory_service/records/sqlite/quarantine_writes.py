@@ -44,7 +44,7 @@ def hold(
 
 
 def _same(db: Connection, book: Book | None, write: HeldWrite) -> HeldWrite | None:
-    """Return what is held of the same request. Raises FailedPrecondition."""
+    """Return the held write with the same request, if any. Raises FailedPrecondition."""
     if book is None or write.request is None:
         return None
     statement = f"SELECT {_COLUMNS} FROM quarantine WHERE uid = ? AND request_id = ?"
@@ -83,26 +83,26 @@ def find_held(db: Connection, uid: int, held_id: str) -> HeldWrite | None:
 
 
 def count_held(db: Connection, uid: int, by: WritesBy | None) -> int:
-    """Return how many writes are held, or how many of somebody."""
+    """Return how many writes are held, or how many of one writer."""
     wanted = _values(uid, by or WritesBy(0))
     count: int = db.execute(f"SELECT count(*) FROM quarantine WHERE {_BY}", wanted).fetchone()[0]
     return count
 
 
 def check_held(db: Connection, book: Book | None, namespace: str, held_id: str) -> None:
-    """Raise NotFound when a write is not held."""
+    """Raise NotFound if a write is not held."""
     if book is None or find_held(db, book.uid, held_id) is None:
         raise NotFound.quarantined(namespace, held_id)
 
 
 def let_go(db: Connection, ledger: Ledger, book: Book, held_id: str) -> None:
-    """Hold a write no more."""
+    """Release a held write."""
     ledger.erase(db, book)
     db.execute("DELETE FROM quarantine WHERE uid = ? AND id = ?", (book.uid, held_id))
 
 
 def drop_held(db: Connection, ledger: Ledger, namespace: str, held_id: str) -> Outcome:
-    """Forget a held write; see `QuarantineStore.drop_held`."""
+    """Drop a held write; see `QuarantineStore.drop_held`."""
     book = ledger.find(db, namespace)
     check_held(db, book, namespace, held_id)
     assert book is not None
@@ -111,7 +111,7 @@ def drop_held(db: Connection, ledger: Ledger, namespace: str, held_id: str) -> O
 
 
 def drop_held_by(db: Connection, ledger: Ledger, namespace: str, by: WritesBy) -> Outcome:
-    """Forget the held writes of somebody; see `QuarantineStore.drop_held_by`."""
+    """Drop the held writes of a writer; see `QuarantineStore.drop_held_by`."""
     book = ledger.find(db, namespace)
     if book is None:
         return Outcome(Receipt(0))
@@ -122,12 +122,12 @@ def drop_held_by(db: Connection, ledger: Ledger, namespace: str, by: WritesBy) -
 
 
 def forget_held(db: Connection, book: Book) -> None:
-    """Forget all held writes of a namespace."""
+    """Drop all held writes of a namespace."""
     db.execute("DELETE FROM quarantine WHERE uid = ?", (book.uid,))
 
 
 def forget_expired(db: Connection, at_us: int, limit: int) -> None:
-    """Forget up to so many held writes that have expired."""
+    """Drop up to `limit` expired held writes."""
     before = db.total_changes()
     db.execute(
         "DELETE FROM quarantine WHERE rowid IN (SELECT rowid FROM quarantine WHERE expire_us <= ? LIMIT ?)",

@@ -1,4 +1,4 @@
-"""All rows of a data folder that no server works on, or of a backup, read for another store."""
+"""Reads all rows of a data folder that no server uses, or of a backup, for another store."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from memory_service.records.sqlite.schema import FORMAT, POSITION_MAX, keys_of
 
 _OF_KEYS = "BETWEEN :low AND :high"
 _NUMBER = f"{{}}.key & {POSITION_MAX}"
-# A receipt is kept as an array of its fields.
+# A receipt is stored as an array of its fields.
 _SAVED, _REVISION = (
     f"json_extract(r.receipt, '$[{Receipt.__struct_fields__.index(field)}]')"
     for field in ("version", "revision")
@@ -42,7 +42,7 @@ def _bytes(columns: str) -> str:
 
 @dataclass(frozen=True)
 class SourceTable:
-    """What is read of a table: columns as a store calls them, each with its expression, and the rest."""
+    """How to read a table: the target's column names, each with its SQL expression, and the FROM clause."""
 
     name: str
     columns: tuple[tuple[str, str], ...]
@@ -55,7 +55,7 @@ class SourceTable:
 
     @property
     def statement(self) -> str:
-        """What selects the rows of a namespace in an order that does not change."""
+        """The statement that selects the rows of a namespace, always in the same order."""
         return f"SELECT {', '.join(expression for _, expression in self.columns)} FROM {self.rest}"
 
 
@@ -70,7 +70,7 @@ TABLES = (
         "items",
         (
             *(("position", _NUMBER.format("items")), *_plain(f"id revision {_VERSION}")),
-            # Of what kind an item is its facet tells.
+            # The migration takes the kind from the facet.
             *(("kind", "facet"), *_WRITTEN, ("vector_key", "vector_revision"), ("embedding", "embedding")),
             ("nbytes", _bytes(_ITEM_BYTES)),
         ),
@@ -102,7 +102,7 @@ TABLES = (
         "state_history",
         (
             *_plain("key version replaced_us create_us update_us expire_us description value provenance"),
-            # Of a version that is kept nobody asks for its revision.
+            # The revision of a kept version is not stored, and never used.
             ("revision", "0"),
         ),
         "state_history WHERE uid = :uid ORDER BY key, version",
@@ -116,7 +116,7 @@ TABLES = (
         "requests",
         (
             *(("id", "r.id"), ("digest", "r.digest"), ("receipt", "r.receipt"), ("whole", "a.whole")),
-            # The state that it saved, where it saved one.
+            # The state that the request saved, if any.
             *(("state_key", "c.subject"), ("state_version", f"nullif({_SAVED}, 0)")),
             ("time_us", "r.time_us"),
         ),
@@ -140,7 +140,7 @@ TABLES = (
         "quarantine WHERE uid = :uid ORDER BY id",
     ),
 )
-"""All that is kept of a namespace, but for its own row and snapshots."""
+"""All data of a namespace, except its own row and snapshots."""
 NAMESPACE = _plain(
     "uid name revision item_count state_count embedded_count pending_count dimension model version_floor"
     " vector_epoch moving create_us"
@@ -148,41 +148,41 @@ NAMESPACE = _plain(
 
 
 class Source:
-    """The rows, all of one moment. Its methods raise Unavailable."""
+    """The rows, all as of one moment. Its methods raise Unavailable."""
 
     def __init__(self, connection: Connection, state_saved: int) -> None:
         self._connection = connection
         self._state_saved = state_saved
 
     def namespaces(self) -> Iterator[dict[str, int | str]]:
-        """Yield the rows of namespaces, the oldest first."""
+        """Yield the rows of namespaces, oldest first."""
         names = [name for name, _ in NAMESPACE]
         with translated():
             for row in self._connection.execute(f"SELECT {', '.join(names)} FROM namespaces ORDER BY uid"):
                 yield dict(zip(names, row, strict=True))
 
     def rows(self, table: SourceTable, uid: int, after: int = 0) -> Iterator[Row]:
-        """Yield the rows of a table that a namespace has, but for the first so many."""
+        """Yield a namespace's rows of a table, except the first `after`."""
         low, high = keys_of(uid)
         values = {"uid": uid, "low": low, "high": high, "saved": self._state_saved, "after": after}
         with translated():
-            # Named values that a statement has not are passed over.
+            # Named values that a statement does not use are ignored.
             yield from self._connection.execute(f"{table.statement} LIMIT -1 OFFSET :after", values)
 
 
 @contextmanager
 def open_source(folder: Path, key: DataKey | None, state_saved: int) -> Iterator[Source]:
-    """Open a data folder, or a backup, for reading alone. Raises CannotOpen.
+    """Open a data folder or a backup for reading only. Raises CannotOpen.
 
-    No server can work on the folder meanwhile. A backup may lie where nothing can be written.
+    No server can use the folder meanwhile. A backup may be on a read-only file system.
     """
     records = folder / RECORDS
     if not records.exists():
-        raise CannotOpen(f"{folder} is no data folder: there is no {RECORDS} in it")
+        raise CannotOpen(f"{folder} is not a data folder: it has no {RECORDS}")
     check_key(folder, records, key)
     secret = key.derive("records") if key else None
     try:
-        # One that a server was started on is a data folder, whose log belongs to it.
+        # A backup on which a server was started is a data folder, with a log that must be read as well.
         if (folder / MANIFEST).exists() and not records.with_name(f"{RECORDS}-wal").exists():
             connection = open_unchanged(records, secret)
             try:
@@ -205,10 +205,10 @@ def _held(connection: Connection, folder: Path, state_saved: int) -> Source:
     with translated():
         found = connection.pragma("user_version")
         if found != FORMAT:
-            older = "start a server of this release on it once, which brings it up to date, and stop it"
+            older = "start and stop a server of this release on it once, to migrate it"
             raise CannotOpen(
-                f"{folder} has format {found}, and this release reads format {FORMAT}: "
-                + (older if found < FORMAT else "use the release that wrote it, or a newer one")
+                f"{folder} has format {found}, but this release reads format {FORMAT}: "
+                + (older if found < FORMAT else "use the release that wrote it or a newer one")
             )
         hold_view(connection)
     return Source(connection, state_saved)

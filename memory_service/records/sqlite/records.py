@@ -1,4 +1,4 @@
-"""The records as a whole, over their life: what their parts share is opened and closed here."""
+"""The whole store and its life cycle."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class SqliteRecords(
             self._space.open()
             if self._key is not None and not is_encrypted(self._data_dir):
                 mark(self._data_dir, self._key)
-            # For its owner only, in a folder that others may look into, too; its log gets the same mode.
+            # For its owner only, even if others can read the folder; the log gets the same mode.
             path.touch(0o600)
             # Recovers the write-ahead log, if the last process left one.
             self._writer = connect(path, writer=True, key=self._records_key)
@@ -90,7 +90,7 @@ class SqliteRecords(
                 self._spare_readers.put(self._connect())
                 opened.callback(lambda: self._spare_readers.get().close())
             remove_partial_backups(self._data_dir / "backups")
-            # The names of database and log; SQLite does without where that fails.
+            # Makes the names of database and log durable; SQLite ignores a failure of this.
             sync(self._data_dir)
         except (Unavailable, StorageFull, OSError) as error:
             _close_all(opened)
@@ -113,8 +113,8 @@ class SqliteRecords(
         )
 
     def demand(self, nbytes: int) -> None:
-        """Ask for room for a snapshot. Raises StorageFull and Unavailable."""
-        # It could not be recorded, and the folder may be another's by now.
+        """Check for space for a snapshot. Raises StorageFull and Unavailable."""
+        # Without sound files it could not be recorded, and the folder may belong to another server.
         if not self._queue.is_sound():
             raise StorageFailed
         self._space.demand(nbytes)
@@ -123,7 +123,7 @@ class SqliteRecords(
         return connect(self._data_dir / "records.db", key=self._records_key)
 
     def refuse(self) -> None:
-        """Take no more writes; those that are under way go on."""
+        """Accept no more writes; those under way continue."""
         self._signal.close()
         self._queue.refuse()
 
@@ -135,7 +135,7 @@ class SqliteRecords(
         try:
             checkpoint(self._writer)
         except (Unavailable, StorageFull) as error:
-            # All that was acknowledged is in the log, which the next start reads.
+            # Everything acknowledged is in the log, which the next start reads.
             _log.error("last_checkpoint_failed", cause=cause_of(error))
         _close_all(self._opened)
 
@@ -146,14 +146,14 @@ class SqliteRecords(
             raise Unavailable.storage() from error
 
     async def _erase(self) -> None:
-        """Make a checkpoint, and let nothing that was deleted be in any file."""
+        """Make a checkpoint, and remove deleted data from all files."""
         remove_old_copies(self._data_dir)
-        # First of all: on a full disk there is no room for more than this.
+        # First, because on a full disk there is no space for anything else.
         await self._queue.run(checkpoint)
         erased = await self._queue.run(self._begin_erasing)
         if not erased:
             return
-        # The log takes what is left once more.
+        # The rewritten database first goes into the log.
         self._space.demand(await self._read(used_page_bytes))
         unsaved = erased - await self._follower.save_again(erased)
         await self._queue.record(lambda db: forget_snapshots(db, unsaved))
@@ -169,7 +169,7 @@ class SqliteRecords(
         try:
             finish_erasing(db)
         finally:
-            # A database that is written anew through a file loses what is temporary.
+            # A rewrite through a file drops temporary tables.
             self._keep_sums(db)
 
     def _keep_sums(self, db: Connection) -> None:
@@ -181,7 +181,7 @@ class SqliteRecords(
     async def backup(self, name: str, progress: Callable[[int, int], None]) -> BackupReport:
         folder = self._data_dir / "backups" / name
         if folder.exists():
-            raise InvalidArgument("name", "a backup of this name exists")
+            raise InvalidArgument("name", "a backup with this name exists")
         return await self._read(partial(write_backup, folder, progress, self._key, self._space.demand))
 
     def is_sound(self) -> bool:
@@ -197,7 +197,7 @@ class SqliteRecords(
 
 
 def _close_all(opened: ExitStack) -> None:
-    """Close connections and lock, whatever the disk says to it."""
+    """Close connections and lock, ignoring errors of the disk."""
     try:
         with translated():
             opened.close()

@@ -1,4 +1,4 @@
-"""The rows of a namespace as views ask for them."""
+"""The rows of a namespace as views read them."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ _BATCH_COLUMNS = (
 _INLINE_READS_MAX = 64
 _READ_TOGETHER = 64
 _INLINE_CHARS_MAX = 256 * 1024
-"""Of contents that are read in one piece. Doubled, that piece gets 5 ms longer."""
+"""Most content decoded without giving way to other calls. Doubled: others may wait for 5 ms longer."""
 _CONTENT_AT = ITEM_COLUMNS.split(", ").index("content")
 _ROWS_AT_ONCE = 8192
 _VECTORS_AT_ONCE = 4096
-# Up to so many vectors, or so great a share of them, are looked up one by one.
+# Fewer vectors than this, or than this share of all, are looked up one by one.
 _FEW = 2048
 _FEW_SHARE = 8
 
 
 class SqliteRowSource(StoreCore, FollowedSource):
-    """Reads many rows in threads, and items of the cache or a few rows on the loop."""
+    """Reads many rows in threads, and cached items or a few rows on the event loop."""
 
     records_format = FORMAT
 
@@ -91,7 +91,7 @@ class SqliteRowSource(StoreCore, FollowedSource):
             fresh = False
         for at, item in zip(missing, loaded, strict=True):
             items[at] = item
-            # One for which others came first may be older than a commit that was published meanwhile.
+            # Others may be older than a commit published while they were read.
             if item is not None and fresh:
                 self._items.put(keys[at], item)
         return items
@@ -117,7 +117,7 @@ class SqliteRowSource(StoreCore, FollowedSource):
 
 @contextmanager
 def reading(connection: Connection, namespace: str) -> Iterator[Rows | None]:
-    """Give the rows of a namespace as they are now; None: there is no such namespace."""
+    """Provide the present rows of a namespace; None if it does not exist."""
     connection.execute("BEGIN")
     try:
         row = connection.execute(
@@ -174,7 +174,7 @@ class _SqliteRows(Rows):
         return list(self._execute("SELECT type, subject FROM changes WHERE key > ? AND key <= ?", keys))
 
     def positions(self) -> NDArray[np.int64]:
-        # Through the index of ids, which is a fraction of the table.
+        # By the index of ids, which is much smaller than the table.
         keys = self._execute("SELECT key FROM items INDEXED BY items_by_id WHERE uid = ?", (self.info.uid,))
         return np.fromiter((key for (key,) in keys), np.int64) & POSITION_MAX
 
@@ -193,7 +193,7 @@ class _SqliteRows(Rows):
     def vectors(self, positions: Sequence[int]) -> Iterator[NDArray[np.float32]]:
         few = len(positions) <= max(_FEW, self.info.item_count // _FEW_SHARE)
         vectors = self._each("embedding", positions) if few else self._most_vectors(positions)
-        # A part at a time: all of them as bytes would take as much again.
+        # In parts: all of them as bytes would double the memory.
         while some := list(islice(vectors, _VECTORS_AT_ONCE)):
             yield np.frombuffer(b"".join(some), "<f4").reshape(len(some), self.info.dimension)
 
@@ -216,17 +216,17 @@ class _SqliteRows(Rows):
 
 
 def _load(db: Connection, keys: Sequence[int], columns: str, no_vector_key: int) -> list[Item | None]:
-    """Return the items of these keys, whose first column is the key; None for those that are not there."""
+    """Return the items with these keys, the first of `columns`; None for items that do not exist."""
     found = {row[0]: item_of(row, no_vector_key) for row in _rows(db, keys, columns)}
     return [found.get(key) for key in keys]
 
 
 def _rows(db: Connection, keys: Sequence[int], columns: str) -> list[Row]:
-    """Return the rows of these keys, in no order."""
+    """Return the rows with these keys, in any order."""
     found: list[Row] = []
     for start in range(0, len(keys), _READ_TOGETHER):
         some = keys[start : start + _READ_TOGETHER]
-        # One statement: to begin and end one takes longer than to find a row.
+        # One statement for several rows: starting and ending it takes longer than finding a row.
         places = ",".join("?" * len(some))
         found += db.execute(f"SELECT {columns} FROM items WHERE key IN ({places})", some)
     return found

@@ -1,4 +1,4 @@
-"""Items and states as rows of the database, both directions side by side."""
+"""Items and states as rows of the database, with both directions side by side."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def item_update_row(uid: int, write: ItemWrite, terms: bytes, vector_key: int) -
 
 
 def item_of(row: Row, no_vector_key: int) -> Item:
-    """Return the item of a row of ITEM_COLUMNS, with the embedding as an optional last column.
+    """Return the item in a row of ITEM_COLUMNS, with the embedding as an optional last column.
 
-    Only vectors of keys above `no_vector_key` are there.
+    Only keys above `no_vector_key` have a vector.
     """
     item = stored_values.item_of(row, no_vector_key)
     item.position &= POSITION_MAX
@@ -78,7 +78,7 @@ def item_of(row: Row, no_vector_key: int) -> Item:
 
 
 def state_of(row: Row) -> StateEntry:
-    """Return the state of a row of STATE_COLUMNS, or of shortened ones, which end with its size in bytes."""
+    """Return the state in a row of STATE_COLUMNS, or of truncated ones, which end with the value's size."""
     key, version, create_us, update_us, expire_us, description, revision, value, provenance = row[:9]
     encoded = value.encode()
     return StateEntry(
@@ -88,11 +88,11 @@ def state_of(row: Row) -> StateEntry:
 
 
 def shortened_state_columns(value_chars: int) -> str:
-    """Return STATE_COLUMNS with so many characters of the value, and its size."""
+    """Return STATE_COLUMNS with the value truncated to this many characters, and its size."""
     value = f"substr(value, 1, {value_chars:d})" if value_chars else "''"
     return STATE_COLUMNS.replace("value", value) + ", octet_length(value)"
 
 
 def namespace_of(row: Row) -> NamespaceInfo:
-    """Return the namespace of a row of NAMESPACE_COLUMNS."""
+    """Return the namespace in a row of NAMESPACE_COLUMNS."""
     return NamespaceInfo(*row)

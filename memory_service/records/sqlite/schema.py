@@ -11,7 +11,7 @@ from memory_service.records.rules.vectors import REVISION_BITS
 from memory_service.records.sqlite.connection import Connection, Row, translated
 from memory_service.runtime.failpoints import reach
 
-# Rows of one namespace lie side by side: a key is the namespace's uid and the position or revision.
+# A key is the namespace's uid and a position or revision, so the rows of a namespace lie together.
 POSITION_BITS = REVISION_BITS
 POSITION_MAX = (1 << POSITION_BITS) - 1
 
@@ -79,7 +79,7 @@ _ROWS_AT_ONCE = 10_000
 
 
 def _rename_terms(connection: Connection) -> None:
-    """Give irregular verbs of stored texts the terms that queries now have for them."""
+    """Give irregular verbs in stored texts the terms that queries now use for them."""
     renamed = Analyzer().renamed_terms()
     key = 0
     while rows := connection.execute(
@@ -103,17 +103,17 @@ _WEIGHED_ITEMS = (
     _rename_terms,
 )
 
-# `vector_revision` is the key of a vector from here on; those of before are of epoch 0, hence as they were.
+# From here on, `vector_revision` is the key of a vector. Earlier values are valid keys, of epoch 0.
 _PENDING_VECTORS = (
     "ALTER TABLE namespaces ADD COLUMN pending_count INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE namespaces ADD COLUMN vector_epoch INTEGER NOT NULL DEFAULT 0",
-    # Whether items wait because their vector was given up: they are found by looking at all.
+    # Whether items are pending because their vectors were given up; finding these scans all items.
     "ALTER TABLE namespaces ADD COLUMN moving INTEGER NOT NULL DEFAULT 0",
     "CREATE INDEX namespaces_pending ON namespaces (name) WHERE pending_count > 0",
     "CREATE INDEX items_pending ON items (key) WHERE vector_revision < 0",
 )
 
-# Versions that others took the place of, as long as an undo may want them back; `key` is that of the item.
+# Replaced versions, kept for undo; `key` is that of the item.
 _HISTORY = (
     "ALTER TABLE items ADD COLUMN provenance TEXT",
     "ALTER TABLE states ADD COLUMN provenance TEXT",
@@ -151,7 +151,7 @@ _HISTORY = (
         PRIMARY KEY (uid, key, version)
     ) WITHOUT ROWID""",
     "CREATE INDEX state_history_by_age ON state_history (replaced_us)",
-    # Who deleted something, and when, without what it was.
+    # Who deleted something, and when, but not its content.
     """CREATE TABLE removals (
         key INTEGER PRIMARY KEY,
         time_us INTEGER NOT NULL,
@@ -161,7 +161,7 @@ _HISTORY = (
     "CREATE INDEX removals_by_age ON removals (time_us)",
 )
 
-# Writes that wait for a review, apart from all that is read.
+# Held writes, separate from everything that is read.
 _QUARANTINE = (
     """CREATE TABLE quarantine (
         uid INTEGER NOT NULL,
@@ -180,10 +180,10 @@ _QUARANTINE = (
     "CREATE INDEX quarantine_expiring ON quarantine (expire_us)",
 )
 
-# What was used since a snapshot is found by it: no log tells.
+# Finds the items used since a snapshot, as uses are not logged.
 _USED_ITEMS = "CREATE INDEX items_used ON items (key, use_count) WHERE use_count > 0"
 
-# What requests were answered, of which something can be erased, and what each answer tells of.
+# Answers with contents that may be erased, and the items and states that each mentions.
 _ANSWER_FORGOTTEN = (
     "CREATE TRIGGER answer_forgotten AFTER DELETE ON answers"
     " BEGIN DELETE FROM told_of WHERE answer = old.key; END"
@@ -210,8 +210,8 @@ _ANSWERS = (
 
 _STATES = "uid, key, version, create_us, update_us, expire_us, description, revision, value, provenance"
 _VERSIONS = "uid, key, version, replaced_us, create_us, update_us, expire_us, description, value, provenance"
-# States in tables with a rowid. In one without, the value is a part of what is compared when a key is looked
-# for: beside a value of 1 MiB each step of a search through the tree read all of it.
+# States in tables with a rowid. Without one, the search for a key reads the whole rows that it compares,
+# including values of up to 1 MiB.
 _STATES_BY_ROW = (
     "ALTER TABLE states RENAME TO states_before",
     """CREATE TABLE states (
@@ -250,7 +250,7 @@ _STATES_BY_ROW = (
     "CREATE INDEX state_history_by_age ON state_history (replaced_us)",
 )
 
-# What makes a database of the format before one of this format. One that is new begins with _TABLES.
+# The steps that migrate a database to each format from the previous one. A new database begins with _TABLES.
 _MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
     2: _FACETS,
     3: (*_WEIGHED_ITEMS, *_PENDING_VECTORS),
@@ -264,23 +264,23 @@ TABLES = (
     *("meta", "namespaces", "items", "states", "changes", "snapshots", "requests"),
     *("item_history", "state_history", "removals", "quarantine", "answers", "told_of"),
 )
-"""All tables of this format and of those before it."""
+"""All tables of this and earlier formats."""
 TRIGGERS = frozenset({_ANSWER_FORGOTTEN})
-"""All triggers, as SQLite keeps them."""
+"""All triggers, as SQLite stores them."""
 
 
 def prepare(connection: Connection, before_migration: Callable[[Connection, int], None]) -> None:
-    """Create the tables of a new database, or bring an older one up to date, whole or not at all; refuse
-    one of a newer format. Raises CannotOpen.
+    """Create the tables of a new database or migrate an older one, as a whole or not at all. Raises
+    CannotOpen, also for a newer format.
 
-    `before_migration` is called with the connection and FORMAT before an older one is changed.
+    `before_migration` is called with the connection and FORMAT before an older database is changed.
     """
     with translated():
         found = connection.pragma("user_version")
     if found > FORMAT:
         raise CannotOpen(
-            f"the data directory has format {found}; this release reads up to format {FORMAT}: "
-            "use the release that wrote it, or a newer one"
+            f"the data folder has format {found}, but this release reads up to format {FORMAT}: "
+            "use the release that wrote it or a newer one"
         )
     if found < FORMAT:
         _migrate(connection, found, before_migration)
@@ -307,10 +307,10 @@ def _migrate(connection: Connection, found: int, before_migration: Callable[[Con
 
 
 def key_of(uid: int, number: int) -> int:
-    """Return the key of a position or revision of a namespace."""
+    """Return the key for a position or revision of a namespace."""
     return uid << POSITION_BITS | number
 
 
 def keys_of(uid: int) -> Row:
-    """Return the least and the greatest key of a namespace."""
+    """Return the lowest and the highest key of a namespace."""
     return key_of(uid, 0), key_of(uid, POSITION_MAX)

@@ -1,4 +1,4 @@
-"""States, which have no view: SQL alone."""
+"""States, which need no view, only SQL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memory_service.runtime.yielding import each
 
 
 class SqliteStateStore(StoreCore, StateStore):
-    """Few keys are read on the event loop, scans in a thread."""
+    """Reads a few keys on the event loop, and scans in a thread."""
 
     async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
         info = self._info(namespace)

@@ -1,4 +1,4 @@
-"""What writes of state do to the database. Each checks everything before it changes anything."""
+"""Applies writes of states to the database. Each function checks everything before changing anything."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memory_service.runtime.caller import Caller
 
 
 class StoredState(NamedTuple):
-    """What a write has to know of a state."""
+    """The fields of a stored state that a write needs."""
 
     version: int
     create_us: int
@@ -34,7 +34,7 @@ class StoredState(NamedTuple):
 
 
 def stored_state(db: Connection, book: Book | None, key: str) -> StoredState | None:
-    """Return what there is of a state, expired or not."""
+    """Return a stored state, expired or not."""
     if book is None:
         return None
     row = db.execute(
@@ -62,7 +62,7 @@ def put_state(
 def write_over(
     db: Connection, ledger: Ledger, book: Book, write: StateWrite, present: StoredState | None
 ) -> StateEntry:
-    """Save a value over the present one, without keeping that."""
+    """Save a value over the present one without keeping a version."""
     if present is None:
         book.state_count += 1
     else:
@@ -81,7 +81,7 @@ def write_over(
 def remove_state(
     db: Connection, ledger: Ledger, book: Book, key: str, version: int, kind: ChangeType
 ) -> None:
-    """Remove a key, and the versions it had; versions go on above the one it had."""
+    """Remove a key and its versions; later versions continue above its last one."""
     ledger.erase(db, book)
     ledger.change(db, book, kind, key)
     db.execute("DELETE FROM states WHERE uid = ? AND key = ?", (book.uid, key))
@@ -92,8 +92,8 @@ def remove_state(
 
 
 def expire_state(db: Connection, ledger: Ledger, book: Book, key: str, version: int) -> None:
-    """Remove a key that has expired, and note who cut it short, if anybody did."""
-    # Its versions tell, and go with it.
+    """Remove an expired key, and record the writer that cut it short, if any."""
+    # Read before its versions are removed with it.
     end = end_of_state(db, ledger, book, key)
     remove_state(db, ledger, book, key, version, ChangeType.STATE_EXPIRED)
     note(db, book, end)

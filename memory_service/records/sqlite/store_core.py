@@ -1,4 +1,4 @@
-"""What the parts of the store share: the database, the queue of its commits, the caches."""
+"""What the parts of the store share: the database, the commit queue and the caches."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _KNOWN_NAMESPACES_MAX = 50_000
 
 
 class StoreCore:
-    """How each part reads and writes. A write goes through the queue and is published after its commit."""
+    """How each part reads and writes. Writes go through the queue and are published after their commit."""
 
     _writer: Connection
     _reader: Connection
-    """For reads of a few rows on the event loop; others are done in threads."""
+    """For reads of a few rows on the event loop; other reads run in threads."""
     _spare_readers: SimpleQueue[Connection]
     _threads: ThreadPoolExecutor
     _queue: CommitQueue
@@ -53,7 +53,7 @@ class StoreCore:
         namespace_bytes_max: int = 0,
         queued_writes_max: int = 10_000,
     ) -> None:
-        """`key` None: the data directory is not encrypted. `namespace_bytes_max` 0: no limit."""
+        """`key` None: the data folder is not encrypted. `namespace_bytes_max` 0: no limit."""
         self._data_dir = data_dir
         self._space = DiskSpace(data_dir, space or SpaceSettings())
         self._key = key
@@ -67,11 +67,11 @@ class StoreCore:
         self._follower = Follower()
         self._queued_writes_max = queued_writes_max
         self._namespace_bytes_max = namespace_bytes_max
-        # Namespaces whose bytes were counted; some that were may be missing.
+        # Namespaces whose bytes were counted; may be incomplete.
         self._counted: set[int] = set()
 
     async def _read(self, work: Callable[[Connection], T]) -> T:
-        """Read in a thread, with a connection that nobody else uses meanwhile."""
+        """Read in a thread, with exclusive use of a connection."""
         found = await aside(asyncio.get_running_loop().run_in_executor(self._threads, self._read_now, work))
         await aside(self._queue.published())
         return found
@@ -85,9 +85,9 @@ class StoreCore:
             self._spare_readers.put(connection)
 
     def _info(self, namespace: str) -> NamespaceInfo | None:
-        """Return a namespace as of the last commit. Reads one row at most.
+        """Return a namespace as of the last commit. Reads at most one row.
 
-        One that is read here may be ahead of what is published; that of a commit takes its place.
+        A row read here may be newer than the last published commit; publishing replaces it.
         """
         info = self._known.get(namespace)
         if info is not None:
@@ -131,7 +131,7 @@ class StoreCore:
         *,
         heavy: bool = False,
     ) -> Receipt:
-        """Do a write that puts something into a namespace, if there is room in it."""
+        """Make a write that adds to a namespace, within its limit of bytes."""
         limit = self._namespace_bytes_max
         if not limit:
             return await self._write(namespace, by, apply, heavy=heavy)
@@ -144,7 +144,7 @@ class StoreCore:
         return await self._write(namespace, by, apply_within_limit, heavy=heavy)
 
     async def _count_bytes(self, namespace: str, by: Caller) -> None:
-        """Count a namespace that was not, in the thread of the writer, however many items there are."""
+        """Count the bytes of a namespace, unless already counted, in the commit thread."""
         info = self._info(namespace)
         if info is None or info.uid in self._counted:
             return

@@ -1,4 +1,4 @@
-"""Taking back what somebody wrote, step by step."""
+"""Undoes a writer's changes step by step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memory_service.runtime.clock import now_us as present_us
 
 
 class SqliteUndoStore(StoreCore, UndoStore):
-    """Each step is one commit; what it would do is read in a thread."""
+    """Each step is one write; a dry run is a read in a thread."""
 
     async def undo_items(
         self,
@@ -77,7 +77,7 @@ class SqliteUndoStore(StoreCore, UndoStore):
         self._publish(done[1])
 
     async def _undone(self, namespace: str, tell: Callable[[int, Connection], UndoStep]) -> UndoStep:
-        """Return what an undo would do."""
+        """Return the report of a dry run."""
         info = self._info(namespace)
         return UndoStep() if info is None else await self._read(partial(tell, info.uid))
 

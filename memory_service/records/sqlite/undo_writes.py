@@ -1,4 +1,4 @@
-"""What an undo does to the database, some items or states at a time."""
+"""Applies an undo to the database, some items or states at a time."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ def _values(by: WritesBy) -> dict[str, object]:
 
 
 def count_removals(db: Connection, uid: int, by: WritesBy) -> int:
-    """Return how often somebody deleted something, or let it expire."""
+    """Return how many removals of a writer are recorded."""
     values = {"first": key_of(uid, 0), "last": key_of(uid, POSITION_MAX)}
     row: Row = db.execute(_REMOVALS, _values(by) | values).fetchone()
     return int(row[0])
 
 
-# --- what becomes of each ---------------------------------------------------------------------
+# --- plans ------------------------------------------------------------------------------------
 
 
 def plan_items(
     db: Connection, uid: int, by: WritesBy, after: int, limit: int, at_us: int
 ) -> tuple[UndoStep, list[tuple[str, StoredItem, Undone]]]:
-    """Return what an undo tells of some items, and of each its id, what there is, and what becomes of it."""
+    """Return the report of an undo on some items, and for each its id, stored item and result."""
     values = {"first": key_of(uid, after + 1), "last": key_of(uid, POSITION_MAX), "limit": limit}
     keys = [key for (key,) in db.execute(_TOUCHED_ITEMS, _values(by) | values)]
     plans = [_plan_item(db, key, by, at_us) for key in keys]
@@ -92,7 +92,7 @@ def _version(
 def plan_states(
     db: Connection, uid: int, by: WritesBy, after: str, limit: int, at_us: int
 ) -> tuple[UndoStep, dict[str, tuple[StoredState, Undone]]]:
-    """Return what an undo tells of some states, and of each what there is, and what becomes of it."""
+    """Return the report of an undo on some states, and for each key the stored state and result."""
     values = {"uid": uid, "after": after, "limit": limit}
     keys = [key for (key,) in db.execute(_TOUCHED_STATES, _values(by) | values)]
     plans = {key: _plan_state(db, uid, key, by, at_us) for key in keys}
@@ -110,13 +110,13 @@ def _plan_state(db: Connection, uid: int, key: str, by: WritesBy, at_us: int) ->
     return stored, undo_state(versions, create_us, by, at_us)
 
 
-# --- doing it ---------------------------------------------------------------------------------
+# --- writes -----------------------------------------------------------------------------------
 
 
 def undo_items(
     db: Connection, ledger: Ledger, book: Book, by: WritesBy, after: int, limit: int, at_us: int
 ) -> tuple[UndoStep, Outcome]:
-    """Undo what somebody did to some items; see `UndoStore.undo_items`."""
+    """Undo a writer's changes to some items; see `UndoStore.undo_items`."""
     outcome = Outcome(Receipt(0))
     step, plans = plan_items(db, book.uid, by, after, limit, at_us)
     for item_id, stored, undone in plans:
@@ -136,7 +136,7 @@ def undo_items(
 
 
 def _restore(db: Connection, ledger: Ledger, book: Book, stored: StoredItem, revision: int) -> Entry:
-    """Write a version that was kept over the present one."""
+    """Write a kept version over the present one."""
     columns = ", ".join(
         "i.id" if name == "id" else f"h.{name}" for name in map(str.strip, ITEM_COLUMNS.split(","))
     )
@@ -151,7 +151,7 @@ def _restore(db: Connection, ledger: Ledger, book: Book, stored: StoredItem, rev
         item.embedding = np.array(item.embedding)
     item.provenance = copied(item.provenance, revision)
     write = ItemWrite(item, "")
-    # Of another model, or not embedded by then: it waits for a vector.
+    # If its vector is of another model, or it had none yet, the item becomes pending.
     waits = row[10] < book.no_vector_key
     put_version(db, ledger, book, write, packed, stored, waits)
     return book.entry(write, packed)
@@ -160,7 +160,7 @@ def _restore(db: Connection, ledger: Ledger, book: Book, stored: StoredItem, rev
 def undo_states(
     db: Connection, ledger: Ledger, book: Book, by: WritesBy, after: str, limit: int, at_us: int
 ) -> tuple[UndoStep, Outcome]:
-    """Undo what somebody did to some states; see `UndoStore.undo_states`."""
+    """Undo a writer's changes to some states; see `UndoStore.undo_states`."""
     step, plans = plan_states(db, book.uid, by, after, limit, at_us)
     for key, (present, undone) in plans.items():
         if undone.action is Action.REMOVE:

@@ -1,8 +1,8 @@
-"""What is written about vectors apart from their items: given up, waited for, filled in.
+"""Writes that concern only vectors: gives up those of a namespace, and fills in pending ones.
 
 An item's `vector_revision` is the key of its vector, which has the namespace's epoch in its high bits
-(`rules.vectors.vector_key`). So to give up all vectors of a namespace is to count its epoch up: no row of an
-item is written.
+(`rules.vectors.vector_key`). So raising the epoch gives up all vectors of a namespace without writing to any
+item's row.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ def fill_vectors(
 
 
 def select_pending(db: Connection, uid: int, after_position: int, limit: int) -> tuple[list[Row], int]:
-    """Return rows of ITEM_COLUMNS of pending items, and the key of no vector that they are below."""
+    """Return rows of ITEM_COLUMNS of pending items, and the key below which items have no vector."""
     found = db.execute("SELECT vector_epoch, moving FROM namespaces WHERE uid = ?", (uid,)).fetchone()
     if found is None:
         return [], 0
     epoch, moving = found
     least = vector_key(epoch, 0)
-    # Those that were written as pending have an index; to find the others every row is looked at.
+    # Items written as pending have an index; finding the others scans every row.
     condition = f"vector_revision < {least}" if moving else "vector_revision < 0"
     rows = db.execute(
         f"SELECT {ITEM_COLUMNS} FROM items WHERE key > ? AND key <= ? AND {condition} ORDER BY key LIMIT ?",
