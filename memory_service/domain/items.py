@@ -5,16 +5,12 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Sequence
-from functools import partial
 from weakref import WeakValueDictionary
 
 from memory_service.data_model import (
-    CLIENT_MODEL,
     CONVERSATION_KINDS,
     Item,
     ItemDraft,
-    ItemWrite,
-    NamespaceInfo,
     OnDuplicate,
     Provenance,
     Receipt,
@@ -25,6 +21,7 @@ from memory_service.data_model import (
 )
 from memory_service.domain.answers import live_versions
 from memory_service.domain.checks import Checks
+from memory_service.domain.committing import Committing
 from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.item_writing import (
@@ -32,8 +29,6 @@ from memory_service.domain.item_writing import (
     Complete,
     added_of,
     changed_item,
-    completed,
-    degraded_as_kept,
     nothing_to_change,
     stamped,
     write_of,
@@ -44,8 +39,8 @@ from memory_service.domain.provenance import Attribution, attribute_states, prov
 from memory_service.domain.quarantine import Intended
 from memory_service.domain.retrieval import Page, Retrieval, Selection
 from memory_service.domain.screening import Screening
-from memory_service.errors import Conflict, InvalidArgument, LimitExceeded, NotFound, Unavailable
-from memory_service.records.base import ModelMismatch
+from memory_service.errors import Conflict, InvalidArgument, LimitExceeded, NotFound
+from memory_service.operations import AddItems, Operation, RemoveItems, ReplaceItem, SaveStates
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import aside, each
@@ -67,7 +62,7 @@ class Items:
         self._store = store
         self._screening = screening
         self._attribution = Attribution(store)
-        self._embedding = embedding
+        self._committing = Committing(store, embedding)
         self._retrieval = retrieval
         self._checks = checks
         self._tokens = tokens
@@ -184,33 +179,18 @@ class Items:
         complete: Complete | None = None,
     ) -> Added:
         writes = intended.writes
-        degraded = await self._give_vectors(namespace, writes)
+        operations: list[Operation] = [RemoveItems(intended.removals)] if intended.removals else []
+        operations.append(AddItems(writes, intended.on_duplicate))
+        if states:
+            operations.append(SaveStates(states, intended.on_duplicate))
 
-        def note(receipt: Receipt) -> None:
-            receipt.degraded = degraded_as_kept(degraded)
+        def note(receipt: Receipt, degraded: list[Degradation]) -> None:
             if complete is not None:
                 complete(Added(written_items(writes, receipt), receipt, degraded))
 
-        write_all = partial(
-            self._store.add_items,
-            namespace,
-            writes,
-            states=states,
-            removals=intended.removals,
-            on_duplicate=intended.on_duplicate,
-            request=completed(intended.request, note),
-            released=released,
-            unchanged=unchanged,
-            by=present_caller(),
+        receipt, degraded = await self._committing.commit(
+            namespace, operations, request=intended.request, released=released, unchanged=unchanged, note=note
         )
-        try:
-            receipt = await write_all()
-        except ModelMismatch:
-            # Another writer was first, with vectors from a client.
-            degraded = self._forget_vectors(writes)
-            receipt = await write_all()
-        if degraded:
-            await self._tell_of_pending(namespace)
         return added_of(writes, receipt, degraded)
 
     async def _check_room(self, namespace: str, more: int, request: RequestKey | None) -> None:
@@ -223,12 +203,6 @@ class Items:
         # A repeated request gets its first response.
         if count > limit and (request is None or await self._store.find_receipt(namespace, request) is None):
             raise LimitExceeded("items", "namespace_items_max", limit, count)
-
-    async def _tell_of_pending(self, namespace: str) -> None:
-        """Report pending items to the backfill."""
-        info = await self._store.namespace(namespace)
-        if info is not None and info.pending_count:
-            self._embedding.waiting.add(namespace)
 
     async def _check_dimensions(
         self, namespace: str, drafts: Sequence[ItemDraft], fields: Sequence[str]
@@ -248,47 +222,6 @@ class Items:
         self._checks.size(f"{field}.value", state.nbytes, "state_encoded_bytes_max")
         self._checks.description(f"{field}.description", state.description or "")
         self._checks.expiry(field, state.expire_us, None, state.now_us)
-
-    async def _give_vectors(self, namespace: str, writes: Sequence[ItemWrite]) -> list[Degradation]:
-        """Embed the texts that have no vector; return the degradations."""
-        lacking = [
-            w for w in writes if w.item.embedding is None and not w.keep_vector and w.search_text.strip()
-        ]
-        if not lacking:
-            return []
-        has_own = len(lacking) < sum(
-            1 for w in writes if w.item.embedding is not None or w.search_text.strip()
-        )
-        # The write itself checks the model, but not whether there was none before it.
-        info = await self._store.namespace(namespace, fresh=has_own)
-        begins_with_own = has_own and (info is None or not info.model)
-        if begins_with_own and self._embedding.obstacle(info) is None:
-            return [self._embedding.foreign]
-        return await self._embed(info, lacking)
-
-    async def _embed(self, info: NamespaceInfo | None, writes: Sequence[ItemWrite]) -> list[Degradation]:
-        """Give writes their vectors, or mark them as pending; return the degradations."""
-        texts = [write.search_text for write in writes]
-        try:
-            vectors, trouble = await self._embedding.fitting_vectors(info, texts)
-        except Unavailable:
-            vectors, trouble = [], self._embedding.delayed
-        for write in writes:
-            # If the namespace moves to this model before the write, these items become pending.
-            write.model, write.dimension = self._embedding.model, self._embedding.dimension
-        if trouble is not None:
-            return [trouble]
-        for write, vector in zip(writes, vectors, strict=True):
-            write.item.embedding = vector
-            if vector is None:
-                write.model = ""
-        return []
-
-    def _forget_vectors(self, writes: Sequence[ItemWrite]) -> list[Degradation]:
-        for write in writes:
-            if write.model != CLIENT_MODEL:
-                write.item.embedding = None
-        return [self._embedding.foreign]
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -404,27 +337,10 @@ class Items:
             write.expected_revision = current.revision
             intended = Intended([write], on_duplicate=OnDuplicate.REPLACE, request=request)
             return await self._put_aside(namespace, intended, reason)
-        degraded = await self._embed_change(namespace, write)
         expected = base.revision if expected_revision is None and current else expected_revision
-
-        def note(receipt: Receipt) -> None:
-            receipt.degraded = degraded_as_kept(degraded)
-
-        replace = partial(
-            self._store.replace_item,
-            namespace,
-            write,
-            expected_revision=expected,
-            request=completed(request, note),
-            by=present_caller(),
+        receipt, degraded = await self._committing.commit(
+            namespace, [ReplaceItem(write, expected)], request=request
         )
-        try:
-            receipt = await replace()
-        except ModelMismatch:
-            degraded = self._forget_vectors([write])
-            receipt = await replace()
-        if degraded:
-            await self._tell_of_pending(namespace)
         added = added_of([write], receipt, degraded)
         if receipt.replayed:
             added.items = [await self._updated_then(namespace, draft, fields, receipt)]
@@ -441,11 +357,6 @@ class Items:
             return found[version]
         changed = changed_item(nothing_to_change(draft, stamp.update_us), draft, fields, stamp.update_us)
         return stamped(changed.item, stamp, provenance_again(None, writing))
-
-    async def _embed_change(self, namespace: str, write: ItemWrite) -> list[Degradation]:
-        if write.keep_vector or write.item.embedding is not None or not write.search_text.strip():
-            return []
-        return await self._embed(await self._store.namespace(namespace, fresh=False), [write])
 
     async def delete(
         self, namespace: str, item_id: str, *, expected_revision: int | None, request: RequestKey | None
