@@ -91,7 +91,7 @@ class FairQueue(Generic[Namespace, T]):
         queues = self._callers.get(longest, {})
         if not queues:
             return None
-        # Of equally long queues, the one whose turn comes last.
+        # Of equally long queues, take the last one in turn order.
         fullest = max(reversed(queues), key=lambda each: len(queues[each]))
         if longest == caller and len(queues[fullest]) <= len(queues.get(namespace, ())) + 1:
             return None
