@@ -289,7 +289,7 @@ def test_a_server_does_not_start_on_an_open_address_without_encryption_and_crede
     pair = ("--tls-certificate", str(files / "server.pem"), "--tls-key", str(files / "server.key"))
     assert "does not encrypt" in refusal("--address", "0.0.0.0:0")
     half_way = refusal("--address", "0.0.0.0:0", *pair)
-    assert "encrypts" not in half_way
+    assert "does not encrypt" not in half_way
     assert "credentials" in half_way
 
 
